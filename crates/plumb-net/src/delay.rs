@@ -1,5 +1,7 @@
 //! `plumb net delay`: a line of known delay between any client and any server.
 
+mod datagrams;
+
 use clap::{Args, ValueEnum};
 use plumb_engine::layer::{JobError, Output, Verb, announce, note};
 use plumb_engine::{Address, Cidr, Endpoint, Family, Listener, Stop, clock};
@@ -13,11 +15,13 @@ use crate::NetError;
 /// What the line is like.
 #[derive(Args, Clone, Debug)]
 pub struct DelayOptions {
-    /// Where connections are passed on to: HOST:PORT, smc:HOST:PORT or unix:PATH
+    /// Where connections, or datagrams, are passed on to: HOST:PORT, smc:HOST:PORT, udp:HOST:PORT or
+    /// unix:PATH
     #[arg(value_name = "TARGET")]
     pub target: String,
 
-    /// Where to listen: HOST:PORT, smc:HOST:PORT or unix:PATH, repeatable; port 0 picks a free one
+    /// Where to listen: HOST:PORT, smc:HOST:PORT or unix:PATH, repeatable, or one udp:HOST:PORT; port 0
+    /// picks a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     pub listen: Vec<String>,
 
@@ -82,6 +86,10 @@ pub struct DelayOptions {
     )]
     pub idle_cut_by: IdleCut,
 
+    /// What becomes of datagrams.
+    #[command(flatten)]
+    pub datagrams: DatagramOptions,
+
     /// Seed of jitter and loss [default: from the clock, and logged]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -105,6 +113,25 @@ pub struct DelayOptions {
     /// Do not log who comes and goes
     #[arg(long)]
     pub quiet: bool,
+}
+
+/// What only a line for datagrams does.
+const DATAGRAMS: &str = "Datagrams (with --listen udp:ADDRESS)";
+
+/// What a line does to the datagrams that it carries, with `--listen udp:ADDRESS`.
+#[derive(Args, Clone, Debug, Default)]
+pub struct DatagramOptions {
+    /// Lose this share of the datagrams of each direction
+    #[arg(long, value_name = "PERCENT", help_heading = DATAGRAMS)]
+    pub lose: Option<Share>,
+
+    /// Let this share leave twice
+    #[arg(long, value_name = "PERCENT", help_heading = DATAGRAMS)]
+    pub duplicate: Option<Share>,
+
+    /// Let this share leave behind the next one of the same client
+    #[arg(long, value_name = "PERCENT", help_heading = DATAGRAMS)]
+    pub reorder: Option<Share>,
 }
 
 /// How a connection ends that was idle for too long.
@@ -164,18 +191,24 @@ impl Delay {
     /// other.
     pub fn new(options: DelayOptions) -> Result<Self, NetError> {
         let address = Address::parse(&options.target, 0)?;
-        if matches!(address, Address::Host { port: 0, .. }) {
+        if matches!(address, Address::Host { port: 0, .. } | Address::Udp { port: 0, .. }) {
             return Err(NetError::NoPort { target: options.target });
         }
         let plan = options.plan(clock::seed());
         plan.check()?;
-        let target = Endpoint::resolve(&address, Family::Any)?;
+        let target = match options.over_udp()? {
+            true => datagrams::target(address)?,
+            false => Endpoint::resolve(&address, Family::Any)?,
+        };
         Ok(Self { options, target, plan })
     }
 }
 
 impl Verb for Delay {
     fn run(&mut self, out: Output<'_>, log: Output<'_>, stop: &Stop) -> Result<(), JobError> {
+        if self.options.over_udp()? {
+            return self.carry_datagrams(out, log, stop);
+        }
         let listeners = Listener::bind_all(&self.options.listen, 0)?;
         announce(&listeners, out)?;
         let quiet = self.options.quiet;

@@ -2,6 +2,7 @@
 //! a client and a target, for whatever protocol they speak.
 
 mod admission;
+mod datagrams;
 mod line;
 mod overdue;
 mod pair;
@@ -17,6 +18,9 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use plumb_measure::Tick;
 
 use admission::{Admission, Admissions};
+pub use datagrams::{
+    DatagramPathPlan, DatagramPathTotals, DatagramRelayPlan, DatagramRelayTotals, relay_datagrams,
+};
 use line::{Line, Shaper};
 use overdue::{Overdue, overdue};
 use pair::{Common, FAR, NEAR, Pair, PairProgress, Side};

@@ -1,0 +1,451 @@
+//! A line for datagrams: late, lost, doubled and overtaken, by chance that a seed repeats.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::net::SocketAddr;
+use std::os::fd::AsFd as _;
+
+use plumb_engine::clock::MonotonicClock;
+use plumb_engine::{
+    Cidr, DatagramSocket, Endpoint, EngineError, Peer, Poll, Stop, ThreadContext, Time, Token,
+};
+use plumb_measure::statistics::SplitMix64;
+use plumb_measure::{Clock as _, Share, Span, Tick};
+use rustix::io::ioctl_fionbio;
+
+use crate::{PathPlan, PathTotals};
+
+/// One that is to be overtaken waits for so long for another, and then goes.
+const WAIT_NS: u64 = 100_000_000;
+/// A client that was silent for so long may make room for another.
+const SILENT_NS: u64 = 10_000_000_000;
+/// Datagrams that are on their way; more are lost, as in a router.
+const UNDER_WAY_MAX: usize = 65_536;
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// What becomes of the datagrams of one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct DatagramPathPlan {
+    /// When they leave; jitter keeps their order.
+    pub path: PathPlan,
+    /// This share is lost.
+    pub lose: Option<Share>,
+    /// This share leaves twice.
+    pub double: Option<Share>,
+    /// This share leaves behind the next one of the same client.
+    pub overtake: Option<Share>,
+}
+
+/// A whole line for datagrams.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DatagramRelayPlan {
+    /// From the clients to the target.
+    pub there: DatagramPathPlan,
+    /// From the target to the clients.
+    pub back: DatagramPathPlan,
+    /// Who may send; empty: everybody who reaches the address.
+    pub allow: Vec<Cidr>,
+    /// Clients at once; what more of them send is lost.
+    pub max_clients: usize,
+    /// The line ends after this; `None`: when it is told to stop.
+    pub for_time: Option<Span>,
+    /// Seed of jitter and of all shares.
+    pub seed: u64,
+}
+
+/// What became of the datagrams of one direction.
+#[derive(Debug)]
+pub struct DatagramPathTotals {
+    /// Bytes that came and left, and how much later than due.
+    pub path: PathTotals,
+    /// Datagrams that came.
+    pub received: u64,
+    /// Lost as the plan demands.
+    pub lost: u64,
+    /// That left twice.
+    pub doubled: u64,
+    /// That another one really overtook.
+    pub overtaken: u64,
+    /// Lost because too many were under way.
+    pub overflowed: u64,
+}
+
+/// What became of everything.
+#[derive(Debug)]
+pub struct DatagramRelayTotals {
+    /// Clients that came.
+    pub clients: u64,
+    /// Datagrams of clients beyond the limit, or of those not allowed.
+    pub turned_away: u64,
+    /// From the clients to the target.
+    pub there: DatagramPathTotals,
+    /// From the target to the clients.
+    pub back: DatagramPathTotals,
+}
+
+/// Passes datagrams that come to `near` on to `target`, and what comes back from there, until `stop`
+/// is asked or the plan's time is over.
+///
+/// # Errors
+/// When the loop itself cannot go on. What clients and targets do is no error.
+pub fn relay_datagrams(
+    plan: &DatagramRelayPlan,
+    near: &DatagramSocket,
+    target: &Endpoint,
+    stop: &Stop,
+) -> Result<DatagramRelayTotals, EngineError> {
+    ThreadContext::default().settle()?;
+    Line::new(plan, near, target, stop)?.run()
+}
+
+const THERE: usize = 0;
+const BACK: usize = 1;
+/// The token of the socket that clients send to; those of clients count from 0.
+const NEAR: usize = u32::MAX as usize - 1;
+
+/// The chances of one direction.
+struct Chances {
+    plan: DatagramPathPlan,
+    random: SplitMix64,
+    /// When the line is free for the next datagram, where it has a rate.
+    free_at: u64,
+    /// When the one before leaves.
+    last_due: u64,
+    totals: DatagramPathTotals,
+}
+
+/// What becomes of a datagram that came.
+struct Fate {
+    due: u64,
+    twice: bool,
+    waits: bool,
+}
+
+impl Chances {
+    fn new(plan: DatagramPathPlan, seed: u64) -> Self {
+        let totals = DatagramPathTotals {
+            path: PathTotals::new(plan.path),
+            received: 0,
+            lost: 0,
+            doubled: 0,
+            overtaken: 0,
+            overflowed: 0,
+        };
+        Self { plan, random: SplitMix64::new(seed), free_at: 0, last_due: 0, totals }
+    }
+
+    /// What becomes of a datagram of `bytes` that came at `now`; `None`: it is lost. Each takes as
+    /// many draws as every other, so that one share does not change what another one chooses.
+    fn fate(&mut self, bytes: u64, now: u64) -> Option<Fate> {
+        let mut chosen = |share: Option<Share>| {
+            let drawn = self.random.uniform();
+            share.is_some_and(|share| drawn < share.of_one())
+        };
+        let (lost, twice, waits) =
+            (chosen(self.plan.lose), chosen(self.plan.double), chosen(self.plan.overtake));
+        let jitter_ns = self.jitter();
+        self.totals.received += 1;
+        self.totals.path.received += bytes;
+        if lost {
+            self.totals.lost += 1;
+            return None;
+        }
+        let sent = match self.plan.path.rate {
+            Some(rate) => {
+                self.free_at = self.free_at.max(now) + rate.time_of(bytes);
+                self.free_at
+            }
+            None => now,
+        };
+        let due = (sent + self.plan.path.delay_ns + jitter_ns).max(self.last_due);
+        self.last_due = due;
+        Some(Fate { due, twice, waits })
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "a share of a time"
+    )]
+    fn jitter(&mut self) -> u64 {
+        (self.random.uniform() * self.plan.path.jitter_ns as f64) as u64
+    }
+}
+
+/// A datagram on its way.
+struct UnderWay {
+    client: usize,
+    way: usize,
+    bytes: Vec<u8>,
+    twice: bool,
+    waits: bool,
+}
+
+/// One client.
+struct Client {
+    address: SocketAddr,
+    far: DatagramSocket,
+    heard_ns: u64,
+    /// Those of each direction that wait to be overtaken, and until when.
+    waiting: [VecDeque<(u64, UnderWay)>; 2],
+}
+
+struct Line<'a> {
+    plan: &'a DatagramRelayPlan,
+    near: &'a DatagramSocket,
+    target: &'a Endpoint,
+    stop: &'a Stop,
+    time: MonotonicClock,
+    poll: Poll,
+    clients: Vec<Option<Client>>,
+    numbers: HashMap<SocketAddr, usize>,
+    chances: [Chances; 2],
+    /// By when they are due, in the order in which they came.
+    queue: BinaryHeap<Reverse<(u64, u64)>>,
+    under_way: HashMap<u64, UnderWay>,
+    came: u64,
+    seen: u64,
+    turned_away: u64,
+    buffer: Vec<u8>,
+}
+
+impl<'a> Line<'a> {
+    fn new(
+        plan: &'a DatagramRelayPlan,
+        near: &'a DatagramSocket,
+        target: &'a Endpoint,
+        stop: &'a Stop,
+    ) -> Result<Self, EngineError> {
+        let poll =
+            Poll::new(stop, Tick::Free).map_err(EngineError::system("create an epoll set"))?;
+        ioctl_fionbio(near, true)
+            .map_err(std::io::Error::from)
+            .and_then(|()| poll.add_connection(near.as_fd(), Token { index: NEAR, generation: 0 }))
+            .map_err(EngineError::system("wait for datagrams"))?;
+        let mut seeds = SplitMix64::new(plan.seed);
+        let chances = [plan.there, plan.back].map(|path| Chances::new(path, seeds.next_u64()));
+        Ok(Self {
+            plan,
+            near,
+            target,
+            stop,
+            time: MonotonicClock,
+            poll,
+            clients: Vec::new(),
+            numbers: HashMap::new(),
+            chances,
+            queue: BinaryHeap::new(),
+            under_way: HashMap::new(),
+            came: 0,
+            seen: 0,
+            turned_away: 0,
+            buffer: vec![0; BUFFER_BYTES],
+        })
+    }
+
+    fn run(mut self) -> Result<DatagramRelayTotals, EngineError> {
+        let until = self.plan.for_time.map(|time| self.time.now_ns() + time.ns());
+        loop {
+            let now = self.time.now_ns();
+            if self.stop.asked() || until.is_some_and(|until| now >= until) {
+                break;
+            }
+            self.release(now);
+            let due = self.queue.peek().map(|Reverse((due, _))| *due);
+            let waiting = self.clients.iter().flatten().flat_map(|client| &client.waiting);
+            let waiting = waiting.filter_map(|waiting| waiting.front().map(|(until, _)| *until));
+            let deadline = waiting.chain(due).chain(until).min();
+            self.time
+                .wait(&mut self.poll, deadline)
+                .map_err(EngineError::system("wait for datagrams"))?;
+            for at in 0..self.poll.found() {
+                match self.poll.ready(at).token.index {
+                    NEAR => self.hear_clients(),
+                    client => self.hear_target(client),
+                }
+            }
+        }
+        let [there, back] = self.chances.map(|chances| chances.totals);
+        Ok(DatagramRelayTotals { clients: self.seen, turned_away: self.turned_away, there, back })
+    }
+
+    fn hear_clients(&mut self) {
+        // an error is that of an answer that could not be delivered
+        while let Ok(Some((bytes, from))) = self.near.receive_from(&mut self.buffer) {
+            let now = self.time.now_ns();
+            match self.client(from, now) {
+                Some(client) => self.take(client, THERE, bytes, now),
+                None => self.turned_away += 1,
+            }
+        }
+    }
+
+    fn hear_target(&mut self, client: usize) {
+        loop {
+            let Some(Some(Client { far, .. })) = self.clients.get(client) else { return };
+            match far.receive(&mut self.buffer) {
+                Ok(Some(bytes)) => {
+                    let now = self.time.now_ns();
+                    self.take(client, BACK, bytes, now);
+                }
+                Ok(None) => return,
+                Err(_) => {} // nobody listens there, which was this once told
+            }
+        }
+    }
+
+    /// The number of the client at `from`, if there is room for it.
+    fn client(&mut self, from: SocketAddr, now: u64) -> Option<usize> {
+        if !Peer::Ip(from).is_among(&self.plan.allow) {
+            return None;
+        }
+        if let Some(number) = self.numbers.get(&from) {
+            if let Some(Some(client)) = self.clients.get_mut(*number) {
+                client.heard_ns = now;
+            }
+            return Some(*number);
+        }
+        if self.numbers.len() >= self.plan.max_clients {
+            self.forget_silent(now);
+        }
+        if self.numbers.len() >= self.plan.max_clients {
+            return None;
+        }
+        let far = DatagramSocket::connect(self.target).ok()?;
+        ioctl_fionbio(&far, true).ok()?;
+        let free = self.clients.iter().position(Option::is_none);
+        let number = free.unwrap_or(self.clients.len());
+        self.poll.add_connection(far.as_fd(), Token { index: number, generation: 0 }).ok()?;
+        let client = Client { address: from, far, heard_ns: now, waiting: Default::default() };
+        match self.clients.get_mut(number) {
+            Some(place) => *place = Some(client),
+            None => self.clients.push(Some(client)),
+        }
+        self.numbers.insert(from, number);
+        self.seen += 1;
+        Some(number)
+    }
+
+    /// Forgets those that were silent, with nothing of theirs on its way.
+    fn forget_silent(&mut self, now: u64) {
+        let busy: Vec<usize> = self.under_way.values().map(|it| it.client).collect();
+        for (number, place) in self.clients.iter_mut().enumerate() {
+            let Some(client) = place else { continue };
+            let silent = now.saturating_sub(client.heard_ns) >= SILENT_NS;
+            if silent && !busy.contains(&number) {
+                self.numbers.remove(&client.address);
+                *place = None;
+            }
+        }
+    }
+
+    /// A datagram came, whose `bytes` are in the buffer.
+    fn take(&mut self, client: usize, way: usize, bytes: usize, now: u64) {
+        let Some(fate) = self.chances[way].fate(bytes as u64, now) else { return };
+        if self.under_way.len() >= UNDER_WAY_MAX {
+            self.chances[way].totals.overflowed += 1;
+            return;
+        }
+        let Fate { due, twice, waits } = fate;
+        let bytes = self.buffer[..bytes].to_vec();
+        self.under_way.insert(self.came, UnderWay { client, way, bytes, twice, waits });
+        self.queue.push(Reverse((due, self.came)));
+        self.came += 1;
+    }
+
+    /// Lets everything go that is due at `now`.
+    fn release(&mut self, now: u64) {
+        while let Some(Reverse((due, number))) = self.queue.peek().copied()
+            && due <= now
+        {
+            self.queue.pop();
+            let Some(it) = self.under_way.remove(&number) else { continue };
+            self.chances[it.way].totals.path.late.record(now - due);
+            let (client, way) = (it.client, it.way);
+            let Some(Some(place)) = self.clients.get_mut(client) else { continue };
+            if it.waits {
+                place.waiting[way].push_back((now + WAIT_NS, it));
+                continue;
+            }
+            let waited = std::mem::take(&mut place.waiting[way]);
+            self.send(&it);
+            for (_, overtaken) in waited {
+                self.chances[way].totals.overtaken += 1;
+                self.send(&overtaken);
+            }
+        }
+        for client in 0..self.clients.len() {
+            for way in [THERE, BACK] {
+                while let Some(Some(place)) = self.clients.get_mut(client)
+                    && place.waiting[way].front().is_some_and(|(until, _)| *until <= now)
+                    && let Some((_, it)) = place.waiting[way].pop_front()
+                {
+                    self.send(&it); // nobody came to overtake it
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, it: &UnderWay) {
+        let Some(Some(client)) = self.clients.get(it.client) else { return };
+        let totals = &mut self.chances[it.way].totals;
+        totals.doubled += u64::from(it.twice);
+        for _ in 0..1 + u64::from(it.twice) {
+            // one that cannot be sent is lost, and seen by nobody
+            let sent = match it.way {
+                THERE => client.far.send(&it.bytes),
+                _ => self.near.send_to(&it.bytes, client.address),
+            };
+            totals.path.sent += if sent.is_ok() { it.bytes.len() as u64 } else { 0 };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chances(seed: u64, lose: Option<&str>) -> Chances {
+        let share = |text: &str| text.parse().unwrap();
+        let plan = DatagramPathPlan {
+            lose: lose.map(share),
+            double: Some(share("20%")),
+            overtake: Some(share("30%")),
+            path: PathPlan { delay_ns: 50, jitter_ns: 1_000, rate: None },
+        };
+        Chances::new(plan, seed)
+    }
+
+    #[test]
+    fn a_seed_repeats_what_becomes_of_each_and_shares_do_not_meddle() {
+        let drawn = |seed, lose| {
+            let mut chances = chances(seed, lose);
+            let fates: Vec<_> = (0..1_000)
+                .map(|now| chances.fate(10, now).map(|it| (it.due, it.twice, it.waits)))
+                .collect();
+            (fates, chances.totals)
+        };
+        let (fates, totals) = drawn(5, Some("10%"));
+        assert_eq!(fates, drawn(5, Some("10%")).0);
+        assert_ne!(fates, drawn(6, Some("10%")).0);
+        assert_eq!((totals.received, totals.path.received), (1_000, 10_000));
+        assert_eq!(totals.lost, fates.iter().filter(|fate| fate.is_none()).count() as u64);
+        assert!((60..150).contains(&totals.lost), "{}", totals.lost);
+        let whole = drawn(5, None).0;
+        for (with, without) in fates.iter().zip(&whole) {
+            let told =
+                |fate: &Option<(u64, bool, bool)>| fate.map(|(_, twice, waits)| (twice, waits));
+            assert!(with.is_none() || told(with) == told(without));
+        }
+    }
+
+    #[test]
+    fn jitter_keeps_the_order_and_nothing_leaves_early() {
+        let mut chances = chances(1, None);
+        let dues: Vec<u64> =
+            (0..500).filter_map(|now| chances.fate(1, now * 10)).map(|fate| fate.due).collect();
+        assert!(dues.is_sorted());
+        assert!(dues.iter().zip(0..).all(|(due, now)| *due >= now * 10 + 50));
+    }
+}
