@@ -22,7 +22,7 @@ impl Verdict {
                 Judgement::Bad => Some(Grade::Fails),
                 Judgement::Open => Some(Grade::LeavesOpen),
                 Judgement::Look => Some(Grade::Warns),
-                Judgement::Fine => None,
+                Judgement::Untold | Judgement::Fine => None,
             };
             let rule = format!("path-{}", kind_of(test));
             let remarks = grade.map(|grade| Remark::new(rule, grade, sentence.clone()));

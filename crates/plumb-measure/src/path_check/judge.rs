@@ -1,6 +1,6 @@
 //! From what was measured to a sentence.
 
-use super::{Judgement, PartOutcome, PathPart, PathTest};
+use super::{Judgement, PartOutcome, PathPart, PathTest, datagrams};
 use crate::{Span, counted, grouped, show_ns, show_plain};
 
 /// Orders of magnitude of `tr2`, kB/s: what is usual over an Ethernet of that speed. No limits.
@@ -43,6 +43,9 @@ pub(super) fn judge(
     let Some((part, outcome)) = measured.first().copied() else {
         return (Judgement::Open, "nothing is measured".into());
     };
+    if test == PathTest::Datagrams {
+        return datagrams::judge(part, outcome);
+    }
     if let Some(error) = &outcome.error {
         return (Judgement::Bad, format!("could not be measured: {error}"));
     }
@@ -50,7 +53,7 @@ pub(super) fn judge(
         PathTest::Throughput => throughput(part, outcome, round_trip_ns),
         PathTest::RoundTrip => round_trip(outcome),
         PathTest::Idle => idle(part, outcome),
-        PathTest::Stability | PathTest::Sizes => stability(part, outcome),
+        PathTest::Stability | PathTest::Sizes | PathTest::Datagrams => stability(part, outcome),
     }
 }
 

@@ -1,5 +1,7 @@
-//! The check of a network path: five standard tests, what came of each part, and what that says.
+//! The check of a network path: five standard tests and one of datagrams, what came of each part, and
+//! what that says.
 
+mod datagrams;
 mod judge;
 
 use std::collections::BTreeMap;
@@ -7,15 +9,15 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::run::{read_versioned, written};
-use crate::{Program, RecordError, ResultRecord};
+use crate::{DatagramFlow, OneWay, Program, RecordError, ResultRecord, StreamFigures};
 
 /// Version of the form of [`PathCheck`].
 pub const PATH_CHECK_SCHEMA: &str = "plumb.net-check/1";
 
-/// The five tests, in the order in which they are carried out.
+/// The tests, in the order in which they are carried out.
 ///
 /// # Source
-/// SAP Note 500235, which describes them for niping.
+/// SAP Note 500235, which describes all but the last for niping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathTest {
@@ -29,12 +31,20 @@ pub enum PathTest {
     Idle,
     /// Whether a connection lasts.
     Stability,
+    /// What is lost, overtaken or late of datagrams, which TCP would hide.
+    Datagrams,
 }
 
 impl PathTest {
     /// All of them, in order.
-    pub const ALL: [Self; 5] =
-        [Self::Throughput, Self::RoundTrip, Self::Sizes, Self::Idle, Self::Stability];
+    pub const ALL: [Self; 6] = [
+        Self::Throughput,
+        Self::RoundTrip,
+        Self::Sizes,
+        Self::Idle,
+        Self::Stability,
+        Self::Datagrams,
+    ];
 
     /// The name for people and folders.
     #[must_use]
@@ -45,6 +55,18 @@ impl PathTest {
             Self::Sizes => "sizes",
             Self::Idle => "idle",
             Self::Stability => "stability",
+            Self::Datagrams => "datagrams",
+        }
+    }
+
+    /// The verb of `plumb net` that measures it.
+    #[must_use]
+    pub fn verb(self) -> &'static str {
+        match self {
+            Self::Datagrams => "stream",
+            Self::Throughput | Self::RoundTrip | Self::Sizes | Self::Idle | Self::Stability => {
+                "ping"
+            }
         }
     }
 }
@@ -77,7 +99,8 @@ pub struct PathPart {
     pub silence_ns: u64,
     /// An answer must be complete within this, nanoseconds.
     pub timeout_ns: u64,
-    /// The words behind `plumb net ping TARGET` that measure it.
+    /// The words behind `plumb net ping TARGET` that measure it, of datagrams behind `plumb net stream
+    /// TARGET`.
     pub words: Vec<String>,
     /// What came of it; `None` until it is over.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -117,6 +140,12 @@ pub struct PartOutcome {
     /// niping's `tr2`, or `tr` below three messages: kB/s of 1,024 bytes, both directions.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub kb_per_s: Option<f64>,
+    /// What became of the datagrams to the server.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub to_server: Option<DatagramFlow>,
+    /// What became of the datagrams from the server.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub from_server: Option<DatagramFlow>,
 }
 
 impl PartOutcome {
@@ -124,6 +153,9 @@ impl PartOutcome {
     #[must_use]
     pub fn of(result: &ResultRecord, folder: String) -> Self {
         let niping = result.niping.as_ref();
+        let flow = |of: fn(&StreamFigures) -> &Option<OneWay>| {
+            of(result.stream.as_ref()?).as_ref()?.datagrams.clone()
+        };
         Self {
             folder: Some(folder),
             error: None,
@@ -137,6 +169,8 @@ impl PartOutcome {
             max_ns: result.service_ns.as_ref().map(|times| times.max),
             average_ms: niping.map(|figures| figures.av2_ms.unwrap_or(figures.avg_ms)),
             kb_per_s: niping.map(|figures| figures.tr2_kb_s.unwrap_or(figures.tr_kb_s)),
+            to_server: flow(|stream| &stream.to_server),
+            from_server: flow(|stream| &stream.from_server),
         }
     }
 
@@ -159,6 +193,8 @@ impl PartOutcome {
 pub enum Judgement {
     /// Not measured to the end yet.
     Open,
+    /// The other side does not tell.
+    Untold,
     /// Nothing speaks against the path.
     Fine,
     /// Somebody should look.
@@ -173,6 +209,7 @@ impl Judgement {
     pub fn word(self) -> &'static str {
         match self {
             Self::Open => "NOT MEASURED",
+            Self::Untold => "NOT TOLD",
             Self::Fine => "FINE",
             Self::Look => "LOOK AT IT",
             Self::Bad => "BAD",

@@ -80,7 +80,7 @@ fn command(check: &PathCheck, part: &PathPart) -> Markup {
         @if let Some(folder) = run {
             a href=(format!("{folder}/report.html")) { (part.test.name()) " " (part.size_bytes) "B" } " "
         }
-        code { "plumb net ping " (check.target) " " (part.words.join(" ")) }
+        code { "plumb net " (part.test.verb()) " " (check.target) " " (part.words.join(" ")) }
     }
 }
 
@@ -95,7 +95,7 @@ fn answer(verdict: &PathVerdict) -> Markup {
 
 fn tone(judgement: Judgement) -> &'static str {
     match judgement {
-        Judgement::Open => "open",
+        Judgement::Open | Judgement::Untold => "open",
         Judgement::Fine => "good",
         Judgement::Look => "part",
         Judgement::Bad => "bad",

@@ -59,7 +59,8 @@ fn heading(check: &PathCheck) -> &'static str {
 /// Which tests came to which word, the gravest first: `BAD: idle. FINE: throughput, sizes.`
 fn summary(check: &PathCheck) -> String {
     let verdicts = check.verdicts();
-    let words = [Judgement::Bad, Judgement::Look, Judgement::Open, Judgement::Fine];
+    let words =
+        [Judgement::Bad, Judgement::Look, Judgement::Open, Judgement::Untold, Judgement::Fine];
     let said = words.into_iter().filter_map(|word| {
         let judged = verdicts.iter().filter(|verdict| verdict.judgement == word);
         let names: Vec<&str> = judged.map(|verdict| verdict.test.name()).collect();

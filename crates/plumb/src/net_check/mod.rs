@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
-use plumb_engine::layer::JobError;
-use plumb_engine::options::{OutputOptions, TransportOptions};
-use plumb_engine::{EngineError, Stop, clock};
+use plumb_engine::layer::{JobError, Measure};
+use plumb_engine::options::{OutputOptions, TransportKind, TransportOptions};
+use plumb_engine::{Address, EngineError, Stop, clock};
 use plumb_folder::{CheckFolder, read_check};
-use plumb_measure::{FailureKind, Judgement, PATH_CHECK_SCHEMA, PartOutcome, PathCheck, Program};
-use plumb_net::{PASSWORD_VARIABLE, Ping, PingOptions};
+use plumb_measure::{
+    FailureKind, Judgement, PATH_CHECK_SCHEMA, PartOutcome, PathCheck, PathTest, Program,
+};
+use plumb_net::{PASSWORD_VARIABLE, PORT, Ping, PingOptions, Stream, StreamOptions};
 use plumb_report::path_check;
 use plumb_wire::route::Route;
 
@@ -52,13 +54,13 @@ struct CheckOptions {
 /// The command line of `plumb net check`.
 pub(crate) fn command() -> Command {
     CheckOptions::augment_args(Command::new("check"))
-        .about("Check a network path: throughput, round trip, sizes, idle time-out, stability")
+        .about("Check a network path: throughput, round trip, sizes, idle time-out, stability, datagrams")
         .long_about(
-            "Carries out five standard tests against an NI echo server (plumb net serve, niping \
+            "Carries out standard tests against an NI echo server (plumb net serve, niping \
              -s), one after the other, and says of each in a sentence what it means: throughput \
              with large messages, the round trip of the smallest, messages of every size around \
-             those of packets, a connection that is silent, and one that lasts. Takes some three \
-             minutes, --quick less than half a minute, --full eleven hours. Every part is an \
+             those of packets, a connection that is silent, one that lasts, and datagrams over UDP \
+             where plumb net serve takes them. Takes some three minutes, --quick less than half a minute, --full eleven hours. Every part is an \
              ordinary run in the folder of the check.",
         )
         .after_help(
@@ -103,12 +105,28 @@ fn begin(options: &CheckOptions) -> anyhow::Result<(CheckFolder, PathCheck)> {
     let host = options.host.clone().context("name the HOST to check")?;
     options.scale.check()?;
     let now = clock::utc(clock::wall_ns());
+    let transport = &options.transport.transport;
+    anyhow::ensure!(
+        *transport != TransportKind::Udp,
+        "--transport udp: a check connects, and sends datagrams beside that where the server takes \
+         them; leave it out"
+    );
+    let around = plan::around(&options.transport, &options.output);
+    let mut parts = options.scale.parts(&around);
+    // datagrams go neither through routers nor over SMC or files
+    let plain = Address::parse(&host, PORT);
+    if *transport == TransportKind::Tcp
+        && !Route::is_meant_by(&host)
+        && matches!(plain, Ok(Address::Host { .. }))
+    {
+        parts.push(options.scale.datagrams(&around));
+    }
     let check = PathCheck {
         schema: PATH_CHECK_SCHEMA.into(),
         plumb: Program { version: env!("CARGO_PKG_VERSION").into() },
         started: now.clone(),
         target: host,
-        parts: options.scale.parts(&plan::around(&options.transport, &options.output)),
+        parts,
     };
     password_is_at_hand(&check.target)?;
     // refuses a target that is none, or a password in it, before anything is written
@@ -200,10 +218,13 @@ fn attempt(
     let title = format!("part {} of {}, {}: ", number + 1, check.parts.len(), part.test.name());
     let mut words = part.words.clone();
     words.push(format!("--out={}", path.display()));
-    let mut job = ping(&check.target, &words)?;
-    let command = ["plumb", "net", "ping", &check.target].map(String::from);
+    let mut job: Box<dyn Measure> = match part.test {
+        PathTest::Datagrams => Box::new(stream(&check.target, &words)?),
+        _ => Box::new(ping(&check.target, &words)?),
+    };
+    let command = ["plumb", "net", part.test.verb(), &check.target].map(String::from);
     let command: Vec<String> = command.into_iter().chain(words).collect();
-    match measure(&mut job, &command, &title, receivers, stop) {
+    match measure(job.as_mut(), &command, &title, receivers, stop) {
         Ok(run) => Ok(outcome(&run, shown)),
         Err(error) if number == 0 && !unanswered(&error) => Err(error),
         Err(error) => Ok(PartOutcome {
@@ -219,6 +240,13 @@ fn ping(target: &str, words: &[String]) -> anyhow::Result<Ping> {
     let asked = std::iter::once(target).chain(words.iter().map(String::as_str));
     let options = PingOptions::from_arg_matches(&command.try_get_matches_from(asked)?)?;
     Ok(Ping::new(options)?)
+}
+
+fn stream(target: &str, words: &[String]) -> anyhow::Result<Stream> {
+    let command = StreamOptions::augment_args(Command::new("stream")).no_binary_name(true);
+    let asked = std::iter::once(target).chain(words.iter().map(String::as_str));
+    let options = StreamOptions::from_arg_matches(&command.try_get_matches_from(asked)?)?;
+    Ok(Stream::new(options)?)
 }
 
 fn outcome(run: &Run, folder: String) -> PartOutcome {

@@ -1,4 +1,4 @@
-//! The five standard tests as measurements: which messages, how long, and how long altogether.
+//! The tests as measurements: which messages, how long, and how long altogether.
 
 use clap::Args;
 use plumb_engine::options::{OutputOptions, TransportKind, TransportOptions};
@@ -23,6 +23,10 @@ const SIZES: [u64; 18] = [
 const SIZE_SHARE: u64 = 8;
 /// A pause between the messages of the long test, as the note's.
 const STABILITY_DELAY: &str = "100ms";
+/// Datagrams of the size of speech, so many that a loss of a tenth of a percent shows within seconds, and too
+/// few to fill any line.
+const DATAGRAM_BYTES: u64 = 200;
+const DATAGRAM_RATE: &str = "1Mbit";
 /// What a part takes beside its measurement: connecting, the tool's floor, writing.
 const AROUND_NS: u64 = SECOND / 3;
 
@@ -151,6 +155,29 @@ impl ScaleOptions {
         parts.push(make(PathTest::Stability, STABILITY_BYTES, scale.stability, &stable));
         parts
     }
+
+    /// The part of datagrams, which go both ways at once.
+    pub(super) fn datagrams(&self, around: &[String]) -> PathPart {
+        let scale = self.scale();
+        let mut words = vec![
+            "--transport=udp".into(),
+            "--both".into(),
+            format!("--size={DATAGRAM_BYTES}B"),
+            format!("--rate={DATAGRAM_RATE}"),
+            format!("--for={}", Span::from_ns(scale.throughput)),
+            format!("--timeout={}", Span::from_ns(scale.timeout)),
+        ];
+        words.extend_from_slice(around);
+        PathPart {
+            test: PathTest::Datagrams,
+            size_bytes: DATAGRAM_BYTES,
+            expected_ns: scale.throughput + AROUND_NS,
+            silence_ns: 0,
+            timeout_ns: scale.timeout,
+            words,
+            outcome: None,
+        }
+    }
 }
 
 /// The words that every part gets: how the server is reached, and how this machine is watched.
@@ -159,6 +186,7 @@ pub(super) fn around(transport: &TransportOptions, output: &OutputOptions) -> Ve
     match &transport.transport {
         TransportKind::Tcp => {}
         TransportKind::Smc => words.push("--transport=smc".into()),
+        TransportKind::Udp => {} // refused before
         TransportKind::Unix(path) => words.push(format!("--transport=unix:{}", path.display())),
     }
     if transport.v4 {

@@ -10,14 +10,14 @@ use std::thread;
 
 use kit::ni::{frame, read_frame};
 use kit::peer::nobody;
-use kit::{Ended, Program, Server, names_in, only_run, plumb, read, runs};
+use kit::{Ended, Program, Server, free_address, names_in, only_run, plumb, read, runs};
 use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
 /// As short as it can be.
 const SHORT: [&str; 6] = ["--for", "200ms", "--stability", "300ms", "--timeout", "3s"];
-const PARTS: usize = 22;
+const PARTS: usize = 23;
 
 fn folder() -> TempDir {
     tempdir().expect("a temporary folder")
@@ -39,13 +39,15 @@ fn over(state: &Value) -> usize {
 }
 
 #[test]
-fn a_path_without_faults_has_five_sentences_and_a_run_for_every_part() {
-    let (server, folder) = (Server::start(&["--quiet"]), folder());
+fn a_path_without_faults_has_a_sentence_for_each_test_and_a_run_for_every_part() {
+    let (address, folder) = (free_address(), folder());
+    let udp = format!("udp:{address}");
+    let server = Server::listening(&address, &["--quiet", "--listen", &udp]);
     let ended = check(&server.address, &["--idle", "300ms"], folder.path());
-    assert!(ended.stderr.contains("22 of 22 parts to measure"), "{ended:#?}");
+    assert!(ended.stderr.contains("23 of 23 parts to measure"), "{ended:#?}");
     // a busy machine may make a message wait, or take processor time: neither is a fault
     let ended = ended.with(0);
-    for test in ["throughput", "round trip", "sizes", "idle", "stability"] {
+    for test in ["throughput", "round trip", "sizes", "idle", "stability", "datagrams"] {
         let line = ended.stdout.lines().find(|line| line.starts_with(test));
         let judged = line.is_some_and(|line| line.contains("FINE: ") || line.contains("LOOK"));
         assert!(judged, "{test}: {ended:#?}");
@@ -134,9 +136,11 @@ fn an_interrupted_check_goes_on_where_it_was() {
     let before = state(&run);
     let resumed = ["net", "check", "--resume", &run.display().to_string()];
     let ended = plumb(&resumed, folder.path()).with(0);
-    assert!(ended.stderr.contains("2 of 22 parts to measure"), "{ended:#?}");
+    assert!(ended.stderr.contains("3 of 23 parts to measure"), "{ended:#?}");
     let after = state(&run);
     assert_eq!(over(&after), PARTS);
+    // a line of connections carries no datagrams
+    assert!(ended.stdout.contains("NOT TOLD"), "{ended:#?}");
     assert_eq!(after["parts"].as_array().unwrap()[..20], before["parts"].as_array().unwrap()[..20]);
     let parts = names_in(&run.join("parts"));
     let idle: Vec<_> = parts.iter().filter(|name| name.contains("idle")).collect();

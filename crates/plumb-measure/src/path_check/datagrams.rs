@@ -1,0 +1,129 @@
+//! What datagrams say of a path.
+
+use super::{Judgement, PartOutcome, PathPart};
+use crate::{DatagramFlow, Span, counted, grouped, show_ns};
+
+/// From this loss on TCP no longer carries much over a long way.
+///
+/// # Source
+/// Mathis, Semke, Mahdavi, Ott: The macroscopic behavior of the TCP congestion avoidance algorithm
+/// (1997): its rate is at most `segment / round trip * 1.22 / sqrt(loss)`; at 1 % that is twelve
+/// segments a round trip.
+const BAD_LOSS: f64 = 0.01;
+
+/// The judgement and its sentence.
+pub(super) fn judge(part: &PathPart, outcome: &PartOutcome) -> (Judgement, String) {
+    if let Some(error) = &outcome.error {
+        let text = format!(
+            "the other side does not speak UDP, or nothing comes through: {error}. Start the server \
+             with a --listen udp:ADDRESS, too."
+        );
+        return (Judgement::Untold, text);
+    }
+    let ways = [("there", &outcome.to_server), ("back", &outcome.from_server)];
+    let ways: Vec<(&str, &DatagramFlow)> =
+        ways.into_iter().filter_map(|(way, flow)| Some((way, flow.as_ref()?))).collect();
+    if ways.is_empty() || outcome.silent() {
+        return (Judgement::Bad, "no datagram came through.".into());
+    }
+    let lost: u64 = ways.iter().map(|(_, flow)| flow.lost).sum();
+    let reordered: u64 = ways.iter().map(|(_, flow)| flow.reordered).sum();
+    let told: Vec<String> = ways.iter().map(|(way, flow)| of_way(way, flow)).collect();
+    let lasted = Span::from_ns(outcome.duration_ns.next_multiple_of(1_000_000));
+    let mut sentence =
+        format!("of datagrams of {} bytes in {lasted} {}.", part.size_bytes, told.join("; "));
+    let judgement = if ways.iter().any(|(_, flow)| flow.loss() >= BAD_LOSS) {
+        sentence += " TCP sends again what is lost, and becomes slow.";
+        Judgement::Bad
+    } else if lost > 0 || reordered > 0 {
+        Judgement::Look
+    } else {
+        Judgement::Fine
+    };
+    if judgement == Judgement::Fine && !outcome.valid {
+        sentence += " The figures are not valid: see the run's report.";
+        return (Judgement::Look, sentence);
+    }
+    (judgement, sentence)
+}
+
+fn of_way(way: &str, flow: &DatagramFlow) -> String {
+    let mut text = if flow.lost == 0 {
+        format!("none of {} is lost {way}", grouped(flow.sent))
+    } else {
+        format!(
+            "{} of {} are lost {way} ({:.2} %, at most {} in a row)",
+            grouped(flow.lost),
+            grouped(flow.sent),
+            flow.loss() * 100.0,
+            grouped(flow.gap_max)
+        )
+    };
+    if flow.reordered > 0 {
+        text += &format!(", {} overtaken", grouped(flow.reordered));
+    }
+    if flow.duplicates > 0 {
+        text += &format!(", {} doubled", counted(flow.duplicates, "datagram"));
+    }
+    text + &format!(", jitter {}", show_ns(flow.jitter_ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PathTest;
+
+    fn judged(outcome: &PartOutcome) -> (Judgement, String) {
+        let part = PathPart {
+            test: PathTest::Datagrams,
+            size_bytes: 200,
+            expected_ns: 0,
+            silence_ns: 0,
+            timeout_ns: 0,
+            words: Vec::new(),
+            outcome: None,
+        };
+        judge(&part, outcome)
+    }
+
+    fn outcome(lost: u64, reordered: u64) -> PartOutcome {
+        let flow = DatagramFlow {
+            sent: 1_000,
+            lost,
+            reordered,
+            gap_max: lost,
+            jitter_ns: 12_000,
+            ..DatagramFlow::default()
+        };
+        PartOutcome {
+            valid: true,
+            operations: 1_000,
+            duration_ns: 2_000_000_000,
+            to_server: Some(flow),
+            from_server: Some(DatagramFlow { sent: 1_000, ..DatagramFlow::default() }),
+            ..PartOutcome::default()
+        }
+    }
+
+    #[test]
+    fn loss_and_order_decide() {
+        let (judgement, text) = judged(&outcome(0, 0));
+        assert_eq!(judgement, Judgement::Fine);
+        assert!(text.contains("none of 1,000 is lost there, jitter 12.0 us; none of"), "{text}");
+        assert_eq!(judged(&outcome(0, 1)).0, Judgement::Look);
+        assert_eq!(judged(&outcome(9, 0)).0, Judgement::Look);
+        let (judgement, text) = judged(&outcome(10, 0));
+        assert_eq!(judgement, Judgement::Bad);
+        assert!(
+            text.contains("10 of 1,000 are lost there (1.00 %, at most 10 in a row)"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_server_without_udp_is_no_finding() {
+        let error = PartOutcome { error: Some("connection refused".into()), ..Default::default() };
+        assert_eq!(judged(&error).0, Judgement::Untold);
+        assert_eq!(judged(&PartOutcome::default()).0, Judgement::Bad);
+    }
+}
