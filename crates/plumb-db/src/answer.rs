@@ -1,21 +1,29 @@
 //! Answers: how large they may be, what they were, and why there is none.
 
-use plumb_measure::ByteSize;
+use plumb_measure::{ByteSize, FailureKind};
+
+use crate::database::Failure;
 
 /// The most that an answer may hold.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub(crate) rows: u64,
-    pub(crate) bytes: ByteSize,
+    pub(crate) bytes: u64,
 }
 
 impl Limits {
+    /// In words.
+    pub(crate) fn describe(&self) -> String {
+        let size = ByteSize::new(self.bytes).map_or_else(|| "0 B".into(), |size| size.to_string());
+        format!("{} rows or {size}", self.rows)
+    }
+
     /// Checks an answer of so many rows and bytes.
     ///
     /// # Errors
     /// [`NoAnswer::TooLarge`].
-    pub(crate) fn check(&self, rows: u64, bytes: u64) -> Result<(), NoAnswer> {
-        if rows > self.rows || bytes > self.bytes.bytes() {
+    pub(crate) fn check<E>(&self, rows: u64, bytes: u64) -> Result<(), NoAnswer<E>> {
+        if rows > self.rows || bytes > self.bytes {
             return Err(NoAnswer::TooLarge);
         }
         Ok(())
@@ -35,17 +43,26 @@ pub(crate) struct Answered {
 
 /// Why there is no answer.
 #[derive(Debug)]
-pub(crate) enum NoAnswer {
+pub(crate) enum NoAnswer<E> {
     /// What the driver says.
-    Driver(tokio_postgres::Error),
+    Driver(E),
     /// The answer is larger than its limits.
     TooLarge,
-    /// The answer is none that a server of PostgreSQL gives.
+    /// The answer is none that such a server gives.
     Unexpected,
 }
 
-impl From<tokio_postgres::Error> for NoAnswer {
-    fn from(error: tokio_postgres::Error) -> Self {
+impl<E> From<E> for NoAnswer<E> {
+    fn from(error: E) -> Self {
         Self::Driver(error)
+    }
+}
+
+impl<E: Failure> Failure for NoAnswer<E> {
+    fn kind(&self) -> FailureKind {
+        match self {
+            Self::Driver(error) => error.kind(),
+            Self::TooLarge | Self::Unexpected => FailureKind::Garbled,
+        }
     }
 }

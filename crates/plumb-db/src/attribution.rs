@@ -7,8 +7,8 @@ use plumb_measure::{
     FasterCalls, Histogram, PartKind, PartShare, Reading, Series, TimePart, show_ns, signed_real,
 };
 
+use crate::database::Methods;
 use crate::ledger::Observations;
-use crate::promise::Promise;
 use crate::statement::{Over, Statement};
 
 /// What is known of one result.
@@ -16,8 +16,9 @@ use crate::statement::{Over, Statement};
 pub(crate) struct Known<'a> {
     pub(crate) statement: &'a Statement,
     pub(crate) over: Over,
-    /// Who kept the calls from writing.
-    pub(crate) promise: Promise,
+    pub(crate) methods: Methods,
+    /// What is peculiar about how the server was reached.
+    pub(crate) peculiar: Option<Advice>,
     pub(crate) pool: usize,
     pub(crate) callers: usize,
     /// Response times of the calls that were not looked into, and their batches.
@@ -36,16 +37,6 @@ pub(crate) struct Known<'a> {
 
 /// How the rest is found out.
 const REST: &str = "what the other parts leave: the driver, and what was not measured";
-
-/// How the server's part is found out: of a session of its own, and where each call is one message.
-const BY_ITS_CLOCK: &str = "between two readings of the server's clock, sent at once with the \
-    statement in between, less two readings with a message in between that asks for no work (Sync)";
-const IN_ONE_MESSAGE: &str = "between two readings of the server's clock in the message of the call, \
-    its BEGIN and ROLLBACK in between, less two readings with nothing in between";
-/// How the wire is.
-const SYNC: &str = "a message that asks for no work (Sync), there and back in the place of a call";
-const SYNC_ON_THE_WAY: &str = "a message that asks for no work (Sync), there and back in the place \
-    of a call; what stands on the way, and waiting for one of its connections, is in it";
 
 /// Attributes the time; `None` when no call was answered or not both looks were taken.
 pub(crate) fn attribute(known: Known<'_>) -> Option<Attribution> {
@@ -74,10 +65,7 @@ pub(crate) fn attribute(known: Known<'_>) -> Option<Attribution> {
 /// The parts that were measured, each with what `known_as` makes of its times.
 fn parts(known: &Known<'_>, known_as: fn(&Series) -> Estimate) -> Vec<TimePart> {
     let found = known.found;
-    let (server, wire) = match known.promise {
-        Promise::Session => (BY_ITS_CLOCK, SYNC),
-        Promise::Call(_) => (IN_ONE_MESSAGE, SYNC_ON_THE_WAY),
-    };
+    let Methods { server, wire, connect } = known.methods;
     let mut parts = vec![
         TimePart {
             kind: PartKind::Server,
@@ -95,7 +83,7 @@ fn parts(known: &Known<'_>, known_as: fn(&Series) -> Estimate) -> Vec<TimePart> 
     let pooled = known.over == Over::Pool;
     add(pooled, PartKind::Queue, &found.queue, "in the queue for a connection of the pool");
     let connects = known.over == Over::Connect;
-    add(connects, PartKind::Connect, &found.connect, "making the connection of the call");
+    add(connects, PartKind::Connect, &found.connect, connect);
     parts
 }
 
@@ -134,7 +122,7 @@ fn advice(known: &Known<'_>, attribution: &Attribution) -> Vec<Advice> {
     };
     found.extend(slowest_tenth(attribution));
     found.extend(nearer(known));
-    found.extend(one_message(known));
+    found.extend(known.peculiar.clone());
     found.extend(floor(known, attribution.client.mean_ns));
     found
 }
@@ -249,18 +237,6 @@ fn connect(known: &Known<'_>) -> String {
         "It takes several round trips."
     };
     format!("Keep connections, in a pool or in the application. {largest}")
-}
-
-/// Calls that were other calls than those over a session of their own.
-fn one_message(known: &Known<'_>) -> Option<Advice> {
-    let Promise::Call(why) = known.promise else { return None };
-    Some(Advice {
-        finding: format!("The server was reached {}", why.describe()),
-        next:
-            "Compare these calls with others that went the same way, not with calls over a session \
-               of their own."
-                .into(),
-    })
 }
 
 /// Somebody on the way who answers handshakes. Even the shortest message takes much longer than a

@@ -9,28 +9,24 @@ use plumb_engine::{LoadPlan, Pace};
 use plumb_measure::{Clock as _, FailureKind};
 
 use crate::alarm::Alarm;
-use crate::answer::{Answered, Limits, NoAnswer};
-use crate::exchange::{Exchange, Look, Seen};
+use crate::answer::Answered;
+use crate::database::{Asked, Connection, Database, Failure as _, Form};
 use crate::ledger::{Call, Ledger};
-use crate::looks::Looks;
+use crate::looks::{Look, Looks, Seen};
 use crate::patience::Patience;
 use crate::pool::{Pool, Turn};
-use crate::session::{Access, Door, NotOpened, Opened, failure};
-use crate::statement::Statement;
 
 /// Between two attempts to reach a server that is gone.
 const RETRY: Duration = Duration::from_millis(10);
 
 /// What all callers of a load share.
 #[derive(Debug)]
-pub(crate) struct Office<'a> {
+pub(crate) struct Office<'a, D: Database> {
     pub(crate) plan: &'a LoadPlan,
-    pub(crate) door: &'a Door,
-    pub(crate) statement: &'a Statement,
-    pub(crate) access: Access,
-    pub(crate) limits: Limits,
+    pub(crate) database: &'a D,
+    pub(crate) asked: Asked<'a>,
     /// The connections; `None` when each call makes one of its own.
-    pub(crate) pool: Option<Pool>,
+    pub(crate) pool: Option<Pool<D::Connection>>,
     /// Which calls are looked into.
     pub(crate) looks: RefCell<Looks>,
     pub(crate) ledger: RefCell<Ledger>,
@@ -43,7 +39,7 @@ enum CallEnd {
     Nothing(FailureKind),
 }
 
-impl Office<'_> {
+impl<D: Database> Office<'_, D> {
     /// Calls until the load is over.
     ///
     /// # Errors
@@ -94,67 +90,74 @@ impl Office<'_> {
     }
 
     /// A call over a connection of the pool.
-    async fn over_kept(&self, turn: &mut Turn<'_>, due: u64, taken: u64, patience: &mut Patience) {
+    async fn over_kept(
+        &self,
+        turn: &mut Turn<'_, D::Connection>,
+        due: u64,
+        taken: u64,
+        patience: &mut Patience,
+    ) {
         let sent = MonotonicClock.now_ns();
         let call = Call { due, taken, sent, opened: None };
-        if let Some(exchange) = &turn.exchange {
-            let came = self.ask(exchange, patience).await;
+        if let Some(connection) = &mut turn.connection {
+            let came = self.ask(connection, patience).await;
             if self.book(&call, &came)
-                && let Some(broken) = turn.exchange.take()
+                && let Some(broken) = turn.connection.take()
             {
-                self.door.abandon(broken.session).await;
+                self.database.abandon(broken).await;
             }
         }
-        if turn.exchange.is_none() {
-            turn.exchange = self.mend().await;
+        if turn.connection.is_none() {
+            turn.connection = self.mend().await;
         }
     }
 
     /// A call over a connection of its own.
     async fn over_new(&self, due: u64, taken: u64, patience: &mut Patience) {
         let sent = MonotonicClock.now_ns();
-        match self.door.open().await {
+        match self.database.open(self.asked, Form::Text).await {
             Err(trouble) => {
-                self.not_connected(&NotReady::Closed(trouble)).await;
+                self.not_connected(&trouble).await;
             }
-            Ok((session, opened)) => {
+            Ok((mut connection, opened)) => {
                 self.ledger.borrow_mut().connected(opened);
                 let call = Call { due, taken, sent, opened: Some(opened) };
-                let exchange = Exchange::by_text(session, self.statement, self.access, self.limits);
-                let came = self.ask(&exchange, patience).await;
+                let came = self.ask(&mut connection, patience).await;
                 if self.book(&call, &came) {
-                    self.door.abandon(exchange.session).await;
+                    self.database.abandon(connection).await;
                 }
             }
         }
     }
 
-    async fn ask(&self, exchange: &Exchange, patience: &mut Patience) -> CallEnd {
+    async fn ask(&self, connection: &mut D::Connection, patience: &mut Patience) -> CallEnd {
         let now = MonotonicClock.now_ns();
         let look = self.looks.borrow_mut().wanted(now);
         let call = async {
             match look {
-                Some(look) => self.look(exchange, look).await.map(CallEnd::Insight),
-                None => exchange.ask(self.statement).await.map(CallEnd::Answer),
+                Some(look) => self.look(connection, look).await.map(CallEnd::Insight),
+                None => connection.ask(self.asked.statement).await.map(CallEnd::Answer),
             }
         };
-        match patience.with(now, call).await {
+        let came = patience.with(now, call).await;
+        match came {
             None => CallEnd::Nothing(FailureKind::TimedOut),
             // a statement that let its session write is the last that is asked over it
-            Some(Ok(_)) if !exchange.session.keeps_its_promise() => {
+            Some(Ok(_)) if !connection.keeps_its_promise() => {
                 CallEnd::Nothing(FailureKind::CheckFailed)
             }
             Some(Ok(came)) => came,
-            Some(Err(NoAnswer::TooLarge | NoAnswer::Unexpected)) => {
-                CallEnd::Nothing(FailureKind::Garbled)
-            }
-            Some(Err(NoAnswer::Driver(error))) => CallEnd::Nothing(failure(&error)),
+            Some(Err(trouble)) => CallEnd::Nothing(trouble.kind()),
         }
     }
 
-    async fn look(&self, exchange: &Exchange, look: Look) -> Result<Seen, NoAnswer> {
+    async fn look(
+        &self,
+        connection: &mut D::Connection,
+        look: Look,
+    ) -> Result<Seen, <D::Connection as Connection>::NoAnswer> {
         let began_ns = MonotonicClock.now_ns();
-        let seen = exchange.observe(self.statement, look).await?;
+        let seen = connection.observe(self.asked.statement, look).await?;
         let now = MonotonicClock.now_ns();
         let longer_ns = (now - began_ns).saturating_sub(self.ledger.borrow().usual_ns());
         // what it asks beside the statement takes no longer than this, however long that is today
@@ -186,13 +189,12 @@ impl Office<'_> {
     }
 
     /// Makes a new connection in the place of one that broke; `None` when the server is gone.
-    async fn mend(&self) -> Option<Exchange> {
-        let opening = self.opening();
+    async fn mend(&self) -> Option<D::Connection> {
         loop {
-            match opening.open().await {
-                Ok((exchange, opened)) => {
+            match self.database.open(self.asked, Form::Prepared).await {
+                Ok((connection, opened)) => {
                     self.ledger.borrow_mut().connected(opened);
-                    return Some(exchange);
+                    return Some(connection);
                 }
                 Err(trouble) => {
                     if self.not_connected(&trouble).await {
@@ -207,7 +209,7 @@ impl Office<'_> {
     }
 
     /// Books the failure, and waits a little; true when it is no use to go on.
-    async fn not_connected(&self, trouble: &NotReady) -> bool {
+    async fn not_connected(&self, trouble: &D::NotReady) -> bool {
         let now = MonotonicClock.now_ns();
         let patience_ns = self.plan.connect_timeout.ns();
         let gone = self.ledger.borrow_mut().not_connected(trouble.kind(), now, patience_ns);
@@ -215,49 +217,5 @@ impl Office<'_> {
             tokio::time::sleep(RETRY).await;
         }
         gone
-    }
-
-    fn opening(&self) -> Opening<'_> {
-        let Self { door, statement, access, limits, .. } = self;
-        Opening { door, statement, access: *access, limits: *limits }
-    }
-}
-
-/// What it takes to make a connection ready.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Opening<'a> {
-    pub(crate) door: &'a Door,
-    pub(crate) statement: &'a Statement,
-    pub(crate) access: Access,
-    pub(crate) limits: Limits,
-}
-
-/// Why a connection is not ready.
-#[derive(Debug)]
-pub(crate) enum NotReady {
-    /// There is none.
-    Closed(NotOpened),
-    /// The statement cannot be prepared.
-    Statement(tokio_postgres::Error),
-}
-
-impl Opening<'_> {
-    /// A connection with the statement prepared, and how long it took to open.
-    ///
-    /// # Errors
-    /// What the server, or the network, says.
-    pub(crate) async fn open(&self) -> Result<(Exchange, Opened), NotReady> {
-        let (session, opened) = self.door.open().await.map_err(NotReady::Closed)?;
-        let exchange = Exchange::prepared(session, self.statement, self.access, self.limits).await;
-        Ok((exchange.map_err(NotReady::Statement)?, opened))
-    }
-}
-
-impl NotReady {
-    fn kind(&self) -> FailureKind {
-        match self {
-            Self::Closed(trouble) => trouble.kind(),
-            Self::Statement(error) => failure(error),
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! The second driver: `tokio-postgres` on a runtime of one thread, behind the records of the engine.
+//! The second driver: a database on a runtime of one thread, behind the records of the engine.
 
 use std::cell::RefCell;
 use std::io;
@@ -13,17 +13,14 @@ use plumb_measure::{Clock as _, Slowest, Tick};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::DbError;
-use crate::caller::{NotReady, Office, Opening};
+use crate::caller::Office;
+use crate::database::{Asked, Connection as _, Database, Form};
 use crate::ledger::{Ledger, Observations, Passes};
-use crate::login::Login;
 use crate::looks::Looks;
 use crate::pool::Pool;
-use crate::session::whole;
 use crate::statement::Over;
 use crate::stream::Traffic;
 
-/// The driver as every output names it.
-pub(crate) const NAME: &str = "tokio-postgres on a tokio runtime of one thread";
 /// The way it waits.
 pub(crate) const WAIT: &str = "epoll by the runtime";
 /// How often a load looks whether it is to stop.
@@ -35,10 +32,10 @@ const FAREWELL: u32 = 16;
 
 /// One load, and over what it goes.
 #[derive(Debug)]
-pub(crate) struct Load<'a> {
+pub(crate) struct Load<'a, D: Database> {
     pub(crate) plan: &'a LoadPlan,
-    pub(crate) login: &'a Login,
-    pub(crate) opening: Opening<'a>,
+    pub(crate) database: &'a D,
+    pub(crate) asked: Asked<'a>,
     pub(crate) over: Over,
     /// Connections of the pool.
     pub(crate) pool: usize,
@@ -88,19 +85,22 @@ pub(crate) fn runtime(passes: &Arc<Passes>, tick: Tick) -> Result<Runtime, DbErr
 /// # Errors
 /// [`DbError`] when the first connections cannot be made: there is then no record. Whatever fails
 /// later is data.
-pub(crate) fn drive(load: &Load<'_>, outlet: Outlet) -> Result<(Driven<()>, Yield), DbError> {
+pub(crate) fn drive<D: Database>(
+    load: &Load<'_, D>,
+    outlet: Outlet,
+) -> Result<(Driven<()>, Yield), DbError> {
     let passes = Arc::<Passes>::default();
     runtime(&passes, load.plan.tick)?.block_on(run(load, outlet, passes))
 }
 
-async fn run(
-    load: &Load<'_>,
+async fn run<D: Database>(
+    load: &Load<'_, D>,
     outlet: Outlet,
     passes: Arc<Passes>,
 ) -> Result<(Driven<()>, Yield), DbError> {
     let traffic = Arc::<Traffic>::default();
-    let door = load.opening.door.counting(&traffic);
-    let opening = Opening { door: &door, ..load.opening };
+    let database = load.database.counting(&traffic);
+    let asked = load.asked;
     let count = match load.over {
         Over::Kept => 1,
         Over::Pool => load.pool,
@@ -108,18 +108,18 @@ async fn run(
     };
     let (mut ready, mut opened) = (Vec::with_capacity(count), Vec::with_capacity(count));
     for _ in 0..count {
-        let (exchange, times) = opening.open().await.map_err(|trouble| explain(load, &trouble))?;
-        ready.push(exchange);
+        let connected = database.open(asked, Form::Prepared).await;
+        let (connection, times) = connected.map_err(|trouble| database.explain(asked, &trouble))?;
+        ready.push(connection);
         opened.push(times);
     }
     let transport = match ready.first() {
-        Some(exchange) => exchange.session.transport.clone(),
+        Some(connection) => connection.transport().cloned(),
         None => {
             // of no call, so it is not counted
-            let first = load.opening.door.open().await;
-            let (session, _) =
-                first.map_err(|trouble| explain(load, &NotReady::Closed(trouble)))?;
-            session.transport.clone()
+            let first = load.database.open(asked, Form::Text).await;
+            let (connection, _) = first.map_err(|trouble| database.explain(asked, &trouble))?;
+            connection.transport().cloned()
         }
     };
     outlet.begin(transport);
@@ -135,10 +135,8 @@ async fn run(
             load.plan.share(0).extent(load.plan.extent),
         )),
         plan: load.plan,
-        door: &door,
-        statement: opening.statement,
-        access: opening.access,
-        limits: opening.limits,
+        database: &database,
+        asked,
         pool: (load.over != Over::Connect).then(|| Pool::of(ready)),
         ledger: RefCell::new(ledger),
     };
@@ -170,7 +168,7 @@ async fn run(
 }
 
 /// All callers until the load is over; true when somebody asked to stop before.
-async fn everybody(office: &Office<'_>, load: &Load<'_>) -> io::Result<bool> {
+async fn everybody<D: Database>(office: &Office<'_, D>, load: &Load<'_, D>) -> io::Result<bool> {
     let callers = join_all((0..load.callers).map(|_| office.caller()));
     let stopped = async {
         while !load.stop.asked() {
@@ -180,15 +178,5 @@ async fn everybody(office: &Office<'_>, load: &Load<'_>) -> io::Result<bool> {
     match select(Box::pin(callers), Box::pin(stopped)).await {
         Either::Left((ended, _)) => ended.into_iter().collect::<io::Result<()>>().map(|()| false),
         Either::Right(_) => Ok(true),
-    }
-}
-
-fn explain(load: &Load<'_>, trouble: &NotReady) -> DbError {
-    match trouble {
-        NotReady::Closed(trouble) => load.opening.door.explain(load.login, trouble),
-        NotReady::Statement(error) => DbError::Statement {
-            statement: load.opening.statement.which.name(),
-            complaint: format!("cannot be prepared: {}", whole(error)),
-        },
     }
 }

@@ -12,17 +12,21 @@ pub enum DbError {
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// The text is no target.
-    #[error("this is no target: {complaint}; write postgres://[USER@]HOST[:PORT][/DATABASE]")]
+    #[error(
+        "this is no target: {complaint}; write postgres://[USER@]HOST[:PORT][/DATABASE], or mysql:// for MariaDB and MySQL"
+    )]
     Url {
         /// What was expected where.
         complaint: String,
     },
     /// A password stands where others can read it.
     #[error(
-        "a password in the URL can be read by everybody on this machine: leave it out and set \
-         PGPASSWORD, or write a line HOST:PORT:DATABASE:USER:PASSWORD into ~/.pgpass (chmod 600)"
+        "a password in the URL can be read by everybody on this machine: leave it out and {remedy}"
     )]
-    PasswordInUrl,
+    PasswordInUrl {
+        /// Where to keep it instead.
+        remedy: &'static str,
+    },
     /// A file that was named cannot be used.
     #[error("{}: {complaint}", file.display())]
     File {
@@ -32,15 +36,14 @@ pub enum DbError {
         complaint: String,
     },
     /// The server asks for a password and there is none.
-    #[error(
-        "{server} asks for a password of user `{user}`, and there is none: set PGPASSWORD, or write \
-         a line HOST:PORT:DATABASE:USER:PASSWORD into ~/.pgpass (chmod 600){ignored}"
-    )]
+    #[error("{server} asks for a password of user `{user}`, and there is none: {remedy}{ignored}")]
     NoPassword {
         /// Host and port.
         server: String,
         /// User.
         user: String,
+        /// Where to keep it.
+        remedy: &'static str,
         /// Why the password file did not help; empty when there is nothing to say.
         ignored: String,
     },

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use plumb_engine::{Extent, LoadPlan, Outlet, Pace, clock};
 use plumb_measure::{Answer, FailureKind, Moments, Pacer, Recorder, Series};
 
-use crate::exchange::Seen;
-use crate::session::Opened;
+use crate::database::Opened;
+use crate::looks::Seen;
 use crate::stream::Traffic;
 
 /// The parts of a call that are measured on their own.

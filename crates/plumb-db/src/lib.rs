@@ -1,52 +1,44 @@
 //! The database layer: where the time of a statement goes, from the caller to the server and back.
 //!
-//! [`Db`] is the layer as the program sees it, [`Ping`] its one verb. It is driven by
-//! `tokio-postgres` on a runtime of one thread, a second driver behind the records of the engine:
-//! its floor is its own, and its name stands with its figures.
+//! [`Db`] is the layer as the program sees it, [`Ping`] its one verb. It is driven on a tokio runtime of
+//! one thread, a second driver behind the records of the engine, by `tokio-postgres` or by a client of
+//! MySQL's protocol: the floor of each is its own, and its name stands with its figures.
 //!
 //! | module | question |
 //! |---|---|
-//! | `url`, `login`, `ssl_mode`, `tls`, `certificate` | where, as whom, how encrypted? |
-//! | `session`, `conversation`, `stream` | how is a connection made, and what does it carry? |
-//! | `promise`, `first_session`, `process_id`, `block` | what keeps a statement from writing? |
-//! | `statement`, `exchange`, `answer` | what is asked, and what does a call tell that is looked into? |
+//! | `database` | what is a database, to everything else? |
+//! | `postgres`, `mysql` | how is this one asked, and what keeps a statement from writing? |
+//! | `product`, `url`, `login`, `ssl_mode`, `tls`, `certificate`, `stream` | where, as whom, how encrypted? |
+//! | `statement`, `answer` | what is asked, and how much may come? |
 //! | `pool`, `caller`, `alarm`, `patience`, `drive` | when, over which connection? |
+//! | `looks` | which calls are looked into? |
 //! | `ledger` | what is written down? |
-//! | `trial`, `readings`, `round_trip`, `floor` | what is found out beside the load? |
+//! | `round_trip` | what is found out beside the load? |
 //! | `attribution` | where did the time go? |
-//!
-//! A driver of another database would stand beside `session` and `exchange`: everything else knows
-//! connections only as something that is opened, asked, and asked between two clock readings.
 
 mod alarm;
 mod answer;
 mod attribution;
-mod block;
 mod caller;
 mod certificate;
-mod conversation;
+mod database;
 mod drive;
 mod error;
-mod exchange;
-mod first_session;
-mod floor;
 mod ledger;
 mod login;
 mod looks;
+mod mysql;
 mod options;
 mod patience;
 mod ping;
 mod pool;
-mod process_id;
-mod promise;
-mod readings;
+mod postgres;
+mod product;
 mod round_trip;
-mod session;
 mod ssl_mode;
 mod statement;
 mod stream;
 mod tls;
-mod trial;
 mod url;
 
 use clap::{ArgMatches, Command, FromArgMatches as _};
@@ -64,7 +56,7 @@ pub struct Db;
 impl Layer for Db {
     fn command(&self) -> Command {
         let ping = PingOptions::command()
-            .about("Measure statements against PostgreSQL: is it the network or the database?");
+            .about("Measure statements against a database: is it the network, or the database?");
         Command::new("db")
             .about("The database: where the time of a statement goes")
             .subcommand_required(true)

@@ -1,9 +1,37 @@
 //! Which calls are looked into.
 
+use std::time::Duration;
+
 use plumb_engine::Extent;
 use plumb_measure::Span;
 
-use crate::exchange::Look;
+/// A message that asks for no work and is not answered by then has a long way, or a server that is busy:
+/// the statement follows it. Timers of the runtime go off by the millisecond.
+pub(crate) const MOMENT: Duration = Duration::from_millis(1);
+
+/// How a call is looked into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// A message that asks for no work goes there and back in the place of the call; the statement
+    /// follows it.
+    Wire,
+    /// The statement goes out between readings of the server's clock.
+    Server,
+}
+
+/// What a look tells.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Seen {
+    /// How long a message takes there and back that asks for no work, nanoseconds.
+    Wire(u64),
+    /// What the server's clock says, nanoseconds.
+    Server {
+        /// Between two readings around the statement.
+        statement_ns: u64,
+        /// Between two readings around a message that asks for no work.
+        empty_ns: u64,
+    },
+}
 
 /// One call in so many is looked into at most ...
 const CALLS: u64 = 8;

@@ -16,11 +16,15 @@ pub struct PingOptions {
     /// The database, as a URL.
     #[arg(
         value_name = "URL",
-        help = "The database: postgres://[USER@]HOST[:PORT][/DATABASE][?sslmode=MODE&...]",
-        long_help = "The database: postgres://[USER@]HOST[:PORT][/DATABASE][?sslmode=MODE&...]\n\n\
+        help = "The database: postgres://[USER@]HOST[:PORT][/DATABASE][?sslmode=MODE&...], or mysql:// \
+                for MariaDB and MySQL",
+        long_help = "The database: postgres://[USER@]HOST[:PORT][/DATABASE][?sslmode=MODE&...], or \
+                     mysql://[USER@]HOST[:PORT][/DATABASE][?ssl-mode=MODE&...] for MariaDB and MySQL\n\n\
                      What is left out comes from PGHOST, PGPORT, PGUSER, PGDATABASE, PGSERVICE and \
                      PGSSLMODE; the password from PGPASSWORD, PGPASSFILE or ~/.pgpass, or is asked \
-                     for at the terminal."
+                     for at the terminal. For MariaDB and MySQL it comes from MYSQL_HOST, \
+                     MYSQL_TCP_PORT, MYSQL_UNIX_PORT and ~/.my.cnf; the password from MYSQL_PWD or \
+                     ~/.my.cnf."
     )]
     pub url: String,
 

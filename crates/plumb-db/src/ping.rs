@@ -13,21 +13,19 @@ use plumb_measure::{Histogram, Reading, RemoteSelector, ResultRecord, Tick};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
+use crate::DbError;
 use crate::answer::Limits;
 use crate::attribution::{Known, attribute};
-use crate::caller::Opening;
-use crate::drive::{Load, NAME, WAIT, Yield, drive, runtime};
-use crate::exchange::Exchange;
-use crate::floor::floor;
+use crate::database::{Access, Asked, Database, Form};
+use crate::drive::{Load, WAIT, Yield, drive, runtime};
 use crate::login::{self, Login};
+use crate::mysql::Mysql;
 use crate::options::{FOREIGN, PingOptions};
-use crate::promise::Promise;
-use crate::readings::{Counter, explained};
+use crate::postgres::Postgres;
+use crate::product::Product;
 use crate::round_trip::{echoes, handshakes};
-use crate::session::{Access, Door, Session};
 use crate::statement::{Over, Statement, Which};
 use crate::url::Url;
-use crate::{DbError, first_session, trial};
 
 /// A file with a statement is no larger.
 const FILE_MAX: u64 = 1 << 20;
@@ -50,12 +48,9 @@ pub struct Ping {
 }
 
 /// What stays the same for all points.
-struct Setup {
+struct Setup<D> {
     runtime: Runtime,
-    /// The door to all sessions.
-    door: Door,
-    /// A session that looks on.
-    onlooker: Session,
+    database: D,
     echo: Option<Histogram>,
     floor_ns: Option<u64>,
     explained: Option<Reading>,
@@ -69,8 +64,8 @@ impl Ping {
     pub fn new(options: PingOptions) -> Result<Self, DbError> {
         options.check()?;
         let login = Login::of(&Url::parse(&options.url)?, &login::process_environment)?;
-        let own = own_statement(&options)?;
-        let statements = statements(&options, own);
+        let own = own_statement(&options, login.product)?;
+        let statements = statements(&options, own, login.product);
         let seed = options.load.seed.unwrap_or_else(clock::seed);
         let mut points = points(&statements, &options.over);
         SplitMix64::new(seed).shuffle(&mut points);
@@ -86,28 +81,32 @@ impl Ping {
         }
     }
 
-    fn opening<'a>(&'a self, ground: &'a Setup, statement: &'a Statement) -> Opening<'a> {
+    fn asked<'a>(&'a self, statement: &'a Statement) -> Asked<'a> {
         let access = self.access(statement);
-        let limits = Limits { rows: self.options.rows.get(), bytes: self.options.size };
-        Opening { door: &ground.door, statement, access, limits }
+        let limits = Limits { rows: self.options.rows.get(), bytes: self.options.size.bytes() };
+        Asked { statement, access, limits }
     }
 
     /// Reaches the server, asking for a password where that helps, and finds out what it is.
-    fn ground(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<Setup, DbError> {
+    fn ground<D: Database>(
+        &mut self,
+        watch: &mut dyn Watch,
+        stop: &Stop,
+    ) -> Result<Setup<D>, DbError> {
         let patience = self.options.load.connect_timeout;
         let found = self.login.endpoints(&self.options.transport)?;
         let endpoint = reachable(&found, patience, stop)?;
         let runtime = runtime(&Arc::default(), Tick::Free)?;
-        let mut first = runtime.block_on(first_session::open(&endpoint, &self.login, patience));
+        let mut first = runtime.block_on(D::reach(&endpoint, &self.login, patience));
         if let Err(DbError::NoPassword { .. }) = &first
             && let Some(password) = login::ask(&self.login)
         {
             self.login.with_password(password);
-            first = runtime.block_on(first_session::open(&endpoint, &self.login, patience));
+            first = runtime.block_on(D::reach(&endpoint, &self.login, patience));
         }
-        let (door, onlooker) = first?;
-        watch.server(described(&door, &onlooker));
-        let floor = floor()?;
+        let database = first?;
+        watch.server(database.describe());
+        let floor = D::floor()?;
         let floor_ns = floor.as_ref().map(|floor| floor.service_ns.p50);
         if let Some(floor) = floor {
             watch.floor(floor);
@@ -116,20 +115,19 @@ impl Ping {
             Some(address) => Some(echoes(address, patience, stop)?),
             None => None,
         };
-        Ok(Setup { runtime, door, onlooker, echo, floor_ns, explained: None })
+        Ok(Setup { runtime, database, echo, floor_ns, explained: None })
     }
 
     /// Tries every statement once, before anything is measured.
-    fn try_all(&self, ground: &mut Setup) -> Result<(), DbError> {
+    fn try_all<D: Database>(&self, ground: &mut Setup<D>) -> Result<(), DbError> {
         let mut reading = None;
         for statement in &self.statements {
-            let opening = self.opening(ground, statement);
-            let tried = trial::run(&opening, &self.login, self.options.load.timeout);
-            let exchange = ground.runtime.block_on(tried)?;
+            let asked = self.asked(statement);
+            let tried = ground.database.try_out(asked, self.options.load.timeout);
+            let mut connection = ground.runtime.block_on(tried)?;
             if self.options.explain && statement.which == Which::Own {
-                let session = &exchange.session;
-                let asked = explained(&session.client, statement, opening.access);
-                reading = Some(ground.runtime.block_on(session.drive(asked)));
+                let explained = ground.database.explained(&mut connection, asked);
+                reading = Some(ground.runtime.block_on(explained));
             }
         }
         ground.explained = reading;
@@ -144,28 +142,32 @@ impl Ping {
         })
     }
 
-    fn measure(
+    fn measure<D: Database>(
         &self,
         point: Point,
-        ground: &Setup,
+        ground: &Setup<D>,
         watch: &mut dyn Watch,
         stop: &Stop,
     ) -> Result<(), JobError> {
         let statement = &self.statements[point.statement];
-        let opening = self.opening(ground, statement);
+        let (asked, database) = (self.asked(statement), &ground.database);
         let plan = self.plan(point);
         let callers = plan.connections;
+        let form = match point.over {
+            Over::Kept | Over::Pool => Form::Prepared,
+            Over::Connect => Form::Text,
+        };
         let (handshake, counter) = ground.runtime.block_on(async {
-            let handshake = handshakes(&opening.door.endpoint, plan.connect_timeout).await;
-            (handshake, self.counter(ground, &opening).await)
+            let handshake = handshakes(database.endpoint(), plan.connect_timeout).await;
+            (handshake, database.counter(asked, form).await)
         });
         let labels = point.labels(statement);
         let gate = watch.gate();
         let pool = self.options.pool.get();
         let load = Load {
             plan: &plan,
-            login: &self.login,
-            opening,
+            database,
+            asked,
             over: point.over,
             pool,
             callers: callers.get(),
@@ -189,18 +191,16 @@ impl Ping {
         }
         let mut record = result_record(&plan, labels, Lengths::Any, &result);
         record.operations += came.as_ref().map_or(0, |came| came.observed);
-        name_driver(&mut record);
-        let onlooker = &ground.onlooker;
-        let asked = onlooker.drive(counter.reading(&onlooker.client));
-        let reading = ground.runtime.block_on(asked);
+        name_driver(&mut record, D::DRIVER);
+        let mut readings = ground.runtime.block_on(database.readings(counter));
         if let Some(Yield { found, observed }) = &came {
             let recorder = &result.recorder;
-            let mut readings = vec![reading];
             readings.extend(ground.explained.clone().filter(|_| statement.which == Which::Own));
             record.attribution = attribute(Known {
                 statement,
                 over: point.over,
-                promise: ground.door.promise,
+                methods: database.methods(),
+                peculiar: database.finding(),
                 pool,
                 callers: callers.get(),
                 response: response(&result),
@@ -218,29 +218,27 @@ impl Ping {
         watch.result(record, result.began_ns)
     }
 
-    /// What the server has counted of the statement so far: it is asked once, so that it is known.
-    async fn counter(&self, ground: &Setup, opening: &Opening<'_>) -> Counter {
-        let absent = |reason: String| Counter::Absent(reason);
-        if let Promise::Call(_) = opening.door.promise {
-            return absent("a message of several statements is not told apart by it".into());
+    fn driver(&self) -> &'static str {
+        match self.login.product {
+            Product::Postgres => Postgres::DRIVER,
+            Product::Mysql => Mysql::DRIVER,
         }
-        let (session, _) = match opening.door.open().await {
-            Ok(opened) => opened,
-            Err(trouble) => {
-                return absent(opening.door.explain(&self.login, &trouble).to_string());
+    }
+
+    fn run_against<D: Database>(
+        &mut self,
+        watch: &mut dyn Watch,
+        stop: &Stop,
+    ) -> Result<(), JobError> {
+        let mut ground = self.ground::<D>(watch, stop)?;
+        self.try_all(&mut ground)?;
+        for point in &self.points {
+            if stop.asked() {
+                break;
             }
-        };
-        let number = session.drive(session.client.query_one("SELECT pg_backend_pid()", &[])).await;
-        let pid: i32 = match number {
-            Ok(row) => row.get(0),
-            Err(error) => return absent(error.to_string()),
-        };
-        let Opening { statement, access, limits, .. } = *opening;
-        let exchange = Exchange::by_text(session, statement, access, limits);
-        // a statement that fails is seen in the load
-        let _ = exchange.ask(statement).await;
-        let onlooker = &ground.onlooker;
-        onlooker.drive(Counter::of(&onlooker.client, pid)).await
+            self.measure(*point, &ground, watch, stop)?;
+        }
+        Ok(())
     }
 }
 
@@ -296,15 +294,10 @@ impl Measure for Ping {
     }
 
     fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError> {
-        let mut ground = self.ground(watch, stop)?;
-        self.try_all(&mut ground)?;
-        for point in &self.points {
-            if stop.asked() {
-                break;
-            }
-            self.measure(*point, &ground, watch, stop)?;
+        match self.login.product {
+            Product::Postgres => self.run_against::<Postgres>(watch, stop),
+            Product::Mysql => self.run_against::<Mysql>(watch, stop),
         }
-        Ok(())
     }
 }
 
@@ -326,7 +319,7 @@ impl Spread for Ping {
         // what was looked into is told by the results alone
         let counted: u64 = parts.results.iter().map(|part| part.operations).sum();
         result.operations = result.operations.max(counted);
-        name_driver(result);
+        name_driver(result, self.driver());
     }
 }
 
@@ -339,25 +332,15 @@ impl Point {
     }
 }
 
-/// What answers, as every output names it.
-fn described(door: &Door, session: &Session) -> String {
-    let encrypted = if session.encrypted { "TLS" } else { "not encrypted" };
-    let server = format!("PostgreSQL {}, {encrypted}", session.version);
-    match door.promise {
-        Promise::Session => server,
-        Promise::Call(why) => format!("{server}, {}", why.describe()),
-    }
-}
-
 fn response(result: &LoadResult<()>) -> &Histogram {
     static NONE: std::sync::LazyLock<Histogram> = std::sync::LazyLock::new(Histogram::new);
     result.recorder.rows().first().map_or(&*NONE, |row| &row.response)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a rate is a float")]
-fn name_driver(record: &mut ResultRecord) {
+fn name_driver(record: &mut ResultRecord, name: &str) {
     record.throughput_per_s = record.operations as f64 * 1e9 / record.duration_ns.max(1) as f64;
-    record.driver.name = Some(NAME.into());
+    record.driver.name = Some(name.into());
     record.driver.wait = WAIT.into();
 }
 
@@ -375,10 +358,12 @@ fn points(statements: &[Statement], over: &[Over]) -> Vec<Point> {
     points
 }
 
-fn statements(options: &PingOptions, own: Option<Statement>) -> Vec<Statement> {
+fn statements(options: &PingOptions, own: Option<Statement>, product: Product) -> Vec<Statement> {
     let asked = |which| options.ask.is_empty() || options.ask.contains(&which);
-    let known =
-        [(Which::Trivial, Some(Statement::trivial())), (Which::Sized, Some(Statement::sized()))];
+    let known = [
+        (Which::Trivial, Some(Statement::trivial(product))),
+        (Which::Sized, Some(Statement::sized(product))),
+    ];
     known
         .into_iter()
         .chain([(Which::Own, own)])
@@ -388,7 +373,7 @@ fn statements(options: &PingOptions, own: Option<Statement>) -> Vec<Statement> {
 }
 
 /// The user's statement, from the command line or from a file.
-fn own_statement(options: &PingOptions) -> Result<Option<Statement>, DbError> {
+fn own_statement(options: &PingOptions, product: Product) -> Result<Option<Statement>, DbError> {
     let text = match (&options.statement, &options.file) {
         (Some(text), _) => text.clone(),
         (None, Some(file)) => {
@@ -401,7 +386,7 @@ fn own_statement(options: &PingOptions) -> Result<Option<Statement>, DbError> {
         }
         (None, None) => return Ok(None),
     };
-    let statement = Statement::own(&text);
+    let statement = Statement::own(&text, product);
     if statement.text.is_empty() {
         return Err(DbError::Options("the statement is empty: write for example SELECT 1".into()));
     }

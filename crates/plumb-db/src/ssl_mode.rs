@@ -1,4 +1,4 @@
-//! How much TLS is asked for, in the words of `libpq`.
+//! How much TLS is asked for, in the words of `libpq` and of the clients of MariaDB and MySQL.
 
 use crate::DbError;
 
@@ -33,6 +33,26 @@ impl SslMode {
             Some("verify-full") => Ok(Self::VerifyFull),
             Some(_) => Err(DbError::Url {
                 complaint: "sslmode is none of disable, prefer, require, verify-ca, verify-full"
+                    .into(),
+            }),
+        }
+    }
+
+    /// The mode called `name` by clients of MariaDB and MySQL; `PREFERRED` when none is named.
+    ///
+    /// # Errors
+    /// [`DbError::Url`] lists the modes.
+    pub(crate) fn of_mysql(name: Option<&str>) -> Result<Self, DbError> {
+        let name = name.map(str::to_ascii_uppercase);
+        match name.as_deref() {
+            Some("DISABLED") => Ok(Self::Disable),
+            None | Some("PREFERRED") => Ok(Self::Prefer),
+            Some("REQUIRED") => Ok(Self::Require),
+            Some("VERIFY_CA") => Ok(Self::VerifyCa),
+            Some("VERIFY_IDENTITY") => Ok(Self::VerifyFull),
+            Some(_) => Err(DbError::Url {
+                complaint: "ssl-mode is none of DISABLED, PREFERRED, REQUIRED, VERIFY_CA, \
+                            VERIFY_IDENTITY"
                     .into(),
             }),
         }

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::sync::LazyLock;
 
-use tokio_postgres::types::{ToSql, Type};
+use crate::product::Product;
 
 /// Text sent with the sized statement: with the rest of the message 300 to 500 bytes go out.
 const PARAMETER_BYTES: usize = 350;
@@ -75,13 +75,19 @@ impl FromStr for Over {
     }
 }
 
-/// A parameter with its type.
-pub(crate) type Parameter = (&'static (dyn ToSql + Sync), Type);
+/// The value of a parameter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Parameter {
+    Text(&'static String),
+    Int(&'static i32),
+}
 
 /// A statement, as it is sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Statement {
     pub(crate) which: Which,
+    /// Whose language it is in.
+    pub(crate) product: Product,
     pub(crate) text: String,
     pub(crate) parameters: Vec<Parameter>,
     /// The same with its parameters written into it.
@@ -90,36 +96,54 @@ pub(crate) struct Statement {
 
 impl Statement {
     /// `SELECT 1`.
-    pub(crate) fn trivial() -> Self {
-        Self::plain(Which::Trivial, "SELECT 1")
+    pub(crate) fn trivial(product: Product) -> Self {
+        Self::plain(Which::Trivial, "SELECT 1", product)
     }
 
     /// The statement of everyday size. It reads no table, so it runs on every server.
-    pub(crate) fn sized() -> Self {
-        Self {
+    pub(crate) fn sized(product: Product) -> Self {
+        let (text, number) = (Parameter::Text(&PARAMETER), Parameter::Int(&ROWS));
+        let sized = |write: fn(&str, &str) -> String, marks: [&str; 2], parameters| Self {
             which: Which::Sized,
-            text: "SELECT n, repeat(md5($1), 3) FROM generate_series(1, $2) AS n".into(),
-            parameters: vec![(&*PARAMETER, Type::TEXT), (&ROWS, Type::INT4)],
-            inline: format!(
-                "SELECT n, repeat(md5('{}'), 3) FROM generate_series(1, {ROWS}) AS n",
-                *PARAMETER
+            product,
+            text: write(marks[0], marks[1]),
+            parameters,
+            inline: write(&format!("'{}'", *PARAMETER), &ROWS.to_string()),
+        };
+        match product {
+            Product::Postgres => sized(
+                |text, rows| {
+                    format!("SELECT n, repeat(md5({text}), 3) FROM generate_series(1, {rows}) AS n")
+                },
+                ["$1", "$2"],
+                vec![text, number],
+            ),
+            Product::Mysql => sized(
+                |text, rows| {
+                    format!(
+                        "WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < \
+                         {rows}) SELECT n, REPEAT(MD5({text}), 3) FROM s"
+                    )
+                },
+                ["?", "?"],
+                vec![number, text],
             ),
         }
     }
 
     /// The user's own.
-    pub(crate) fn own(text: &str) -> Self {
-        Self::plain(Which::Own, text.trim().trim_end_matches(';').trim_end())
+    pub(crate) fn own(text: &str, product: Product) -> Self {
+        Self::plain(Which::Own, text.trim().trim_end_matches(';').trim_end(), product)
     }
 
-    fn plain(which: Which, text: &str) -> Self {
-        Self { which, text: text.into(), parameters: Vec::new(), inline: text.into() }
+    fn plain(which: Which, text: &str, product: Product) -> Self {
+        Self { which, product, text: text.into(), parameters: Vec::new(), inline: text.into() }
     }
 
     /// True when it begins as statements do that answer with rows and leave the transaction they run
     /// in alone. A procedure, for one, may end it and begin one that writes.
     pub(crate) fn only_asks(&self) -> bool {
-        let start = without_comments(&self.text);
+        let start = without_comments(&self.text, self.product);
         let end = start.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(start.len());
         start.starts_with('(') || ASKING.iter().any(|word| word.eq_ignore_ascii_case(&start[..end]))
     }
@@ -128,13 +152,19 @@ impl Statement {
 /// What statements that only ask begin with.
 const ASKING: [&str; 6] = ["SELECT", "WITH", "VALUES", "TABLE", "SHOW", "EXPLAIN"];
 
-/// `text` without the spaces and comments that it begins with. Comments between `/*` and `*/` hold
-/// others.
-fn without_comments(text: &str) -> &str {
+/// `text` without the spaces and comments that it begins with. Those of PostgreSQL between `/*` and `*/` hold
+/// others; those of MariaDB and MySQL that begin with `/*!` or `/*M!` are no comments, but are run.
+fn without_comments(text: &str, product: Product) -> &str {
+    let is_mysql = product == Product::Mysql;
     let mut rest = text.trim_start();
     loop {
-        let behind = if let Some(line) = rest.strip_prefix("--") {
+        let line = rest.strip_prefix("--").or_else(|| rest.strip_prefix('#').filter(|_| is_mysql));
+        let behind = if let Some(line) = line {
             line.split_once(['\n', '\r']).map_or("", |(_, behind)| behind)
+        } else if is_mysql && (rest.starts_with("/*!") || rest.starts_with("/*M!")) {
+            return rest;
+        } else if let Some(comment) = rest.strip_prefix("/*").filter(|_| is_mysql) {
+            comment.split_once("*/").map_or("", |(_, behind)| behind)
         } else if rest.starts_with("/*") {
             behind_comment(rest)
         } else {
@@ -170,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_semicolon_at_the_end_is_no_part_of_a_statement() {
-        assert_eq!(Statement::own(" SELECT 2 ;\n").text, "SELECT 2");
+        assert_eq!(Statement::own(" SELECT 2 ;\n", Product::Postgres).text, "SELECT 2");
     }
 
     #[test]
@@ -183,7 +213,7 @@ mod tests {
             "show all",
             "explain select 1",
         ] {
-            assert!(Statement::own(text).only_asks(), "{text}");
+            assert!(Statement::own(text, Product::Postgres).only_asks(), "{text}");
         }
         for text in [
             "call p(1)",
@@ -196,20 +226,27 @@ mod tests {
             "insert into t values (1) returning a",
             "",
         ] {
-            assert!(!Statement::own(text).only_asks(), "{text}");
+            assert!(!Statement::own(text, Product::Postgres).only_asks(), "{text}");
         }
+        let in_mysql = |text| Statement::own(text, Product::Mysql).only_asks();
+        assert!(in_mysql("# one\n/* a /* b */ select 1"));
+        assert!(!in_mysql("/*!50000 delete from t */") && !in_mysql("/*M! call p() */"));
     }
 
     #[test]
     fn parameters_are_written_into_the_statement() {
-        let sized = Statement::sized();
-        assert!(!sized.inline.contains('$') && sized.inline.contains(&*PARAMETER));
+        for (product, mark) in [(Product::Postgres, '$'), (Product::Mysql, '?')] {
+            let sized = Statement::sized(product);
+            assert!(sized.text.contains(mark) && !sized.text.contains(&*PARAMETER));
+            assert!(!sized.inline.contains(mark) && sized.inline.contains(&*PARAMETER));
+        }
     }
 
     proptest::proptest! {
         #[test]
-        fn no_text_brings_it_down(text in "[-/*a-z\\n é]{0,20}") {
-            let _ = Statement::own(&text).only_asks();
+        fn no_text_brings_it_down(text in "[-/*!#a-z\\n é]{0,20}") {
+            let _ = Statement::own(&text, Product::Postgres).only_asks();
+            let _ = Statement::own(&text, Product::Mysql).only_asks();
         }
     }
 

@@ -65,16 +65,18 @@ impl Tls {
         };
         let builder = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .map_err(|error| refused(login, &error.to_string(), "use sslmode=disable"))?
+            .map_err(|error| {
+                refused(login, &error.to_string(), "turn TLS off to measure without it")
+            })?
             .dangerous()
             .with_custom_certificate_verifier(verifier);
         let config = match &login.client_cert {
             None => builder.with_no_client_auth(),
             Some((cert, key)) => {
-                let (chain, key) = (certificates(cert)?, private_key(key)?);
+                let (chain, key) = (certificates(cert, login)?, private_key(key)?);
                 builder.with_client_auth_cert(chain, key).map_err(|error| DbError::File {
                     file: cert.clone(),
-                    complaint: format!("{error}; do sslcert and sslkey belong together?"),
+                    complaint: format!("{error}; do the certificate and the key belong together?"),
                 })?
             }
         };
@@ -110,10 +112,6 @@ impl Tls {
     }
 }
 
-/// What to do about authorities.
-const SSLROOTCERT: &str = "name the certificate of the authority in sslrootcert, or write \
-     sslrootcert=system for those of this machine";
-
 fn refused(login: &Login, cause: &str, remedy: &'static str) -> DbError {
     DbError::Tls { server: login.server(), cause: cause.into(), remedy }
 }
@@ -123,10 +121,10 @@ fn refused(login: &Login, cause: &str, remedy: &'static str) -> DbError {
 fn authorities(login: &Login) -> Result<Vec<CertificateDer<'static>>, DbError> {
     match &login.root_cert {
         Some(_) if trusts_machine(login) => Ok(rustls_native_certs::load_native_certs().certs),
-        Some(named) => certificates(named),
+        Some(named) => certificates(named, login),
         None => {
             let home = crate::login::process_environment("HOME").unwrap_or_default();
-            certificates(&Path::new(&home).join(".postgresql/root.crt"))
+            certificates(&Path::new(&home).join(".postgresql/root.crt"), login)
         }
     }
 }
@@ -136,9 +134,10 @@ fn trusts_machine(login: &Login) -> bool {
     login.root_cert.as_deref() == Some(Path::new("system"))
 }
 
-fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, DbError> {
+fn certificates(file: &Path, login: &Login) -> Result<Vec<CertificateDer<'static>>, DbError> {
     let complain = |complaint: String| DbError::File { file: file.into(), complaint };
-    let text = fs::read(file).map_err(|error| complain(format!("{error}; {SSLROOTCERT}")))?;
+    let text = fs::read(file)
+        .map_err(|error| complain(format!("{error}; {}", login.product.names_authority())))?;
     let found: Vec<_> = CertificateDer::pem_slice_iter(&text)
         .collect::<Result<_, _>>()
         .map_err(|error| complain(format!("no certificates in PEM form: {error}")))?;
@@ -167,19 +166,20 @@ struct Trusted {
 impl Trusted {
     fn of(login: &Login, provider: &Arc<CryptoProvider>) -> Result<Self, DbError> {
         let certificates = authorities(login)?;
+        let remedy = login.product.names_authority();
         let mut roots = RootCertStore::empty();
         let (_, unread) = roots.add_parsable_certificates(certificates.iter().cloned());
         if certificates.is_empty() {
-            return Err(refused(login, "this machine trusts no authority", SSLROOTCERT));
+            return Err(refused(login, "this machine trusts no authority", remedy));
         }
         if unread > 0 && !trusts_machine(login) {
-            let cause = format!("{unread} of the certificates of sslrootcert cannot be used");
-            return Err(refused(login, &cause, SSLROOTCERT));
+            let cause = format!("{unread} of the certificates of the authorities cannot be used");
+            return Err(refused(login, &cause, remedy));
         }
         let path =
             WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
                 .build()
-                .map_err(|error| refused(login, &error.to_string(), SSLROOTCERT))?;
+                .map_err(|error| refused(login, &error.to_string(), remedy))?;
         Ok(Self { path, certificates })
     }
 }

@@ -1,4 +1,5 @@
-//! `postgres://[USER@]HOST[:PORT][/DATABASE][?NAME=VALUE&...]`, as `psql` reads it.
+//! `postgres://[USER@]HOST[:PORT][/DATABASE][?NAME=VALUE&...]`, as `psql` reads it, and `mysql://`, with the
+//! options of the clients of MariaDB and MySQL.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -6,32 +7,21 @@ use std::collections::BTreeMap;
 use percent_encoding::percent_decode_str;
 
 use crate::DbError;
+use crate::product::Product;
 
 /// What a URL says; what it leaves open is asked of the environment.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Url {
+    pub(crate) product: Product,
     pub(crate) user: Option<String>,
     pub(crate) host: Option<String>,
     pub(crate) port: Option<u16>,
     pub(crate) database: Option<String>,
-    /// Parameters behind the question mark, each of [`KNOWN`].
+    /// Parameters behind the question mark, each of [`Product::parameters`].
     pub(crate) parameters: BTreeMap<String, String>,
 }
 
-/// Parameters that are understood.
-const KNOWN: [&str; 10] = [
-    "application_name",
-    "dbname",
-    "host",
-    "passfile",
-    "port",
-    "service",
-    "sslcert",
-    "sslkey",
-    "sslmode",
-    "sslrootcert",
-];
-/// Further ones of `KNOWN`'s kind would be refused; `user` may stand in both places.
+/// A parameter of both kinds, which may stand in both places.
 const USER: &str = "user";
 
 impl Url {
@@ -40,10 +30,8 @@ impl Url {
     /// # Errors
     /// [`DbError::PasswordInUrl`], or [`DbError::Url`] with what was expected.
     pub(crate) fn parse(text: &str) -> Result<Self, DbError> {
-        let rest = ["postgres://", "postgresql://"]
-            .iter()
-            .find_map(|scheme| text.strip_prefix(scheme))
-            .ok_or_else(|| wrong("it does not begin with postgres://"))?;
+        let (product, rest) = Product::of_url(text)
+            .ok_or_else(|| wrong("it does not begin with postgres:// or mysql://"))?;
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
         // the last @: a password that was written without escapes must not become a host
@@ -52,10 +40,11 @@ impl Url {
             None => ("", authority),
         };
         if login.contains(':') {
-            return Err(DbError::PasswordInUrl);
+            return Err(password_in_url(product));
         }
         let (host, port) = place_of(place)?;
         let mut url = Self {
+            product,
             user: given(login)?,
             host: given(host)?,
             port: port.map(port_of).transpose()?,
@@ -73,24 +62,30 @@ impl Url {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let value = decoded(value)?;
         match name {
-            "password" => return Err(DbError::PasswordInUrl),
+            "password" => return Err(password_in_url(self.product)),
             USER => self.user = Some(value),
+            known if !self.product.parameters().contains(&known) => {
+                return Err(self.not_understood(known));
+            }
             "host" => self.host = Some(value),
             "port" => self.port = Some(port_of(&value)?),
             "dbname" => self.database = Some(value),
-            known if KNOWN.contains(&known) => {
+            known => {
                 self.parameters.insert(known.into(), value);
-            }
-            other => {
-                let known = KNOWN.join(", ");
-                return Err(wrong(&format!(
-                    "the parameter `{}` is not understood (understood are {known}, {USER})",
-                    other.chars().take(40).collect::<String>()
-                )));
             }
         }
         Ok(())
     }
+
+    fn not_understood(&self, name: &str) -> DbError {
+        let known = self.product.parameters().join(", ");
+        let name: String = name.chars().take(40).collect();
+        wrong(&format!("the parameter `{name}` is not understood (understood are {known}, {USER})"))
+    }
+}
+
+fn password_in_url(product: Product) -> DbError {
+    DbError::PasswordInUrl { remedy: product.keeps_passwords() }
 }
 
 /// Host and port of `HOST`, `HOST:PORT`, `[V6]` or `[V6]:PORT`.
@@ -159,7 +154,8 @@ mod tests {
         let url = Url::parse("postgresql://[::1]:7/?host=/run/postgresql&user=me").unwrap();
         assert_eq!((url.host.as_deref(), url.port), (Some("/run/postgresql"), Some(7)));
         assert_eq!((url.user.as_deref(), url.database), (Some("me"), None));
-        assert_eq!(Url::parse("postgres://").unwrap(), Url::default());
+        let url = Url::parse("postgres://").unwrap();
+        assert_eq!((url.user, url.host, url.port, url.database), (None, None, None, None));
     }
 
     #[test]
@@ -168,9 +164,10 @@ mod tests {
             "postgres://me:sesame@db1/x",
             "postgres://me:ses@me@db1/x",
             "postgres://db1/x?password=sesame",
+            "mysql://me:sesame@db1/x",
         ] {
             let error = Url::parse(text).unwrap_err();
-            assert!(matches!(error, DbError::PasswordInUrl), "{error}");
+            assert!(matches!(error, DbError::PasswordInUrl { .. }), "{error}");
             assert!(!error.to_string().contains("ses"), "{error}");
         }
     }
@@ -178,7 +175,7 @@ mod tests {
     #[test]
     fn what_is_no_target_says_what_was_expected() {
         for (text, expected) in [
-            ("db1", "begin with postgres://"),
+            ("db1", "begin with postgres:// or mysql://"),
             ("postgres://db1:sesame", "no port from 1 to 65535"),
             ("postgres://[::1", "`]` is missing"),
             ("postgres://a,b/x", "several hosts"),
@@ -196,7 +193,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_brings_it_down(text in "(postgres://)?[ -~]{0,60}") {
+        fn no_text_brings_it_down(text in "(postgres://|mysql://)?[ -~]{0,60}") {
             let _ = Url::parse(&text);
         }
     }

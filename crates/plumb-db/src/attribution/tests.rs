@@ -1,6 +1,7 @@
 use plumb_measure::Batches;
 
 use super::*;
+use crate::product::Product;
 
 /// Ten calls of `ns`, in their order.
 fn batches(ns: u64) -> Option<BatchMeans> {
@@ -26,7 +27,8 @@ fn known<'a>(
     Known {
         statement,
         over: Over::Pool,
-        promise: Promise::Session,
+        methods: Methods { server: "by its clock", wire: "Sync", connect: "making it" },
+        peculiar: None,
         pool: 1,
         callers: 8,
         response,
@@ -45,7 +47,7 @@ fn known<'a>(
 #[test]
 fn the_parts_add_up_to_the_whole() {
     let (mut found, mut response) = (Observations::default(), Histogram::new());
-    let statement = Statement::trivial();
+    let statement = Statement::trivial(Product::Postgres);
     let of = attribute(known(&mut found, &mut response, &statement)).unwrap();
     let parts: Vec<(PartKind, i64)> =
         of.parts.iter().map(|part| (part.kind, part.time.mean_ns / 1_000_000)).collect();
@@ -59,7 +61,7 @@ fn the_parts_add_up_to_the_whole() {
 #[test]
 fn what_stands_out_is_named_with_what_to_do() {
     let (mut found, mut response) = (Observations::default(), Histogram::new());
-    let statement = Statement::trivial();
+    let statement = Statement::trivial(Product::Postgres);
     let mut near = Histogram::new();
     near.record(50_000);
     let known = Known { handshake: Some(&near), ..known(&mut found, &mut response, &statement) };
@@ -71,7 +73,7 @@ fn what_stands_out_is_named_with_what_to_do() {
 
 #[test]
 fn looks_that_met_another_server_than_the_calls_leave_no_share() {
-    let statement = Statement::trivial();
+    let statement = Statement::trivial(Product::Postgres);
     let (mut found, mut response) = (Observations::default(), Histogram::new());
     let mut known = known(&mut found, &mut response, &statement);
     // calls of 59 us, beside messages of 40 ms
@@ -90,7 +92,7 @@ fn looks_that_met_another_server_than_the_calls_leave_no_share() {
 /// Twenty looks and 600 calls of which one in sixty is gone for `gone` longer.
 fn of_a_busy_machine(gone: u64) -> Attribution {
     const US: u64 = 1_000;
-    let statement = Statement::trivial();
+    let statement = Statement::trivial(Product::Postgres);
     let (mut found, mut response) = (Observations::default(), Histogram::new());
     let mut batches = Batches::default();
     let mut call = |ns| {
@@ -107,7 +109,8 @@ fn of_a_busy_machine(gone: u64) -> Attribution {
     attribute(Known {
         statement: &statement,
         over: Over::Kept,
-        promise: Promise::Session,
+        methods: Methods { server: "by its clock", wire: "Sync", connect: "making it" },
+        peculiar: None,
         pool: 1,
         callers: 1,
         response: &response,
@@ -145,7 +148,7 @@ fn where_a_few_calls_spoil_the_means_the_faster_nine_tenths_are_told() {
 fn nothing_is_attributed_without_a_look() {
     let (found, mut response) = (Observations::default(), Histogram::new());
     response.record(1);
-    let statement = Statement::trivial();
+    let statement = Statement::trivial(Product::Postgres);
     let mut other = Observations::default();
     let mut none = Histogram::new();
     let mut empty = known(&mut other, &mut none, &statement);

@@ -1,6 +1,7 @@
 //! Where, as whom and with which password: the URL first, then the environment, the service file
-//! and the password file, as `libpq` looks for them.
+//! and the password file, as `libpq` looks for them, or `~/.my.cnf`, as the clients of MariaDB do.
 
+mod mysql;
 mod passfile;
 mod prompt;
 mod service;
@@ -13,6 +14,7 @@ use plumb_engine::options::{TransportKind, TransportOptions};
 use plumb_engine::{Address, Endpoint};
 
 use crate::DbError;
+use crate::product::Product;
 use crate::ssl_mode::SslMode;
 use crate::url::Url;
 
@@ -21,6 +23,9 @@ pub(crate) use prompt::ask;
 
 /// The port of a server when none is named.
 const PORT: u16 = 5432;
+
+/// Rights of others that make a file with a password unsafe.
+const OTHERS: u32 = 0o077;
 
 /// A password. It shows itself nowhere.
 #[derive(Clone, PartialEq, Eq)]
@@ -42,7 +47,8 @@ impl fmt::Debug for Secret {
 /// Everything that a connection needs to know.
 #[derive(Clone, Debug)]
 pub(crate) struct Login {
-    /// Host name or number, or the folder of a unix socket.
+    pub(crate) product: Product,
+    /// Host name or number; for a unix socket its folder (PostgreSQL), or itself.
     pub(crate) host: String,
     pub(crate) port: u16,
     pub(crate) user: String,
@@ -70,6 +76,13 @@ impl Login {
     /// # Errors
     /// [`DbError`] names the variable, file or parameter that contradicts.
     pub(crate) fn of(url: &Url, env: Environment<'_>) -> Result<Self, DbError> {
+        match url.product {
+            Product::Postgres => Self::of_postgres(url, env),
+            Product::Mysql => Self::of_mysql(url, env),
+        }
+    }
+
+    fn of_postgres(url: &Url, env: Environment<'_>) -> Result<Self, DbError> {
         let service = match url.parameters.get("service").cloned().or_else(|| env("PGSERVICE")) {
             Some(name) => service::read(&name, env)?,
             None => BTreeMap::new(),
@@ -109,6 +122,7 @@ impl Login {
             }
         };
         let mut login = Self {
+            product: Product::Postgres,
             host,
             port,
             user,
@@ -173,7 +187,10 @@ impl Login {
     }
 
     fn endpoint_file(&self) -> Option<PathBuf> {
-        self.unix().then(|| PathBuf::from(&self.host).join(format!(".s.PGSQL.{}", self.port)))
+        self.unix().then(|| match self.product {
+            Product::Postgres => PathBuf::from(&self.host).join(format!(".s.PGSQL.{}", self.port)),
+            Product::Mysql => PathBuf::from(&self.host),
+        })
     }
 
     /// Everything the host may stand for under the options `transport`.

@@ -5,10 +5,10 @@ use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use super::OTHERS;
+
 /// Bytes of a password file that are read.
 const SIZE_MAX: u64 = 1 << 20;
-/// Rights of others that make the file unsafe.
-const OTHERS: u32 = 0o077;
 
 /// For what a password is looked for.
 #[derive(Clone, Copy, Debug)]

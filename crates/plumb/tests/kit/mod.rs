@@ -11,6 +11,7 @@ pub(crate) mod http;
 pub(crate) mod identity;
 pub(crate) mod locks;
 pub(crate) mod lossy_line;
+pub(crate) mod mariadb;
 pub(crate) mod message;
 pub(crate) mod namespace;
 pub(crate) mod nats;

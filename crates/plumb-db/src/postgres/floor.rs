@@ -10,9 +10,11 @@ use tokio::net::UnixStream;
 use tokio_postgres::config::{Config, SslMode};
 use tokio_postgres::{Client, Statement};
 
+use super::Postgres;
+use super::conversation::Conversation;
 use crate::DbError;
-use crate::conversation::Conversation;
-use crate::drive::{NAME, runtime};
+use crate::database::Database as _;
+use crate::drive::runtime;
 use crate::stream::{Arrivals, Wire};
 use crate::tls::Tls;
 
@@ -39,8 +41,9 @@ pub(crate) fn floor() -> Result<Option<Floor>, DbError> {
     let times = runtime(&passes, Tick::Free)?.block_on(measure())?;
     Ok(times.as_ref().and_then(Distribution::of).map(|service_ns| Floor {
         method: format!(
-            "{NAME}: the prepared SELECT 1 until its answer has come, against a server in the same thread \
-             that answers with bytes that are ready; no other process"
+            "{}: the prepared SELECT 1 until its answer has come, against a server in the same thread \
+             that answers with bytes that are ready; no other process",
+            Postgres::DRIVER
         ),
         service_ns,
     }))

@@ -7,11 +7,11 @@ use plumb_measure::Span;
 use tokio_postgres::SimpleQueryMessage;
 use tokio_postgres::error::SqlState;
 
+use super::process_id;
+use super::promise::{Promise, Why};
+use super::session::{Door, NotOpened, Session};
 use crate::DbError;
 use crate::login::Login;
-use crate::process_id;
-use crate::promise::{Promise, Why};
-use crate::session::{Door, NotOpened, Session};
 
 /// Asks which process of the server answers.
 const WHO_ANSWERS: &str = "SELECT pg_backend_pid()";
@@ -66,7 +66,7 @@ async fn is_pooled(door: &Door, session: &Session, patience: Span) -> Result<boo
         .map_err(|_| {
             gone(format!("no answer within {patience}; are all connections of a pooler taken?"))
         })?
-        .map_err(|error| gone(crate::session::whole(&error)))?;
+        .map_err(|error| gone(super::session::whole(&error)))?;
     let answering = answer.iter().find_map(|message| match message {
         SimpleQueryMessage::Row(row) => row.get(0)?.parse::<i32>().ok(),
         _ => None,

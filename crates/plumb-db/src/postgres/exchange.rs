@@ -1,7 +1,6 @@
 //! One statement and its answer, and the looks that say where its time goes.
 
 use std::pin::pin;
-use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::future::{join, join3, join5};
@@ -9,45 +8,20 @@ use plumb_engine::clock::MonotonicClock;
 use plumb_measure::Clock as _;
 use tokio::time::timeout;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::{FromSql, Type};
+use tokio_postgres::types::{FromSql, ToSql, Type};
 use tokio_postgres::{Client, RowStream};
 
-use crate::answer::{Answered, Limits, NoAnswer};
-use crate::block::{self, Brought, ROLL_BACK};
-use crate::promise::Promise;
-use crate::session::{Access, Session};
-use crate::statement::Statement;
+use super::NoAnswer;
+use super::block::{self, Brought, ROLL_BACK};
+use super::promise::Promise;
+use super::session::Session;
+use crate::answer::{Answered, Limits};
+use crate::database::{Access, Asked};
+use crate::looks::{Look, MOMENT, Seen};
+use crate::statement::{Parameter, Statement};
 
 /// What the server's clock is asked with.
 const CLOCK: &str = "SELECT clock_timestamp()";
-
-/// An empty message that is not answered by then has a long way, or a server that is busy. Timers of
-/// the runtime go off by the millisecond.
-const MOMENT: Duration = Duration::from_millis(1);
-
-/// How a call is looked into.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
-    /// A message that asks for no work goes there and back in the place of the call; the statement
-    /// follows it.
-    Wire,
-    /// The statement goes out between readings of the server's clock.
-    Server,
-}
-
-/// What a look tells.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Seen {
-    /// How long a message takes there and back that asks for no work, nanoseconds.
-    Wire(u64),
-    /// What the server's clock says, nanoseconds.
-    Server {
-        /// Between two readings around the statement.
-        statement_ns: u64,
-        /// Between two readings around a message that asks for no work.
-        empty_ns: u64,
-    },
-}
 
 /// How a statement goes to the server.
 #[derive(Debug)]
@@ -85,14 +59,13 @@ impl Exchange {
     /// What the server says of the statement.
     pub(crate) async fn prepared(
         session: Session,
-        statement: &Statement,
-        access: Access,
-        limits: Limits,
+        asked: Asked<'_>,
     ) -> Result<Self, tokio_postgres::Error> {
         if let Promise::Call(_) = session.promise {
-            return Ok(Self::by_text(session, statement, access, limits));
+            return Ok(Self::by_text(session, asked));
         }
-        let types: Vec<Type> = statement.parameters.iter().map(|(_, it)| it.clone()).collect();
+        let Asked { statement, access, limits } = asked;
+        let types: Vec<Type> = values(statement).map(|(_, it)| it).collect();
         let client = &session.client;
         let preparing = async {
             let statement = client.prepare_typed(&statement.text, &types).await?;
@@ -106,12 +79,8 @@ impl Exchange {
     }
 
     /// Sends the text each time: what a call does that makes a connection of its own.
-    pub(crate) fn by_text(
-        session: Session,
-        statement: &Statement,
-        access: Access,
-        limits: Limits,
-    ) -> Self {
+    pub(crate) fn by_text(session: Session, asked: Asked<'_>) -> Self {
+        let Asked { statement, access, limits } = asked;
         let form = match session.promise {
             Promise::Session => Form::Text,
             Promise::Call(_) => Form::Block {
@@ -328,12 +297,10 @@ impl Exchange {
     async fn send(&self, statement: &Statement) -> Result<RowStream, tokio_postgres::Error> {
         match &self.form {
             Form::Named { statement: named, .. } => {
-                let values = statement.parameters.iter().map(|(value, _)| *value);
-                self.client().query_raw(named, values).await
+                self.client().query_raw(named, values(statement).map(|(value, _)| value)).await
             }
             Form::Text | Form::Block { .. } => {
-                let values = statement.parameters.iter().map(|(value, it)| (*value, it.clone()));
-                self.client().query_typed_raw(&statement.text, values).await
+                self.client().query_typed_raw(&statement.text, values(statement)).await
             }
         }
     }
@@ -355,6 +322,16 @@ impl Exchange {
         }
         Ok(read.0)
     }
+}
+
+/// The parameters of `statement`, as the driver takes them, each with its type.
+fn values(
+    statement: &Statement,
+) -> impl ExactSizeIterator<Item = (&'static (dyn ToSql + Sync), Type)> {
+    statement.parameters.iter().map(|parameter| match parameter {
+        Parameter::Text(text) => (*text as &'static (dyn ToSql + Sync), Type::TEXT),
+        Parameter::Int(number) => (*number as &'static (dyn ToSql + Sync), Type::INT4),
+    })
 }
 
 /// A time stamp of the server, microseconds.

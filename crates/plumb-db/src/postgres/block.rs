@@ -6,8 +6,9 @@ use std::pin::pin;
 use futures_util::StreamExt as _;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
-use crate::answer::{Limits, NoAnswer};
-use crate::session::Access;
+use super::NoAnswer;
+use crate::answer::Limits;
+use crate::database::Access;
 
 /// The column that a reading of the server's clock has, so that it is told from rows of a statement.
 const CLOCK_COLUMN: &str = "plumb_reads_the_clock";

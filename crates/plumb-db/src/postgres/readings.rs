@@ -5,8 +5,9 @@ use serde_json::Value;
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
-use crate::block::{self, ROLL_BACK};
-use crate::session::{Access, whole};
+use super::block::{self, ROLL_BACK};
+use super::session::whole;
+use crate::database::Access;
 use crate::statement::Statement;
 
 /// Executions under `EXPLAIN`.

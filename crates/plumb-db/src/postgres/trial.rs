@@ -6,12 +6,12 @@ use plumb_measure::Span;
 use tokio_postgres::error::SqlState;
 
 use crate::DbError;
-use crate::answer::NoAnswer;
-use crate::caller::{NotReady, Opening};
-use crate::exchange::Exchange;
-use crate::login::Login;
-use crate::promise::Promise;
-use crate::session::{Access, whole};
+use crate::database::{Access, Asked, Database as _, Form};
+
+use super::exchange::Exchange;
+use super::promise::Promise;
+use super::session::whole;
+use super::{NoAnswer, Postgres};
 
 /// Runs the statement within its limits and `patience`: one that may not write in a transaction first
 /// that is read-only by the server's own word, then each as its calls will. What it shows of the
@@ -20,22 +20,16 @@ use crate::session::{Access, whole};
 /// # Errors
 /// [`DbError::Statement`] says what is wrong with the statement; the others, why there is no session.
 pub(crate) async fn run(
-    opening: &Opening<'_>,
-    login: &Login,
+    server: &Postgres,
+    asked: Asked<'_>,
     patience: Span,
 ) -> Result<Exchange, DbError> {
-    let exchange = match opening.open().await {
-        Ok((exchange, _)) => exchange,
-        Err(NotReady::Closed(trouble)) => return Err(opening.door.explain(login, &trouble)),
-        Err(NotReady::Statement(error)) => {
-            let trial = Trial { opening, patience };
-            return Err(trial.wrong(format!("cannot be prepared: {}", whole(&error))));
-        }
-    };
-    match (Trial { opening, patience }).of(&exchange).await {
+    let opened = server.open(asked, Form::Prepared).await;
+    let (exchange, _) = opened.map_err(|trouble| server.explain(asked, &trouble))?;
+    match (Trial { server, asked, patience }).of(&exchange).await {
         Ok(()) => Ok(exchange),
         Err(error) => {
-            opening.door.abandon(exchange.session).await; // it may still be at work
+            server.abandon(exchange).await; // it may still be at work
             Err(error)
         }
     }
@@ -53,7 +47,8 @@ fn is_lent(exchange: &Exchange) -> bool {
 /// One statement, tried over one session.
 #[derive(Clone, Copy, Debug)]
 struct Trial<'a> {
-    opening: &'a Opening<'a>,
+    server: &'a Postgres,
+    asked: Asked<'a>,
     patience: Span,
 }
 
@@ -70,13 +65,13 @@ impl Trial<'_> {
 
     /// Why a statement fails that something on the way ended the session of, by a session more.
     async fn reason(&self) -> Option<DbError> {
-        let (exchange, _) = self.opening.open().await.ok()?;
-        self.patiently(exchange.alone(self.opening.statement)).await.err()
+        let (exchange, _) = self.server.open(self.asked, Form::Prepared).await.ok()?;
+        self.patiently(exchange.alone(self.asked.statement)).await.err()
     }
 
     async fn all(&self, exchange: &Exchange) -> Result<(), DbError> {
-        let statement = self.opening.statement;
-        let may_write = self.opening.access == Access::RolledBack;
+        let statement = self.asked.statement;
+        let may_write = self.asked.access == Access::RolledBack;
         let columns = match exchange.shape() {
             Some((columns, parameters)) if parameters == statement.parameters.len() => {
                 Some(columns)
@@ -102,9 +97,9 @@ impl Trial<'_> {
 
     /// The statement is not run again before it has run where the server would refuse that it writes.
     async fn in_a_read_only_transaction(&self, exchange: &Exchange) -> Result<(), DbError> {
-        let tried = self.patiently(exchange.tried(self.opening.statement)).await?;
+        let tried = self.patiently(exchange.tried(self.asked.statement)).await?;
         if !tried.was_read_only {
-            let server = self.opening.door.server.clone();
+            let server = self.server.door.server.clone();
             return Err(DbError::NeverReadOnly { server });
         }
         if tried.has_rows { Ok(()) } else { Err(self.wrong(WRITES.into())) }
@@ -122,11 +117,10 @@ impl Trial<'_> {
         };
         answer.map_err(|trouble| match trouble {
             NoAnswer::TooLarge => {
-                let limits = self.opening.limits;
+                let limits = self.asked.limits.describe();
                 self.wrong(format!(
-                    "has an answer of more than {} rows or {}: add a LIMIT to it, or raise --rows \
-                     and --size",
-                    limits.rows, limits.bytes
+                    "has an answer of more than {limits}: add a LIMIT to it, or raise --rows and \
+                     --size"
                 ))
             }
             NoAnswer::Unexpected => {
@@ -151,7 +145,7 @@ impl Trial<'_> {
     }
 
     fn gone(&self, cause: String) -> DbError {
-        DbError::Gone { server: self.opening.door.server.clone(), cause }
+        DbError::Gone { server: self.server.door.server.clone(), cause }
     }
 
     fn wants(&self, parameters: usize) -> DbError {
@@ -160,6 +154,6 @@ impl Trial<'_> {
     }
 
     fn wrong(&self, complaint: String) -> DbError {
-        DbError::Statement { statement: self.opening.statement.which.name(), complaint }
+        DbError::Statement { statement: self.asked.statement.which.name(), complaint }
     }
 }

@@ -14,24 +14,17 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config};
 
 use crate::DbError;
-use crate::conversation::Conversation;
+use crate::database::Opened;
 use crate::login::Login;
-use crate::promise::Promise;
 use crate::ssl_mode::SslMode;
 use crate::stream::{Arrivals, Traffic, Wire};
 use crate::tls::Tls;
 
+use super::conversation::Conversation;
+use super::promise::Promise;
+
 /// What sessions are asked to be when they begin, and what the server reports of them.
 const READ_ONLY: &str = "default_transaction_read_only";
-
-/// Whether a session may change data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
-    /// The server refuses whatever writes.
-    ReadOnly,
-    /// Every statement runs in a transaction of its own that may write and is rolled back.
-    RolledBack,
-}
 
 /// Everything it takes to open a session.
 #[derive(Clone, Debug)]
@@ -45,17 +38,6 @@ pub(crate) struct Door {
     tls: Tls,
     traffic: Arc<Traffic>,
     patience: Span,
-}
-
-/// How long it took to open a session.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Opened {
-    /// Until the transport's connection stood, nanoseconds.
-    pub(crate) transport_ns: u64,
-    /// The TLS handshake, nanoseconds; `None` without TLS.
-    pub(crate) tls_ns: Option<u64>,
-    /// The whole, nanoseconds.
-    pub(crate) total_ns: u64,
 }
 
 /// A session, ready for statements: what is asked through the client must be driven.
@@ -234,6 +216,7 @@ impl Door {
                 None if login.password.is_none() && whole(error).contains("password missing") => {
                     DbError::NoPassword {
                         server,
+                        remedy: login.product.keeps_passwords(),
                         user: login.user.clone(),
                         ignored: login
                             .ignored

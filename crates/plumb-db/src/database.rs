@@ -1,0 +1,170 @@
+//! What a load, and everything that is found out beside it, knows of a database: connections that are
+//! opened, asked, and asked between two readings of the server's clock. A driver of a database implements
+//! [`Database`] and [`Connection`]; nothing else knows which one it is.
+
+use std::fmt;
+use std::sync::Arc;
+
+use plumb_engine::Endpoint;
+use plumb_measure::{Advice, FailureKind, Floor, Reading, Span, Transport};
+
+use crate::DbError;
+use crate::answer::{Answered, Limits};
+use crate::login::Login;
+use crate::looks::{Look, Seen};
+use crate::statement::Statement;
+use crate::stream::Traffic;
+
+/// Whether a statement may change data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// The server refuses whatever writes.
+    ReadOnly,
+    /// Every statement runs in a transaction of its own that may write and is rolled back.
+    RolledBack,
+}
+
+/// How a statement goes over a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Prepared once, where that is possible.
+    Prepared,
+    /// As text each time: what a call does that makes a connection of its own.
+    Text,
+}
+
+/// What is asked over connections, and what the answer may be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a> {
+    pub(crate) statement: &'a Statement,
+    pub(crate) access: Access,
+    pub(crate) limits: Limits,
+}
+
+/// How long it took to open a connection, until the server would take a statement.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opened {
+    /// Until the transport's connection stood, nanoseconds.
+    pub(crate) transport_ns: u64,
+    /// The TLS handshake, nanoseconds; `None` without TLS.
+    pub(crate) tls_ns: Option<u64>,
+    /// The whole, nanoseconds.
+    pub(crate) total_ns: u64,
+}
+
+/// How the parts of a call are measured, in words.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Methods {
+    /// The server's part.
+    pub(crate) server: &'static str,
+    /// The way there and back.
+    pub(crate) wire: &'static str,
+    /// Making a connection.
+    pub(crate) connect: &'static str,
+}
+
+/// Why something was not done, as data.
+pub(crate) trait Failure: fmt::Debug {
+    /// The kind that it is counted under.
+    fn kind(&self) -> FailureKind;
+}
+
+/// A connection, ready for the statement that it was opened for.
+pub(crate) trait Connection: fmt::Debug {
+    /// Why there is no answer.
+    type NoAnswer: Failure;
+
+    /// What it really uses.
+    fn transport(&self) -> Option<&Transport>;
+
+    /// False when it was to refuse what writes, and does not any more. Asks nothing.
+    fn keeps_its_promise(&self) -> bool;
+
+    /// Asks, and reads the whole answer.
+    ///
+    /// # Errors
+    /// Why there is none.
+    async fn ask(&mut self, statement: &Statement) -> Result<Answered, Self::NoAnswer>;
+
+    /// Looks into a call, and carries it out. What is measured stands where the call would stand,
+    /// over its connection and after the same pause, so that it is met by the same server, awake or
+    /// asleep.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    async fn observe(&mut self, statement: &Statement, look: Look) -> Result<Seen, Self::NoAnswer>;
+}
+
+/// A server that was reached once, and can be reached again.
+pub(crate) trait Database: Clone + fmt::Debug + Sync {
+    /// A connection to it.
+    type Connection: Connection;
+    /// Why there is no connection, or none that is ready.
+    type NotReady: Failure;
+    /// What it counts of a statement by itself.
+    type Counter;
+
+    /// The driver as every output names it.
+    const DRIVER: &'static str;
+
+    /// Reaches it for the first time: which server is it, and what keeps statements from writing?
+    ///
+    /// # Errors
+    /// [`DbError`] when there is no connection.
+    async fn reach(endpoint: &Endpoint, login: &Login, patience: Span) -> Result<Self, DbError>;
+
+    /// What the driver costs, against a server that answers at once; `None` when that server was not
+    /// understood.
+    ///
+    /// # Errors
+    /// When sockets cannot be made.
+    fn floor() -> Result<Option<Floor>, DbError>;
+
+    /// Where it is.
+    fn endpoint(&self) -> &Endpoint;
+
+    /// The server and its version, whether it is encrypted, and what keeps statements from writing.
+    fn describe(&self) -> String;
+
+    /// How the parts of its calls are measured.
+    fn methods(&self) -> Methods;
+
+    /// What is peculiar about how it was reached.
+    fn finding(&self) -> Option<Advice>;
+
+    /// The same with a count of its own of what is carried.
+    fn counting(&self, traffic: &Arc<Traffic>) -> Self;
+
+    /// Opens a connection that is ready for what is asked.
+    ///
+    /// # Errors
+    /// Why there is none.
+    async fn open(
+        &self,
+        asked: Asked<'_>,
+        form: Form,
+    ) -> Result<(Self::Connection, Opened), Self::NotReady>;
+
+    /// Gives up what a connection was asked, as far as the server hears of it, and the connection.
+    async fn abandon(&self, connection: Self::Connection);
+
+    /// Why there is no connection for what is asked, in words.
+    fn explain(&self, asked: Asked<'_>, trouble: &Self::NotReady) -> DbError;
+
+    /// Tries before anything is measured whether the statement can be measured, and may be: one that
+    /// may not write first where the server would refuse that it does.
+    ///
+    /// # Errors
+    /// [`DbError::Statement`] says what is wrong with the statement; the others, why there is no
+    /// connection.
+    async fn try_out(&self, asked: Asked<'_>, patience: Span) -> Result<Self::Connection, DbError>;
+
+    /// What the server's own account of the plan says, of several executions over `connection`.
+    async fn explained(&self, connection: &mut Self::Connection, asked: Asked<'_>) -> Reading;
+
+    /// What the server has counted so far of what is asked in the form `form`.
+    async fn counter(&self, asked: Asked<'_>, form: Form) -> Self::Counter;
+
+    /// What it has counted since.
+    async fn readings(&self, counter: Self::Counter) -> Vec<Reading>;
+}

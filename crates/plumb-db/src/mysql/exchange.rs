@@ -1,0 +1,257 @@
+//! One statement and its answer, and the looks that say where its time goes.
+
+use plumb_engine::clock::MonotonicClock;
+use plumb_measure::{Clock as _, FailureKind, Transport};
+use tokio::time::timeout;
+
+use crate::answer::{self, Answered, Limits};
+use crate::database::{Access, Asked, Connection, Failure as _};
+use crate::looks::{Look, MOMENT, Seen};
+use crate::statement::{Parameter, Statement};
+
+use super::answers::Brought;
+use super::channel::Trouble;
+use super::session::Session;
+use super::wire::{self, Prepared, Value};
+
+/// Why there is no answer.
+pub(super) type NoAnswer = answer::NoAnswer<Trouble>;
+
+/// What the server's clock is asked with: microseconds since 1970, when the statement begins. It follows
+/// neither the time zone of the session nor `--sysdate-is-now`.
+const CLOCK: &str = "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
+/// The most that its answer holds.
+const OF_CLOCK: Limits = Limits { rows: 1, bytes: 64 };
+/// Around each call of a statement that may write.
+const BEGIN: &str = "START TRANSACTION READ WRITE";
+const BEGIN_READ_ONLY: &str = "START TRANSACTION READ ONLY";
+const ROLL_BACK: &str = "ROLLBACK";
+/// The error of a statement that writes where nothing may.
+pub(super) const WRITES: u16 = 1792;
+
+/// How a statement goes to the server.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    /// By the number under which it was prepared.
+    Prepared(Prepared),
+    /// With its text.
+    Text,
+}
+
+/// A session and the statement that is asked over it.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    pub(super) session: Session,
+    form: Form,
+    access: Access,
+    limits: Limits,
+}
+
+impl Exchange {
+    /// Prepares the statement over `session`.
+    ///
+    /// # Errors
+    /// What the server says of the statement.
+    pub(super) async fn prepared(mut session: Session, asked: Asked<'_>) -> Result<Self, Trouble> {
+        let form = Form::Prepared(session.prepare(&asked.statement.text).await?);
+        Ok(Self { session, form, access: asked.access, limits: asked.limits })
+    }
+
+    /// Sends the text each time.
+    pub(super) fn by_text(session: Session, asked: Asked<'_>) -> Self {
+        Self { session, form: Form::Text, access: asked.access, limits: asked.limits }
+    }
+
+    /// What the server said of the statement when it was prepared: columns of its answer, and
+    /// parameters that it wants. `None` when it was not prepared.
+    pub(super) fn shape(&self) -> Option<(u16, u16)> {
+        match self.form {
+            Form::Prepared(statement) => Some((statement.columns, statement.parameters)),
+            Form::Text => None,
+        }
+    }
+
+    /// Runs the statement once in a read-only transaction; false when the server does not say that the
+    /// transaction is one, and then the statement was not run.
+    ///
+    /// # Errors
+    /// [`NoAnswer`].
+    pub(super) async fn tried(&mut self, statement: &Statement) -> Result<bool, NoAnswer> {
+        let begun = self.session.order(BEGIN_READ_ONLY).await?;
+        if !begun.was_read_only {
+            self.session.order(ROLL_BACK).await?;
+            return Ok(false);
+        }
+        self.put(statement);
+        self.session.channel.send().await?;
+        let answer = unless_broken(self.session.answer(self.limits, |_| {}).await)?;
+        self.session.order(ROLL_BACK).await?;
+        answer.map(|_| true)
+    }
+
+    /// The rows that `query` brings, in a transaction that is rolled back.
+    ///
+    /// # Errors
+    /// [`NoAnswer`].
+    pub(super) async fn analyzed(
+        &mut self,
+        query: &str,
+        limits: Limits,
+    ) -> Result<Vec<Vec<Option<String>>>, NoAnswer> {
+        let begin = match self.access {
+            Access::ReadOnly => BEGIN_READ_ONLY,
+            Access::RolledBack => BEGIN,
+        };
+        self.session.order(begin).await?;
+        let rows = unless_broken(self.session.rows_of(query, limits).await)?;
+        self.session.order(ROLL_BACK).await?;
+        rows
+    }
+
+    /// Puts the statement into the outbox.
+    fn put(&mut self, statement: &Statement) {
+        let outbox = &mut self.session.channel.outbox;
+        match self.form {
+            Form::Text => wire::query(outbox, &statement.inline),
+            Form::Prepared(prepared) => {
+                let values = statement.parameters.iter().map(|parameter| match parameter {
+                    Parameter::Text(text) => Value::Text(text),
+                    Parameter::Int(number) => Value::Int(**number),
+                });
+                wire::execute(outbox, prepared.id, values);
+            }
+        }
+    }
+
+    /// Puts a reading of the clock into the outbox: as text, so that the server does not count it among
+    /// those statements that were prepared.
+    fn put_clock(&mut self) {
+        wire::query(&mut self.session.channel.outbox, CLOCK);
+    }
+
+    /// Puts the statement into the outbox, in a transaction that is rolled back where that was promised.
+    fn put_call(&mut self, statement: &Statement) {
+        let may_write = self.access == Access::RolledBack;
+        if may_write {
+            wire::query(&mut self.session.channel.outbox, BEGIN);
+        }
+        self.put(statement);
+        if may_write {
+            wire::query(&mut self.session.channel.outbox, ROLL_BACK);
+        }
+    }
+
+    /// Sends the call, and reads its whole answer.
+    async fn call(&mut self, statement: &Statement) -> Result<Answered, NoAnswer> {
+        self.put_call(statement);
+        self.session.channel.arrivals.expect();
+        self.session.channel.send().await?;
+        self.answer_of_call().await
+    }
+
+    async fn answer_of_call(&mut self) -> Result<Answered, NoAnswer> {
+        let may_write = self.access == Access::RolledBack;
+        if may_write {
+            self.session.done().await?;
+        }
+        let answer = self.session.answer(self.limits, |_| {}).await;
+        let answer = unless_broken(answer)?;
+        if may_write {
+            self.session.done().await?;
+        }
+        let Brought { bytes, .. } = answer?;
+        let arrivals = &self.session.channel.arrivals;
+        Ok(Answered { first_ns: arrivals.first_ns(), last_ns: arrivals.last_ns(), bytes })
+    }
+
+    /// Sends a message that asks for no work, and the statement when it is answered, or after a moment:
+    /// on a long way the look then takes no longer than a call. A server answers messages in their
+    /// order, so one that is under way is not held up by the next.
+    async fn there_and_back(&mut self, statement: &Statement) -> Result<Seen, NoAnswer> {
+        wire::ping(&mut self.session.channel.outbox);
+        let began_ns = MonotonicClock.now_ns();
+        self.session.channel.send().await?;
+        // whoever stops waiting for a packet loses none
+        let came = timeout(MOMENT, self.session.done()).await;
+        let wire_ns =
+            |this: &Self| this.session.channel.arrivals.last_ns().saturating_sub(began_ns);
+        if let Ok(came) = came {
+            came?;
+            let seen = Seen::Wire(wire_ns(self));
+            self.call(statement).await?;
+            return Ok(seen);
+        }
+        self.put_call(statement);
+        self.session.channel.send().await?;
+        self.session.done().await?;
+        let seen = Seen::Wire(wire_ns(self));
+        self.answer_of_call().await?;
+        Ok(seen)
+    }
+
+    /// Sends, at once, the statement between two readings of the server's clock, and an empty message
+    /// between the second and a third. The server answers both with a write to its socket, so the
+    /// difference is what the statement takes longer than an empty message: added to the way of an
+    /// empty message, it counts nothing twice.
+    async fn by_its_clock(&mut self, statement: &Statement) -> Result<Seen, NoAnswer> {
+        self.put_clock();
+        self.put_call(statement);
+        self.put_clock();
+        wire::ping(&mut self.session.channel.outbox);
+        self.put_clock();
+        self.session.channel.send().await?;
+        // what was sent is answered, whatever the server refuses of it
+        let before = unless_broken(self.clock().await)?;
+        let answer = unless_broken(self.answer_of_call().await)?;
+        let between = unless_broken(self.clock().await)?;
+        let empty = self.session.done().await;
+        let after = self.clock().await?;
+        answer?;
+        empty?;
+        let (before, between) = (before?, between?);
+        let ns = |from: i64, to: i64| u64::try_from(to - from).unwrap_or(0).saturating_mul(1_000);
+        Ok(Seen::Server { statement_ns: ns(before, between), empty_ns: ns(between, after) })
+    }
+
+    /// Reads what the server's clock says, microseconds.
+    async fn clock(&mut self) -> Result<i64, NoAnswer> {
+        let mut read = None;
+        let row = |payload: &[u8]| {
+            let text = wire::texts(payload).next().flatten();
+            read = text.and_then(|it| str::from_utf8(it).ok()?.parse().ok());
+        };
+        self.session.answer(OF_CLOCK, row).await?;
+        read.ok_or(NoAnswer::Unexpected)
+    }
+}
+
+/// Separates an answer, be it a refusal, from a session that is of no use any more.
+fn unless_broken<T>(answer: Result<T, NoAnswer>) -> Result<Result<T, NoAnswer>, NoAnswer> {
+    match answer {
+        Err(trouble) if trouble.kind() != FailureKind::Refused => Err(trouble),
+        answer => Ok(answer),
+    }
+}
+
+impl Connection for Exchange {
+    type NoAnswer = NoAnswer;
+
+    fn transport(&self) -> Option<&Transport> {
+        self.session.transport.as_ref()
+    }
+
+    fn keeps_its_promise(&self) -> bool {
+        self.session.keeps_its_promise()
+    }
+
+    async fn ask(&mut self, statement: &Statement) -> Result<Answered, NoAnswer> {
+        self.call(statement).await
+    }
+
+    async fn observe(&mut self, statement: &Statement, look: Look) -> Result<Seen, NoAnswer> {
+        match look {
+            Look::Wire => self.there_and_back(statement).await,
+            Look::Server => self.by_its_clock(statement).await,
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What this driver costs: a server in this process that answers at once with bytes that are ready.
+
+use std::sync::Arc;
+
+use plumb_engine::Endpoint;
+use plumb_engine::clock::MonotonicClock;
+use plumb_measure::{Clock as _, Distribution, Floor, Histogram, Span, Tick};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
+
+use crate::DbError;
+use crate::answer::Limits;
+use crate::database::{Access, Asked, Connection as _, Database as _};
+use crate::drive::runtime;
+use crate::login::Login;
+use crate::statement::Statement;
+use crate::stream::Wire;
+use crate::url::Url;
+
+use super::Mysql;
+use super::exchange::Exchange;
+use super::session::Door;
+use super::wire::HEAD;
+
+/// Calls that the floor is taken from, and those before it that are not recorded.
+const CALLS: u64 = 10_000;
+const WARM_UP: u64 = 500;
+/// For each of them.
+const PATIENCE: Span = Span::from_ms(10_000);
+
+/// Answers of the null server: packets as the protocol writes them.
+const WELCOME: &[u8] =
+    b"G\x00\x00\x00\x0a8.0\x00\x01\x00\x00\x00abcdefgh\x00\x05\xa2-\x02\x00(\x01\x15\x00\
+    \x00\x00\x00\x00\x00\x00\x00\x00\x00ijklmnopqrst\x00mysql_native_password\x00";
+const DONE: &[u8] = b"\x07\0\0\x01\0\0\0\x02\0\0\0";
+const LET_IN: &[u8] = b"\x07\0\0\x02\0\0\0\x02\0\0\0";
+/// A definition of one column of whole numbers.
+const COLUMN: &[u8] =
+    b"\x17\x00\x00\x02\x03def\x00\x00\x00\x011\x00\x0c?\x00\x14\x00\x00\x00\x08\x81\x00\
+    \x00\x00\x00";
+const PREPARED: &[u8] = b"\x0c\x00\x00\x01\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00";
+const ROW: &[u8] =
+    b"\x0a\x00\x00\x03\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x04\xfe\x00\x00\
+    \x02\x00\x00\x00";
+const ONE: &[u8] = b"\x01\0\0\x01\x01";
+
+/// Measures the floor. `None` when the null server was not understood.
+///
+/// # Errors
+/// When sockets cannot be made.
+pub(super) fn floor() -> Result<Option<Floor>, DbError> {
+    let passes = Arc::default();
+    // its server is in the same thread, so that it never waits
+    let times = runtime(&passes, Tick::Free)?.block_on(measure())?;
+    Ok(times.as_ref().and_then(Distribution::of).map(|service_ns| Floor {
+        method: format!(
+            "{}: the prepared SELECT 1 until its answer has come, against a server in the same \
+             thread that answers with bytes that are ready; no other process",
+            Mysql::DRIVER
+        ),
+        service_ns,
+    }))
+}
+
+async fn measure() -> Result<Option<Histogram>, DbError> {
+    let (near, far) = UnixStream::pair().map_err(DbError::system("make a pair of sockets"))?;
+    tokio::spawn(serve(far));
+    let url = Url::parse("mysql://null@localhost/?ssl-mode=DISABLED")?;
+    let login = Login::of(&url, &|_| None)?;
+    let door = Door::new(Endpoint::Own, &login, PATIENCE)?;
+    let Ok((session, _)) = door.over(Wire::of_pair(near)).await else { return Ok(None) };
+    let statement = Statement::trivial(login.product);
+    let limits = Limits { rows: 1, bytes: 1 << 10 };
+    let asked = Asked { statement: &statement, access: Access::ReadOnly, limits };
+    let Ok(mut exchange) = Exchange::prepared(session, asked).await else { return Ok(None) };
+    let mut times = Histogram::new();
+    for call in 0..WARM_UP + CALLS {
+        let began_ns = MonotonicClock.now_ns();
+        let Ok(answer) = exchange.ask(&statement).await else { return Ok(None) };
+        if call >= WARM_UP {
+            times.record(answer.last_ns.saturating_sub(began_ns));
+        }
+    }
+    Ok(Some(times))
+}
+
+/// The null server: one answer for every packet.
+async fn serve(mut socket: UnixStream) {
+    let prepared = [PREPARED, COLUMN].concat();
+    let answer = [ONE, COLUMN, ROW].concat();
+    let mut bytes = Vec::with_capacity(4_096);
+    let mut is_let_in = false;
+    if socket.write_all(WELCOME).await.is_err() {
+        return;
+    }
+    while socket.read_buf(&mut bytes).await.is_ok_and(|read| read > 0) {
+        while let Some(head) = bytes.get(..HEAD).and_then(|it| it.try_into().ok()) {
+            let whole = HEAD + super::wire::head(head).0;
+            if bytes.len() < whole {
+                break;
+            }
+            let said: &[u8] = match bytes.get(HEAD) {
+                _ if !is_let_in => LET_IN,
+                Some(0x16) => &prepared,
+                Some(0x17) => &answer,
+                Some(0x01) => return,
+                _ => DONE,
+            };
+            bytes.drain(..whole);
+            is_let_in = true;
+            if socket.write_all(said).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_null_server_is_understood() {
+        let floor = floor().unwrap().unwrap();
+        assert_eq!(floor.service_ns.count, CALLS);
+        assert!(floor.method.contains("MySQL"));
+    }
+}

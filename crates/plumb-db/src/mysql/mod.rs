@@ -1,0 +1,243 @@
+//! MariaDB and MySQL, whose protocol is spoken here.
+//!
+//! | module | question |
+//! |---|---|
+//! | `wire` | what do the messages look like? |
+//! | `channel`, `session`, `proof` | how is a connection made, and what does it carry? |
+//! | `answers` | what is asked, and what do answers say of the session? |
+//! | `exchange` | what does a call ask, and what does one tell that is looked into? |
+//! | `trial`, `readings`, `floor` | what is found out beside the load? |
+
+mod answers;
+mod channel;
+mod exchange;
+mod floor;
+mod proof;
+mod readings;
+mod session;
+mod trial;
+mod wire;
+
+use std::sync::Arc;
+
+use plumb_engine::Endpoint;
+use plumb_measure::{Advice, FailureKind, Floor, Reading, Span};
+
+use crate::DbError;
+use crate::answer::Limits;
+use crate::database::{Asked, Database, Failure, Form, Methods, Opened};
+use crate::login::Login;
+use crate::stream::Traffic;
+
+use channel::Trouble;
+use exchange::Exchange;
+use readings::Counter;
+use session::{Door, NotOpened, Session};
+
+/// How the parts are measured.
+const METHODS: Methods = Methods {
+    server: "between two readings of the server's clock, sent at once with the statement in between, \
+        less two readings with a message in between that asks for no work (COM_PING)",
+    wire: "a message that asks for no work (COM_PING), there and back in the place of a call",
+    connect: "making the connection of the call, and one way there and back that makes its session \
+        read-only",
+};
+/// Of what is asked beside a load.
+const BESIDE: Limits = Limits { rows: 10_000, bytes: 1 << 20 };
+
+/// What keeps statements from writing, by the server's own word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Promise {
+    /// The session: it was asked to be read-only, the server reports that it is, and would report if
+    /// that changed.
+    Session,
+    /// Nothing.
+    None(Why),
+}
+
+/// Why a session cannot promise it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    /// Another connection answers than the one that the log-on was for.
+    Pooler,
+    /// The server does not report whether its sessions are read-only.
+    Unreported,
+}
+
+impl Why {
+    fn describe(self) -> &'static str {
+        match self {
+            Self::Pooler => "a pooler lends connections of its own",
+            Self::Unreported => {
+                "the server does not report whether its sessions are read-only (versions before \
+                 MariaDB 10.2 and MySQL 5.7)"
+            }
+        }
+    }
+}
+
+/// A server of MariaDB or MySQL.
+#[derive(Clone, Debug)]
+pub(crate) struct Mysql {
+    door: Door,
+    promise: Promise,
+    encrypted: bool,
+    /// As it says.
+    version: Arc<str>,
+}
+
+/// Why a connection is not ready.
+#[derive(Debug)]
+pub(crate) enum NotReady {
+    /// There is none.
+    Closed(NotOpened),
+    /// It was to be read-only, and the server reports that it is not.
+    Writable,
+    /// The statement cannot be prepared.
+    Statement(Trouble),
+}
+
+impl Failure for NotReady {
+    fn kind(&self) -> FailureKind {
+        match self {
+            Self::Closed(trouble) => trouble.kind(),
+            Self::Writable => FailureKind::ConnectFailed,
+            Self::Statement(trouble) => trouble.kind(),
+        }
+    }
+}
+
+impl Mysql {
+    async fn session(&self) -> Result<(Session, Opened), NotReady> {
+        let (session, opened) = self.door.open().await.map_err(NotReady::Closed)?;
+        if self.promise == Promise::Session && session.reports_read_only != Some(true) {
+            return Err(NotReady::Writable);
+        }
+        Ok((session, opened))
+    }
+
+    /// The product by its own name, without what MariaDB writes before its version for old clients.
+    fn name(&self) -> String {
+        let version = self.version.strip_prefix("5.5.5-").unwrap_or(&self.version);
+        let product = if version.contains("MariaDB") { "MariaDB" } else { "MySQL" };
+        format!("{product} {version}")
+    }
+}
+
+/// Why `session` cannot promise not to write; `None` when it can.
+async fn doubt(session: &mut Session) -> Result<Option<Why>, Trouble> {
+    let answer = session.rows_of("SELECT CONNECTION_ID()", BESIDE).await;
+    let answering = match answer {
+        Ok(rows) => rows.first().and_then(|row| row.first()?.as_ref()?.parse().ok()),
+        Err(exchange::NoAnswer::Driver(trouble)) => return Err(trouble),
+        Err(_) => return Err(Trouble::Garbled),
+    };
+    Ok(if answering != Some(session.id) {
+        Some(Why::Pooler)
+    } else if session.reports_read_only != Some(true) {
+        Some(Why::Unreported)
+    } else {
+        None
+    })
+}
+
+impl Database for Mysql {
+    type Connection = Exchange;
+    type NotReady = NotReady;
+    type Counter = Counter;
+
+    const DRIVER: &'static str =
+        "plumb's own client of MySQL's protocol on a tokio runtime of one thread";
+
+    async fn reach(endpoint: &Endpoint, login: &Login, patience: Span) -> Result<Self, DbError> {
+        let door = Door::new(endpoint.clone(), login, patience)?;
+        let (mut session, _) = door.open().await.map_err(|trouble| door.explain(&trouble))?;
+        let gone = |trouble: Trouble| DbError::Gone {
+            server: door.server.clone(),
+            cause: trouble.whole(),
+        };
+        let promise = match doubt(&mut session).await.map_err(gone)? {
+            None => Promise::Session,
+            Some(why) => Promise::None(why),
+        };
+        let (encrypted, version) = (session.encrypted, session.version.as_str().into());
+        Ok(Self { door, promise, encrypted, version })
+    }
+
+    fn floor() -> Result<Option<Floor>, DbError> {
+        floor::floor()
+    }
+
+    fn endpoint(&self) -> &Endpoint {
+        &self.door.endpoint
+    }
+
+    fn describe(&self) -> String {
+        let encrypted = if self.encrypted { "TLS" } else { "not encrypted" };
+        let server = format!("{}, {encrypted}", self.name());
+        match self.promise {
+            Promise::Session => server,
+            Promise::None(why) => {
+                format!("{server}; nothing keeps statements from writing: {}", why.describe())
+            }
+        }
+    }
+
+    fn methods(&self) -> Methods {
+        METHODS
+    }
+
+    fn finding(&self) -> Option<Advice> {
+        (self.promise == Promise::None(Why::Pooler)).then(|| Advice {
+            finding: "The server was reached through a pooler".into(),
+            next: "What the pooler does, and waiting for one of its connections, is in the wire."
+                .into(),
+        })
+    }
+
+    fn counting(&self, traffic: &Arc<Traffic>) -> Self {
+        Self { door: self.door.counting(traffic), ..self.clone() }
+    }
+
+    async fn open(&self, asked: Asked<'_>, form: Form) -> Result<(Exchange, Opened), NotReady> {
+        let (session, opened) = self.session().await?;
+        let exchange = match form {
+            Form::Text => Exchange::by_text(session, asked),
+            Form::Prepared => {
+                Exchange::prepared(session, asked).await.map_err(NotReady::Statement)?
+            }
+        };
+        Ok((exchange, opened))
+    }
+
+    async fn abandon(&self, connection: Exchange) {
+        self.door.abandon(connection.session).await;
+    }
+
+    fn explain(&self, asked: Asked<'_>, trouble: &NotReady) -> DbError {
+        match trouble {
+            NotReady::Closed(trouble) => self.door.explain(trouble),
+            NotReady::Writable => DbError::Writable { server: self.door.server.clone() },
+            NotReady::Statement(trouble) => DbError::Statement {
+                statement: asked.statement.which.name(),
+                complaint: format!("cannot be prepared: {}", trouble.whole()),
+            },
+        }
+    }
+
+    async fn try_out(&self, asked: Asked<'_>, patience: Span) -> Result<Exchange, DbError> {
+        trial::run(self, asked, patience).await
+    }
+
+    async fn explained(&self, connection: &mut Exchange, asked: Asked<'_>) -> Reading {
+        readings::explained(connection, asked).await
+    }
+
+    async fn counter(&self, asked: Asked<'_>, form: Form) -> Counter {
+        Counter::of(self, asked, form).await
+    }
+
+    async fn readings(&self, counter: Counter) -> Vec<Reading> {
+        counter.readings(self).await
+    }
+}

@@ -1,0 +1,269 @@
+//! What the server says of its own time: `performance_schema`, and `ANALYZE`.
+
+use plumb_measure::{Reading, signed_real};
+use serde_json::Value;
+
+use crate::answer::Limits;
+use crate::database::{Asked, Database as _, Form};
+
+use super::exchange::{Exchange, NoAnswer};
+use super::session::Session;
+use super::{BESIDE, Mysql};
+
+/// Executions under `ANALYZE`.
+const EXPLAINED: u64 = 5;
+const SOURCE: &str = "performance_schema";
+const OFF: &str = "the server does not count statements: write performance_schema=ON into its \
+    configuration and restart it";
+/// Picoseconds, and how many.
+const EXECUTED: &str = "SELECT COALESCE(SUM(COUNT_STAR), 0), COALESCE(SUM(SUM_TIMER_WAIT), 0) \
+    FROM performance_schema.events_statements_summary_by_account_by_event_name \
+    WHERE EVENT_NAME = 'statement/com/Execute' AND USER = SUBSTRING_INDEX(USER(), '@', 1)";
+/// The statements counted last.
+const DIGESTS: &str = "SELECT DIGEST, DIGEST_TEXT \
+    FROM performance_schema.events_statements_summary_by_digest \
+    WHERE SCHEMA_NAME <=> DATABASE() AND DIGEST IS NOT NULL ORDER BY LAST_SEEN DESC LIMIT 200";
+
+/// Counts of one statement.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counts {
+    calls: u64,
+    total_ps: u64,
+}
+
+/// What counts the statement, and what it had counted before.
+#[derive(Debug)]
+pub(crate) enum Counter {
+    /// The answer to `query`.
+    Counts { query: String, about: &'static str, before: Counts },
+    /// Nothing does, and why.
+    Absent(String),
+}
+
+impl Counter {
+    /// Finds what counts the statement when it goes in the form `form`.
+    pub(super) async fn of(server: &Mysql, asked: Asked<'_>, form: Form) -> Self {
+        match Self::found(server, asked, form).await {
+            Ok(counter) => counter,
+            Err(reason) => Self::Absent(reason),
+        }
+    }
+
+    async fn found(server: &Mysql, asked: Asked<'_>, form: Form) -> Result<Self, String> {
+        let mut session = session(server, asked).await?;
+        if lone(&mut session, "SELECT @@performance_schema").await?.as_deref() != Some("1") {
+            return Err(OFF.into());
+        }
+        let (query, about) = match form {
+            Form::Prepared => (
+                EXECUTED.to_owned(),
+                "whole statements, until their last rows are handed to the network; of every session \
+                 of this user that ran a prepared one meanwhile",
+            ),
+            Form::Text => {
+                // it is asked once, so that it is known
+                let _ = session.rows_of(&asked.statement.inline, asked.limits).await;
+                let digest = digest(&mut session, &asked.statement.inline).await?;
+                (
+                    counted_under(&digest),
+                    "whole statements, until their last rows are handed to the network; of every \
+                     session that asked the same meanwhile",
+                )
+            }
+        };
+        let before = counts(&mut session, &query).await?;
+        Ok(Self::Counts { query, about, before })
+    }
+
+    /// What it counted meanwhile.
+    pub(super) async fn readings(self, server: &Mysql) -> Vec<Reading> {
+        let absent =
+            |about: String| Reading { source: SOURCE.into(), mean_ns: None, count: 0, about };
+        let (query, about, before) = match self {
+            Self::Absent(reason) => return vec![absent(reason)],
+            Self::Counts { query, about, before } => (query, about, before),
+        };
+        let after = match server.session().await {
+            Ok((mut session, _)) => counts(&mut session, &query).await,
+            Err(_) => Err("the server took no connection for it".into()),
+        };
+        vec![match after {
+            Err(reason) => absent(reason),
+            Ok(after) => {
+                let calls = after.calls.saturating_sub(before.calls);
+                let total_ps = after.total_ps.saturating_sub(before.total_ps);
+                match total_ps.checked_div(calls) {
+                    None => absent("it counted no execution meanwhile".into()),
+                    Some(mean_ps) => Reading {
+                        source: SOURCE.into(),
+                        mean_ns: Some(mean_ps / 1_000),
+                        count: calls,
+                        about: about.into(),
+                    },
+                }
+            }
+        }]
+    }
+}
+
+/// A session beside the load.
+async fn session(server: &Mysql, asked: Asked<'_>) -> Result<Session, String> {
+    match server.session().await {
+        Ok((session, _)) => Ok(session),
+        Err(trouble) => Err(server.explain(asked, &trouble).to_string()),
+    }
+}
+
+/// What the server calls the statement `text`, which was just asked.
+async fn digest(session: &mut Session, text: &str) -> Result<String, String> {
+    let rows = session.rows_of(DIGESTS, BESIDE).await.map_err(|it| not_told(&it))?;
+    let wanted = squeezed(text);
+    rows.into_iter()
+        .find_map(|row| match <[Option<String>; 2]>::try_from(row).ok()? {
+            [Some(digest), Some(said)] if squeezed(&said) == wanted => Some(digest),
+            _ => None,
+        })
+        .ok_or_else(|| "the statement is not found among those that it counts".into())
+}
+
+fn counted_under(digest: &str) -> String {
+    let digest: String = digest.chars().filter(char::is_ascii_hexdigit).collect();
+    format!(
+        "SELECT COALESCE(SUM(COUNT_STAR), 0), COALESCE(SUM(SUM_TIMER_WAIT), 0) \
+         FROM performance_schema.events_statements_summary_by_digest \
+         WHERE DIGEST = '{digest}' AND SCHEMA_NAME <=> DATABASE()"
+    )
+}
+
+async fn counts(session: &mut Session, query: &str) -> Result<Counts, String> {
+    let rows = session.rows_of(query, BESIDE).await.map_err(|it| not_told(&it))?;
+    let mut values = rows.into_iter().next().unwrap_or_default().into_iter().flatten();
+    let mut number = || values.next()?.parse().ok();
+    match (number(), number()) {
+        (Some(calls), Some(total_ps)) => Ok(Counts { calls, total_ps }),
+        _ => Err("its counts are no numbers".into()),
+    }
+}
+
+/// The first value of the answer to `query`.
+async fn lone(session: &mut Session, query: &str) -> Result<Option<String>, String> {
+    let rows = session.rows_of(query, BESIDE).await.map_err(|it| not_told(&it))?;
+    Ok(rows.into_iter().next().and_then(|row| row.into_iter().next().flatten()))
+}
+
+fn not_told(trouble: &NoAnswer) -> String {
+    match trouble {
+        NoAnswer::Driver(trouble) => format!("the server does not tell: {}", trouble.whole()),
+        NoAnswer::TooLarge | NoAnswer::Unexpected => {
+            "the server's answer was not understood".into()
+        }
+    }
+}
+
+/// A statement without values, spaces and quotes of names, so that it is told again in the form that the
+/// server keeps.
+fn squeezed(text: &str) -> String {
+    let mut out = String::new();
+    let mut chars = text.chars().peekable();
+    while let Some(next) = chars.next() {
+        match next {
+            quote @ ('\'' | '"') => {
+                while let Some(inner) = chars.next() {
+                    match inner {
+                        '\\' => {
+                            chars.next();
+                        }
+                        it if it == quote && chars.next_if_eq(&quote).is_none() => break,
+                        _ => {}
+                    }
+                }
+                out.push('?');
+            }
+            digit if digit.is_ascii_digit() && !out.ends_with(is_of_name) => {
+                while chars.next_if(|it| it.is_ascii_alphanumeric() || *it == '.').is_some() {}
+                out.push('?');
+            }
+            '`' => {}
+            it if it.is_whitespace() => {
+                // a space keeps a number from being the end of the name before it
+                if out.ends_with(is_of_name) {
+                    out.push(' ');
+                }
+            }
+            it => out.extend(it.to_lowercase()),
+        }
+    }
+    out.retain(|it| it != ' ');
+    out
+}
+
+fn is_of_name(it: char) -> bool {
+    it.is_alphanumeric() || it == '_' || it == '$'
+}
+
+/// What `ANALYZE FORMAT=JSON` of MariaDB says of the statement.
+pub(super) async fn explained(exchange: &mut Exchange, asked: Asked<'_>) -> Reading {
+    let source = "ANALYZE FORMAT=JSON".to_owned();
+    let absent = |about: String| Reading { source: source.clone(), mean_ns: None, count: 0, about };
+    if !exchange.session.version.contains("MariaDB") {
+        return absent("only MariaDB has it; what MySQL says of a plan is not read".into());
+    }
+    let mut total_ms = 0.0;
+    for _ in 0..EXPLAINED {
+        match explain(exchange, asked).await {
+            Ok(ms) => total_ms += ms,
+            Err(reason) => return absent(reason),
+        }
+    }
+    Reading {
+        source: source.clone(),
+        mean_ns: Some(nanoseconds(total_ms / signed_real(EXPLAINED.cast_signed()))),
+        count: EXPLAINED,
+        about: "execution, without sending the rows; alone, before the load".into(),
+    }
+}
+
+/// Execution, milliseconds.
+async fn explain(exchange: &mut Exchange, asked: Asked<'_>) -> Result<f64, String> {
+    let query = format!("ANALYZE FORMAT=JSON {}", asked.statement.inline);
+    let limits = Limits { rows: 1, bytes: BESIDE.bytes };
+    let rows = exchange.analyzed(&query, limits).await.map_err(|it| not_told(&it))?;
+    let plan = rows.into_iter().flatten().flatten().next().unwrap_or_default();
+    let plan: Value = serde_json::from_str(&plan).map_err(|error| error.to_string())?;
+    let total = &plan["query_block"]["r_total_time_ms"];
+    total.as_f64().ok_or_else(|| "its answer names no time".into())
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a time is not negative; a float is cast to the nearest integer in range"
+)]
+fn nanoseconds(ms: f64) -> u64 {
+    (ms * 1e6).round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_is_told_again_in_the_form_that_the_server_keeps() {
+        for (asked, kept) in [
+            ("SELECT 1", "SELECT ? "),
+            ("select a1 from t where b = 'it''s'", "SELECT `a1` FROM `t` WHERE `b` = ? "),
+            ("SELECT REPEAT(MD5(\"x\\\"y\"), 3)", "SELECT REPEAT ( `MD5` (?) , ? ) "),
+            ("select 2 from t2", "SELECT ? FROM `t2` "),
+        ] {
+            assert_eq!(squeezed(asked), squeezed(kept), "{asked}");
+        }
+        assert_ne!(squeezed("select 1 from a"), squeezed("select ? from `b`"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_statement_brings_it_down(text in "[-'\"`a-z0-9 \\\\.é]{0,40}") {
+            let _ = squeezed(&text);
+        }
+    }
+}

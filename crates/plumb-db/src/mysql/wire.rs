@@ -1,0 +1,450 @@
+//! The protocol of MariaDB and MySQL: messages of a client written, those of a server read where they lie.
+//! No I/O.
+//!
+//! A driver that keeps its socket to itself could not be told when bytes came, could not send a statement
+//! between two readings of the server's clock at once, and reports no session state; so the few messages
+//! that a measurement needs are read and written here.
+//!
+//! # Source
+//! MariaDB's documentation, "Client/Server Protocol"; MySQL Internals, "MySQL Client/Server Protocol":
+//! packets, connection phase, command phase, binary protocol.
+
+/// What either side can do, as bits.
+pub(super) mod can {
+    /// Of MySQL's generation of clients.
+    pub(crate) const LONG_PASSWORD: u32 = 1;
+    pub(crate) const LONG_FLAG: u32 = 1 << 2;
+    /// The database is named at the log-on.
+    pub(crate) const CONNECT_WITH_DB: u32 = 1 << 3;
+    pub(crate) const PROTOCOL_41: u32 = 1 << 9;
+    pub(crate) const TLS: u32 = 1 << 11;
+    pub(crate) const TRANSACTIONS: u32 = 1 << 13;
+    pub(crate) const SECURE_CONNECTION: u32 = 1 << 15;
+    pub(crate) const MULTI_RESULTS: u32 = 1 << 17;
+    pub(crate) const PS_MULTI_RESULTS: u32 = 1 << 18;
+    pub(crate) const PLUGIN_AUTH: u32 = 1 << 19;
+    pub(crate) const PLUGIN_AUTH_LENENC: u32 = 1 << 21;
+    /// Changes of a session are reported with answers.
+    pub(crate) const SESSION_TRACK: u32 = 1 << 23;
+    /// Rows end with one message of the kind that ends everything else.
+    pub(crate) const DEPRECATE_EOF: u32 = 1 << 24;
+}
+
+/// States of a session that an answer ends with.
+const MORE_RESULTS: u16 = 0x0008;
+const IN_READ_ONLY_TRANSACTION: u16 = 0x2000;
+const STATE_CHANGED: u16 = 0x4000;
+
+/// Commands.
+const QUIT: u8 = 0x01;
+const QUERY: u8 = 0x03;
+const PING: u8 = 0x0e;
+const PREPARE: u8 = 0x16;
+const EXECUTE: u8 = 0x17;
+/// Bytes of the length and the number before each packet.
+pub(super) const HEAD: usize = 4;
+/// A packet of this length is continued by the next.
+pub(super) const LONGEST: usize = 0xff_ffff;
+/// UTF-8 of four bytes.
+const UTF8MB4: u8 = 45;
+/// The longest packet that a client says it takes.
+const TAKES: u32 = 1 << 30;
+/// Types of parameters.
+const TYPE_LONG: u16 = 0x03;
+const TYPE_VAR_STRING: u16 = 0xfd;
+
+/// Length and number of the packet that begins with `head`.
+pub(super) fn head(head: [u8; HEAD]) -> (usize, u8) {
+    let [a, b, c, number] = head;
+    (usize::from(a) | usize::from(b) << 8 | usize::from(c) << 16, number)
+}
+
+/// Appends one packet with what `write` writes. A payload has fewer bytes than [`LONGEST`]: statements are
+/// limited to far less.
+pub(super) fn packet(out: &mut Vec<u8>, number: u8, write: impl FnOnce(&mut Vec<u8>)) {
+    let at = out.len();
+    out.extend([0; HEAD]);
+    write(out);
+    let length = out.len() - at - HEAD;
+    debug_assert!(length < LONGEST);
+    out[at..at + 3].copy_from_slice(&length.to_le_bytes()[..3]);
+    out[at + 3] = number;
+}
+
+/// Appends a statement as text.
+pub(super) fn query(out: &mut Vec<u8>, text: &str) {
+    packet(out, 0, |out| {
+        out.push(QUERY);
+        out.extend(text.as_bytes());
+    });
+}
+
+/// Appends a message that asks for no work.
+pub(super) fn ping(out: &mut Vec<u8>) {
+    packet(out, 0, |out| out.push(PING));
+}
+
+/// Appends a farewell.
+pub(super) fn quit(out: &mut Vec<u8>) {
+    packet(out, 0, |out| out.push(QUIT));
+}
+
+/// Appends the order to prepare a statement.
+pub(super) fn prepare(out: &mut Vec<u8>, text: &str) {
+    packet(out, 0, |out| {
+        out.push(PREPARE);
+        out.extend(text.as_bytes());
+    });
+}
+
+/// The value of a parameter.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Value<'a> {
+    Text(&'a str),
+    Int(i32),
+}
+
+/// Appends the order to run what was prepared under `id`.
+pub(super) fn execute<'a>(
+    out: &mut Vec<u8>,
+    id: u32,
+    values: impl ExactSizeIterator<Item = Value<'a>> + Clone,
+) {
+    packet(out, 0, |out| {
+        out.push(EXECUTE);
+        out.extend(id.to_le_bytes());
+        out.extend([0, 1, 0, 0, 0]); // no cursor, once
+        if values.len() == 0 {
+            return;
+        }
+        out.resize(out.len() + values.len().div_ceil(8), 0); // none is null
+        out.push(1); // types follow
+        for value in values.clone() {
+            let of_type = match value {
+                Value::Int(_) => TYPE_LONG,
+                Value::Text(_) => TYPE_VAR_STRING,
+            };
+            out.extend(of_type.to_le_bytes());
+        }
+        for value in values {
+            match value {
+                Value::Text(text) => put_bytes(out, text.as_bytes()),
+                Value::Int(number) => out.extend(number.to_le_bytes()),
+            }
+        }
+    });
+}
+
+/// How a client logs on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LogOn<'a> {
+    pub(super) can: u32,
+    pub(super) user: &'a str,
+    pub(super) database: &'a str,
+    /// What proves who it is, made by the method `method`.
+    pub(super) proof: &'a [u8],
+    pub(super) method: &'a str,
+}
+
+impl LogOn<'_> {
+    /// Appends the part that goes out before TLS begins.
+    pub(super) fn write_tls_request(&self, out: &mut Vec<u8>, number: u8) {
+        packet(out, number, |out| self.write_head(out));
+    }
+
+    /// Appends the whole.
+    pub(super) fn write(&self, out: &mut Vec<u8>, number: u8) {
+        packet(out, number, |out| {
+            self.write_head(out);
+            out.extend(self.user.as_bytes());
+            out.push(0);
+            put_bytes(out, self.proof);
+            if self.can & can::CONNECT_WITH_DB != 0 {
+                out.extend(self.database.as_bytes());
+                out.push(0);
+            }
+            out.extend(self.method.as_bytes());
+            out.push(0);
+        });
+    }
+
+    fn write_head(&self, out: &mut Vec<u8>) {
+        out.extend(self.can.to_le_bytes());
+        out.extend(TAKES.to_le_bytes());
+        out.push(UTF8MB4);
+        out.extend([0; 23]);
+    }
+}
+
+/// Bytes with their number before them.
+fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    let length = bytes.len().to_le_bytes();
+    match bytes.len() {
+        0..0xfb => out.push(length[0]),
+        0xfb..0x1_0000 => {
+            out.push(0xfc);
+            out.extend(&length[..2]);
+        }
+        0x1_0000..0x100_0000 => {
+            out.push(0xfd);
+            out.extend(&length[..3]);
+        }
+        _ => {
+            out.push(0xfe);
+            out.extend(length);
+        }
+    }
+    out.extend(bytes);
+}
+
+/// Reads a payload from its beginning; `None` behind its end.
+#[derive(Clone, Copy, Debug)]
+struct Payload<'a>(&'a [u8]);
+
+impl<'a> Payload<'a> {
+    fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.bytes(N)?.try_into().ok()
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        self.array::<1>().map(|[byte]| byte)
+    }
+
+    fn u16(&mut self) -> Option<u16> {
+        self.array().map(u16::from_le_bytes)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    /// A number of one to nine bytes.
+    fn number(&mut self) -> Option<u64> {
+        let length = match self.byte()? {
+            small @ 0..=0xfa => return Some(small.into()),
+            0xfc => 2,
+            0xfd => 3,
+            0xfe => 8,
+            _ => return None,
+        };
+        let mut whole = [0; 8];
+        whole[..length].copy_from_slice(self.bytes(length)?);
+        Some(u64::from_le_bytes(whole))
+    }
+
+    /// Bytes with their number before them.
+    fn counted(&mut self) -> Option<&'a [u8]> {
+        let count = self.number()?;
+        self.bytes(usize::try_from(count).ok()?)
+    }
+
+    /// Bytes up to a zero, or to the end.
+    fn until_zero(&mut self) -> &'a [u8] {
+        let mut halves = self.0.splitn(2, |byte| *byte == 0);
+        let before = halves.next().unwrap_or_default();
+        self.0 = halves.next().unwrap_or_default();
+        before
+    }
+}
+
+/// How a server greets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Greeting<'a> {
+    /// As the server says it.
+    pub(super) version: &'a [u8],
+    /// Number of the connection.
+    pub(super) id: u32,
+    pub(super) can: u32,
+    /// The two parts of what proofs are made with.
+    salt: [&'a [u8]; 2],
+    /// The method by which it would have a proof; empty where it names none.
+    pub(super) method: &'a [u8],
+}
+
+impl<'a> Greeting<'a> {
+    /// Reads a greeting; `None` when it is none of version 10.
+    pub(super) fn read(payload: &'a [u8]) -> Option<Self> {
+        let mut it = Payload(payload);
+        if it.byte()? != 10 {
+            return None;
+        }
+        let version = it.until_zero();
+        let id = it.u32()?;
+        let first = it.bytes(8)?;
+        it.byte()?;
+        let low = it.u16()?;
+        let _charset = it.byte()?;
+        let _status = it.u16()?;
+        let high = it.u16()?;
+        let length = usize::from(it.byte()?);
+        it.bytes(10)?;
+        let second = it.bytes(length.saturating_sub(8).max(13).min(it.0.len()))?;
+        let second = second.strip_suffix(&[0]).unwrap_or(second);
+        let can = u32::from(high) << 16 | u32::from(low);
+        let method = if can & can::PLUGIN_AUTH == 0 { &[] } else { it.until_zero() };
+        Some(Self { version, id, can, salt: [first, second], method })
+    }
+
+    /// What proofs are made with.
+    pub(super) fn salt(&self) -> Vec<u8> {
+        self.salt.concat()
+    }
+}
+
+/// What a server says to a log-on, or to the proof that it asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reply<'a> {
+    /// The client is known.
+    Welcome(Done<'a>),
+    Refused(Refusal<'a>),
+    /// It wants a proof by another method, made with this salt.
+    Switch {
+        method: &'a [u8],
+        salt: &'a [u8],
+    },
+    /// What the method says next.
+    More(&'a [u8]),
+}
+
+impl<'a> Reply<'a> {
+    /// Reads what stands in `payload`; `None` when it is no such message.
+    pub(super) fn read(payload: &'a [u8]) -> Option<Self> {
+        match payload.split_first()? {
+            (0, _) => Done::read(payload, true).map(Self::Welcome),
+            (0xff, _) => Refusal::read(payload).map(Self::Refused),
+            (0xfe, rest) => {
+                let mut it = Payload(rest);
+                let method = it.until_zero();
+                Some(Self::Switch { method, salt: it.0.strip_suffix(&[0]).unwrap_or(it.0) })
+            }
+            (1, rest) => Some(Self::More(rest)),
+            _ => None,
+        }
+    }
+}
+
+/// Why the server refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Refusal<'a> {
+    /// MySQL's number of the error.
+    pub(super) code: u16,
+    pub(super) message: &'a [u8],
+}
+
+impl<'a> Refusal<'a> {
+    pub(super) fn read(payload: &'a [u8]) -> Option<Self> {
+        let mut it = Payload(payload.strip_prefix(&[0xff])?);
+        let code = it.u16()?;
+        let message = match it.0.split_first() {
+            Some((b'#', rest)) => rest.get(5..).unwrap_or_default(),
+            _ => it.0,
+        };
+        Some(Self { code, message })
+    }
+}
+
+/// The end of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Done<'a> {
+    status: u16,
+    /// Changes of the session.
+    changes: &'a [u8],
+}
+
+impl<'a> Done<'a> {
+    /// Reads the end of an answer; `tracks` says whether it may carry changes of the session.
+    pub(super) fn read(payload: &'a [u8], tracks: bool) -> Option<Self> {
+        let mut it = Payload(payload);
+        it.byte()?;
+        it.number()?;
+        it.number()?;
+        let status = it.u16()?;
+        it.u16()?;
+        let mut changes: &[u8] = &[];
+        if tracks && status & STATE_CHANGED != 0 {
+            it.counted()?;
+            changes = it.counted()?;
+        }
+        Some(Self { status, changes })
+    }
+
+    /// Reads the end of rows as servers write it that do not end them like everything else.
+    pub(super) fn read_old(payload: &'a [u8]) -> Option<Self> {
+        let mut it = Payload(payload.strip_prefix(&[0xfe])?);
+        it.u16()?;
+        Some(Self { status: it.u16()?, changes: &[] })
+    }
+
+    /// True when another result of the same statement follows.
+    pub(super) fn is_followed(&self) -> bool {
+        self.status & MORE_RESULTS != 0
+    }
+
+    /// True within a transaction that may not write.
+    pub(super) fn is_read_only(&self) -> bool {
+        self.status & IN_READ_ONLY_TRANSACTION != 0
+    }
+
+    /// System variables of the session that changed, each with its value.
+    pub(super) fn variables(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
+        let mut rest = Payload(self.changes);
+        let mut pairs = Payload(&[]);
+        std::iter::from_fn(move || {
+            while pairs.0.is_empty() {
+                let kind = rest.byte()?;
+                let entry = rest.counted()?;
+                if kind == 0 {
+                    pairs = Payload(entry);
+                }
+            }
+            Some((pairs.counted()?, pairs.counted()?))
+        })
+    }
+}
+
+/// What a server says of a statement that it has prepared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Prepared {
+    pub(super) id: u32,
+    pub(super) columns: u16,
+    pub(super) parameters: u16,
+}
+
+impl Prepared {
+    pub(super) fn read(payload: &[u8]) -> Option<Self> {
+        let mut it = Payload(payload.strip_prefix(&[0])?);
+        Some(Self { id: it.u32()?, columns: it.u16()?, parameters: it.u16()? })
+    }
+}
+
+/// The number of columns that the rows of an answer have.
+pub(super) fn columns(payload: &[u8]) -> Option<u64> {
+    Payload(payload).number().filter(|columns| *columns > 0)
+}
+
+/// True for what ends rows: a row that begins with the same byte holds a value of 16 MB and more.
+pub(super) fn ends_rows(payload: &[u8], like_everything: bool) -> bool {
+    let longest = if like_everything { LONGEST } else { 9 };
+    payload.first() == Some(&0xfe) && payload.len() < longest
+}
+
+/// Values of a row that is text; `None` for each that is null.
+pub(super) fn texts(payload: &[u8]) -> impl Iterator<Item = Option<&[u8]>> {
+    let mut it = Payload(payload);
+    std::iter::from_fn(move || match it.0.first()? {
+        0xfb => {
+            it.byte()?;
+            Some(None)
+        }
+        _ => it.counted().map(Some),
+    })
+}
+
+#[cfg(test)]
+mod tests;

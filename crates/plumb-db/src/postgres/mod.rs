@@ -1,0 +1,219 @@
+//! PostgreSQL, by `tokio-postgres`.
+//!
+//! | module | question |
+//! |---|---|
+//! | `session`, `conversation` | how is a connection made, and what does it carry? |
+//! | `promise`, `first_session`, `process_id`, `block` | what keeps a statement from writing? |
+//! | `exchange` | what does a call ask, and what does one tell that is looked into? |
+//! | `trial`, `readings`, `floor` | what is found out beside the load? |
+
+mod block;
+mod conversation;
+mod exchange;
+mod first_session;
+mod floor;
+mod process_id;
+mod promise;
+mod readings;
+mod session;
+mod trial;
+
+use std::sync::Arc;
+
+use plumb_engine::Endpoint;
+use plumb_measure::{Advice, FailureKind, Floor, Reading, Span, Transport};
+
+use crate::answer::Answered;
+use crate::database::{Asked, Connection, Database, Failure, Form, Methods, Opened};
+use crate::login::Login;
+use crate::looks::{Look, Seen};
+use crate::statement::Statement;
+use crate::stream::Traffic;
+use crate::{DbError, answer};
+
+use exchange::Exchange;
+use promise::Promise;
+use readings::Counter;
+use session::{Door, NotOpened, Session, failure, whole};
+
+/// Why there is no answer.
+type NoAnswer = answer::NoAnswer<tokio_postgres::Error>;
+
+/// How the server's part is found out: of a session of its own, and where each call is one message.
+const BY_ITS_CLOCK: &str = "between two readings of the server's clock, sent at once with the \
+    statement in between, less two readings with a message in between that asks for no work (Sync)";
+const IN_ONE_MESSAGE: &str = "between two readings of the server's clock in the message of the call, \
+    its BEGIN and ROLLBACK in between, less two readings with nothing in between";
+/// How the wire is.
+const SYNC: &str = "a message that asks for no work (Sync), there and back in the place of a call";
+const SYNC_ON_THE_WAY: &str = "a message that asks for no work (Sync), there and back in the place \
+    of a call; what stands on the way, and waiting for one of its connections, is in it";
+/// How connecting is.
+const CONNECT: &str = "making the connection of the call";
+
+/// A server of PostgreSQL.
+#[derive(Clone, Debug)]
+pub(crate) struct Postgres {
+    door: Door,
+    login: Login,
+    /// A session that looks on.
+    onlooker: Arc<Session>,
+}
+
+/// Why a connection is not ready.
+#[derive(Debug)]
+pub(crate) enum NotReady {
+    /// There is none.
+    Closed(NotOpened),
+    /// The statement cannot be prepared.
+    Statement(tokio_postgres::Error),
+}
+
+impl Failure for NotReady {
+    fn kind(&self) -> FailureKind {
+        match self {
+            Self::Closed(trouble) => trouble.kind(),
+            Self::Statement(error) => failure(error),
+        }
+    }
+}
+
+impl Failure for tokio_postgres::Error {
+    fn kind(&self) -> FailureKind {
+        failure(self)
+    }
+}
+
+impl Connection for Exchange {
+    type NoAnswer = NoAnswer;
+
+    fn transport(&self) -> Option<&Transport> {
+        self.session.transport.as_ref()
+    }
+
+    fn keeps_its_promise(&self) -> bool {
+        self.session.keeps_its_promise()
+    }
+
+    async fn ask(&mut self, statement: &Statement) -> Result<Answered, NoAnswer> {
+        Self::ask(self, statement).await
+    }
+
+    async fn observe(&mut self, statement: &Statement, look: Look) -> Result<Seen, NoAnswer> {
+        Self::observe(self, statement, look).await
+    }
+}
+
+impl Database for Postgres {
+    type Connection = Exchange;
+    type NotReady = NotReady;
+    type Counter = Counter;
+
+    const DRIVER: &'static str = "tokio-postgres on a tokio runtime of one thread";
+
+    async fn reach(endpoint: &Endpoint, login: &Login, patience: Span) -> Result<Self, DbError> {
+        let (door, onlooker) = first_session::open(endpoint, login, patience).await?;
+        Ok(Self { door, login: login.clone(), onlooker: Arc::new(onlooker) })
+    }
+
+    fn floor() -> Result<Option<Floor>, DbError> {
+        floor::floor()
+    }
+
+    fn endpoint(&self) -> &Endpoint {
+        &self.door.endpoint
+    }
+
+    fn describe(&self) -> String {
+        let encrypted = if self.onlooker.encrypted { "TLS" } else { "not encrypted" };
+        let server = format!("PostgreSQL {}, {encrypted}", self.onlooker.version);
+        match self.door.promise {
+            Promise::Session => server,
+            Promise::Call(why) => format!("{server}, {}", why.describe()),
+        }
+    }
+
+    fn methods(&self) -> Methods {
+        let (server, wire) = match self.door.promise {
+            Promise::Session => (BY_ITS_CLOCK, SYNC),
+            Promise::Call(_) => (IN_ONE_MESSAGE, SYNC_ON_THE_WAY),
+        };
+        Methods { server, wire, connect: CONNECT }
+    }
+
+    /// Calls that were other calls than those over a session of their own.
+    fn finding(&self) -> Option<Advice> {
+        let Promise::Call(why) = self.door.promise else { return None };
+        Some(Advice {
+            finding: format!("The server was reached {}", why.describe()),
+            next: "Compare these calls with others that went the same way, not with calls over a \
+                   session of their own."
+                .into(),
+        })
+    }
+
+    fn counting(&self, traffic: &Arc<Traffic>) -> Self {
+        Self { door: self.door.counting(traffic), ..self.clone() }
+    }
+
+    async fn open(&self, asked: Asked<'_>, form: Form) -> Result<(Exchange, Opened), NotReady> {
+        let (session, opened) = self.door.open().await.map_err(NotReady::Closed)?;
+        let exchange = match form {
+            Form::Text => Exchange::by_text(session, asked),
+            Form::Prepared => {
+                Exchange::prepared(session, asked).await.map_err(NotReady::Statement)?
+            }
+        };
+        Ok((exchange, opened))
+    }
+
+    async fn abandon(&self, connection: Exchange) {
+        self.door.abandon(connection.session).await;
+    }
+
+    fn explain(&self, asked: Asked<'_>, trouble: &NotReady) -> DbError {
+        match trouble {
+            NotReady::Closed(trouble) => self.door.explain(&self.login, trouble),
+            NotReady::Statement(error) => DbError::Statement {
+                statement: asked.statement.which.name(),
+                complaint: format!("cannot be prepared: {}", whole(error)),
+            },
+        }
+    }
+
+    async fn try_out(&self, asked: Asked<'_>, patience: Span) -> Result<Exchange, DbError> {
+        trial::run(self, asked, patience).await
+    }
+
+    async fn explained(&self, connection: &mut Exchange, asked: Asked<'_>) -> Reading {
+        let session = &connection.session;
+        let reading = readings::explained(&session.client, asked.statement, asked.access);
+        session.drive(reading).await
+    }
+
+    /// What the server has counted of the statement so far: it is asked once, so that it is known.
+    async fn counter(&self, asked: Asked<'_>, _: Form) -> Counter {
+        let absent = |reason: String| Counter::Absent(reason);
+        if let Promise::Call(_) = self.door.promise {
+            return absent("a message of several statements is not told apart by it".into());
+        }
+        let (session, _) = match self.door.open().await {
+            Ok(opened) => opened,
+            Err(trouble) => return absent(self.door.explain(&self.login, &trouble).to_string()),
+        };
+        let number = session.drive(session.client.query_one("SELECT pg_backend_pid()", &[])).await;
+        let pid: i32 = match number {
+            Ok(row) => row.get(0),
+            Err(error) => return absent(error.to_string()),
+        };
+        let exchange = Exchange::by_text(session, asked);
+        // a statement that fails is seen in the load
+        let _ = exchange.ask(asked.statement).await;
+        self.onlooker.drive(Counter::of(&self.onlooker.client, pid)).await
+    }
+
+    async fn readings(&self, counter: Counter) -> Vec<Reading> {
+        let onlooker = &self.onlooker;
+        vec![onlooker.drive(counter.reading(&onlooker.client)).await]
+    }
+}

@@ -1,0 +1,69 @@
+//! Which kind of database a URL names, and what that kind calls the things that a login needs.
+
+/// A kind of database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Product {
+    /// PostgreSQL.
+    Postgres,
+    /// MariaDB and MySQL, which speak one protocol.
+    Mysql,
+}
+
+impl Product {
+    /// The kind that `url` names by its scheme, and what stands behind the scheme.
+    pub(crate) fn of_url(url: &str) -> Option<(Self, &str)> {
+        let (scheme, rest) = url.split_once("://")?;
+        match scheme {
+            "postgres" | "postgresql" => Some((Self::Postgres, rest)),
+            "mysql" | "mariadb" => Some((Self::Mysql, rest)),
+            _ => None,
+        }
+    }
+
+    /// Parameters of its URLs that are understood. Those of PostgreSQL are named as `libpq` names them,
+    /// those of MariaDB and MySQL as options of their clients.
+    pub(crate) fn parameters(self) -> &'static [&'static str] {
+        match self {
+            Self::Postgres => &[
+                "application_name",
+                "dbname",
+                "host",
+                "passfile",
+                "port",
+                "service",
+                "sslcert",
+                "sslkey",
+                "sslmode",
+                "sslrootcert",
+            ],
+            Self::Mysql => &["socket", "ssl-ca", "ssl-cert", "ssl-key", "ssl-mode"],
+        }
+    }
+
+    /// Where a password is looked for.
+    pub(crate) fn keeps_passwords(self) -> &'static str {
+        match self {
+            Self::Postgres => {
+                "set PGPASSWORD, or write a line HOST:PORT:DATABASE:USER:PASSWORD into ~/.pgpass \
+                 (chmod 600)"
+            }
+            Self::Mysql => {
+                "set MYSQL_PWD, or write password=... under [client] into ~/.my.cnf (chmod 600)"
+            }
+        }
+    }
+
+    /// How an authority is named.
+    pub(crate) fn names_authority(self) -> &'static str {
+        match self {
+            Self::Postgres => {
+                "name the certificate of the authority in sslrootcert, or write sslrootcert=system \
+                 for those of this machine"
+            }
+            Self::Mysql => {
+                "name the certificate of the authority in ssl-ca, or leave ssl-ca out for those of \
+                 this machine"
+            }
+        }
+    }
+}
