@@ -17,7 +17,7 @@ use crate::patience::Patience;
 use crate::pool::{Pool, Turn};
 
 /// Between two attempts to reach a server that is gone.
-const RETRY: Duration = Duration::from_millis(10);
+pub(crate) const RETRY: Duration = Duration::from_millis(10);
 
 /// What all callers of a load share.
 #[derive(Debug)]

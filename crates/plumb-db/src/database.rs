@@ -129,6 +129,10 @@ pub(crate) trait Database: Clone + fmt::Debug + Sync {
     /// How the parts of its calls are measured.
     fn methods(&self) -> Methods;
 
+    /// True when each session keeps the statements that are asked over it from writing, whichever they
+    /// are.
+    fn sessions_promise(&self) -> bool;
+
     /// What is peculiar about how it was reached.
     fn finding(&self) -> Option<Advice>;
 

@@ -24,11 +24,11 @@ use crate::stream::Traffic;
 /// The way it waits.
 pub(crate) const WAIT: &str = "epoll by the runtime";
 /// How often a load looks whether it is to stop.
-const STOP_EVERY: Duration = Duration::from_millis(50);
+pub(crate) const STOP_EVERY: Duration = Duration::from_millis(50);
 /// A sleep of the runtime that is longer found nothing to do.
 const MOMENT_NS: u64 = 2_000;
 /// Turns that the ends of sessions are given.
-const FAREWELL: u32 = 16;
+pub(crate) const FAREWELL: u32 = 16;
 
 /// One load, and over what it goes.
 #[derive(Debug)]

@@ -105,7 +105,7 @@ pub enum DbError {
     #[error("{0}")]
     Options(String),
     /// No verb was named.
-    #[error("name a verb: ping")]
+    #[error("name a verb: ping, replay")]
     NoVerb,
     /// The kernel refused a service that every run needs.
     #[error("cannot {what}: {cause}")]

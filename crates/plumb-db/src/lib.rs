@@ -1,6 +1,6 @@
 //! The database layer: where the time of a statement goes, from the caller to the server and back.
 //!
-//! [`Db`] is the layer as the program sees it, [`Ping`] its one verb. It is driven on a tokio runtime of
+//! [`Db`] is the layer as the program sees it, [`Ping`] and [`Replay`] its verbs. It is driven on a tokio runtime of
 //! one thread, a second driver behind the records of the engine, by `tokio-postgres` or by a client of
 //! MySQL's protocol: the floor of each is its own, and its name stands with its figures.
 //!
@@ -15,6 +15,7 @@
 //! | `ledger` | what is written down? |
 //! | `round_trip` | what is found out beside the load? |
 //! | `attribution` | where did the time go? |
+//! | `replay` | what does a recorded day take? |
 
 mod alarm;
 mod answer;
@@ -34,6 +35,7 @@ mod ping;
 mod pool;
 mod postgres;
 mod product;
+mod replay;
 mod round_trip;
 mod ssl_mode;
 mod statement;
@@ -41,12 +43,13 @@ mod stream;
 mod tls;
 mod url;
 
-use clap::{ArgMatches, Command, FromArgMatches as _};
+use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 use plumb_engine::layer::{Job, JobError, Layer};
 
 pub use error::DbError;
 pub use options::PingOptions;
 pub use ping::Ping;
+pub use replay::{LogFormat, Replay, ReplayOptions, Speed};
 pub use statement::{Over, Which};
 
 /// The database layer.
@@ -57,17 +60,24 @@ impl Layer for Db {
     fn command(&self) -> Command {
         let ping = PingOptions::command()
             .about("Measure statements against a database: is it the network, or the database?");
+        let replay = ReplayOptions::augment_args(Command::new("replay"))
+            .about("Ask the statements of a log again, at their own pace or faster");
         Command::new("db")
             .about("The database: where the time of a statement goes")
             .subcommand_required(true)
             .arg_required_else_help(true)
             .subcommand(ping)
+            .subcommand(replay)
     }
 
     fn job(&self, matches: &ArgMatches) -> Result<Job, JobError> {
         match matches.subcommand() {
             Some(("ping", words)) => {
                 Ok(Job::Measure(Box::new(Ping::new(PingOptions::from_arg_matches(words)?)?)))
+            }
+            Some(("replay", words)) => {
+                let options = ReplayOptions::from_arg_matches(words)?;
+                Ok(Job::Measure(Box::new(Replay::new(options)?)))
             }
             _ => Err(DbError::NoVerb.into()),
         }

@@ -76,11 +76,17 @@ impl FromStr for Over {
 }
 
 /// The value of a parameter.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Parameter {
     Text(&'static String),
     Int(&'static i32),
+    /// As it was logged.
+    Given(Given),
 }
+
+/// A value as text, of whatever type the server takes it for; `None` when it is null.
+#[derive(Clone, Debug)]
+pub(crate) struct Given(pub(crate) Option<String>);
 
 /// A statement, as it is sent.
 #[derive(Clone, Debug)]
@@ -136,6 +142,12 @@ impl Statement {
         Self::plain(Which::Own, text.trim().trim_end_matches(';').trim_end(), product)
     }
 
+    /// One that was logged, with the values of its parameters. Those of MariaDB and MySQL have none.
+    pub(crate) fn logged(text: &str, values: Vec<Given>, product: Product) -> Self {
+        let parameters = values.into_iter().map(Parameter::Given).collect();
+        Self { parameters, ..Self::own(text, product) }
+    }
+
     fn plain(which: Which, text: &str, product: Product) -> Self {
         Self { which, product, text: text.into(), parameters: Vec::new(), inline: text.into() }
     }
@@ -144,8 +156,15 @@ impl Statement {
     /// in alone. A procedure, for one, may end it and begin one that writes.
     pub(crate) fn only_asks(&self) -> bool {
         let start = without_comments(&self.text, self.product);
+        start.starts_with('(')
+            || ASKING.iter().any(|word| word.eq_ignore_ascii_case(self.first_word()))
+    }
+
+    /// The word that it begins with, behind comments.
+    pub(crate) fn first_word(&self) -> &str {
+        let start = without_comments(&self.text, self.product);
         let end = start.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(start.len());
-        start.starts_with('(') || ASKING.iter().any(|word| word.eq_ignore_ascii_case(&start[..end]))
+        &start[..end]
     }
 }
 

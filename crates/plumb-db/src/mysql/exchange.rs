@@ -53,7 +53,16 @@ impl Exchange {
     /// # Errors
     /// What the server says of the statement.
     pub(super) async fn prepared(mut session: Session, asked: Asked<'_>) -> Result<Self, Trouble> {
-        let form = Form::Prepared(session.prepare(&asked.statement.text).await?);
+        // whether it may write is looked at here as well
+        let may_write = asked.access == Access::RolledBack;
+        if may_write {
+            session.order(BEGIN).await?;
+        }
+        let prepared = session.prepare(&asked.statement.text).await?;
+        if may_write {
+            session.order(ROLL_BACK).await?;
+        }
+        let form = Form::Prepared(prepared);
         Ok(Self { session, form, access: asked.access, limits: asked.limits })
     }
 
@@ -117,6 +126,7 @@ impl Exchange {
                 let values = statement.parameters.iter().map(|parameter| match parameter {
                     Parameter::Text(text) => Value::Text(text),
                     Parameter::Int(number) => Value::Int(**number),
+                    Parameter::Given(given) => Value::Text(given.0.as_deref().unwrap_or_default()),
                 });
                 wire::execute(outbox, prepared.id, values);
             }

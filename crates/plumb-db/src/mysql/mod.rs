@@ -187,6 +187,10 @@ impl Database for Mysql {
         METHODS
     }
 
+    fn sessions_promise(&self) -> bool {
+        self.promise == Promise::Session
+    }
+
     fn finding(&self) -> Option<Advice> {
         (self.promise == Promise::None(Why::Pooler)).then(|| Advice {
             finding: "The server was reached through a pooler".into(),
@@ -220,7 +224,10 @@ impl Database for Mysql {
             NotReady::Writable => DbError::Writable { server: self.door.server.clone() },
             NotReady::Statement(trouble) => DbError::Statement {
                 statement: asked.statement.which.name(),
-                complaint: format!("cannot be prepared: {}", trouble.whole()),
+                complaint: match trouble {
+                    Trouble::Refused(exchange::WRITES, said) => trial::writes(said),
+                    trouble => format!("cannot be prepared: {}", trouble.whole()),
+                },
             },
         }
     }

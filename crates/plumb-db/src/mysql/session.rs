@@ -409,6 +409,9 @@ mod tests {
     #[test]
     fn a_refusal_has_the_reason_of_the_server() {
         let (refused, _) = at_peer(&[b"\x1a\0\0\x02\xff\x15\x04#28000Access denied for me"]);
-        assert!(matches!(&refused, Err(NotOpened::LogOn(Trouble::Refused(1045, _)))), "{refused:?}");
+        assert!(
+            matches!(&refused, Err(NotOpened::LogOn(Trouble::Refused(1045, _)))),
+            "{refused:?}"
+        );
     }
 }

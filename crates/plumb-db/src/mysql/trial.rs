@@ -39,6 +39,11 @@ pub(super) async fn run(
     }
 }
 
+/// Why a statement is refused of which the server says that it writes.
+pub(super) fn writes(said: &str) -> String {
+    format!("is refused ({said}): it {ALLOW}")
+}
+
 /// One statement, tried over one session.
 #[derive(Clone, Copy, Debug)]
 struct Trial<'a> {
@@ -108,9 +113,7 @@ impl Trial<'_> {
             NoAnswer::Unexpected => {
                 self.wrong("is answered in another way than MariaDB and MySQL do".into())
             }
-            NoAnswer::Driver(Trouble::Refused(WRITES, said)) => {
-                self.wrong(format!("is refused ({said}): it {ALLOW}"))
-            }
+            NoAnswer::Driver(Trouble::Refused(WRITES, said)) => self.wrong(writes(&said)),
             NoAnswer::Driver(Trouble::Refused(_, said)) => self.wrong(format!("fails: {said}")),
             NoAnswer::Driver(trouble) => {
                 DbError::Gone { server: self.server.door.server.clone(), cause: trouble.whole() }

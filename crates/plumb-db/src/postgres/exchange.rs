@@ -2,13 +2,14 @@
 
 use std::pin::pin;
 
+use bytes::BytesMut;
 use futures_util::StreamExt as _;
 use futures_util::future::{join, join3, join5};
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::Clock as _;
 use tokio::time::timeout;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::{FromSql, ToSql, Type};
+use tokio_postgres::types::{Format, FromSql, IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Client, RowStream};
 
 use super::NoAnswer;
@@ -18,7 +19,7 @@ use super::session::Session;
 use crate::answer::{Answered, Limits};
 use crate::database::{Access, Asked};
 use crate::looks::{Look, MOMENT, Seen};
-use crate::statement::{Parameter, Statement};
+use crate::statement::{Given, Parameter, Statement};
 
 /// What the server's clock is asked with.
 const CLOCK: &str = "SELECT clock_timestamp()";
@@ -325,13 +326,38 @@ impl Exchange {
 }
 
 /// The parameters of `statement`, as the driver takes them, each with its type.
-fn values(
-    statement: &Statement,
-) -> impl ExactSizeIterator<Item = (&'static (dyn ToSql + Sync), Type)> {
+fn values(statement: &Statement) -> impl ExactSizeIterator<Item = (&(dyn ToSql + Sync), Type)> {
     statement.parameters.iter().map(|parameter| match parameter {
-        Parameter::Text(text) => (*text as &'static (dyn ToSql + Sync), Type::TEXT),
-        Parameter::Int(number) => (*number as &'static (dyn ToSql + Sync), Type::INT4),
+        Parameter::Text(text) => (*text as &(dyn ToSql + Sync), Type::TEXT),
+        Parameter::Int(number) => (*number as &(dyn ToSql + Sync), Type::INT4),
+        Parameter::Given(given) => (given as &(dyn ToSql + Sync), Type::UNKNOWN),
     })
+}
+
+impl ToSql for Given {
+    fn to_sql(
+        &self,
+        _: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        Ok(match &self.0 {
+            None => IsNull::Yes,
+            Some(text) => {
+                out.extend_from_slice(text.as_bytes());
+                IsNull::No
+            }
+        })
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true // the server reads it
+    }
+
+    fn encode_format(&self, _: &Type) -> Format {
+        Format::Text
+    }
+
+    to_sql_checked!();
 }
 
 /// A time stamp of the server, microseconds.

@@ -141,6 +141,10 @@ impl Database for Postgres {
         Methods { server, wire, connect: CONNECT }
     }
 
+    fn sessions_promise(&self) -> bool {
+        self.door.promise == Promise::Session
+    }
+
     /// Calls that were other calls than those over a session of their own.
     fn finding(&self) -> Option<Advice> {
         let Promise::Call(why) = self.door.promise else { return None };

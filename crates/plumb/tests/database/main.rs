@@ -12,3 +12,4 @@ mod mariadb;
 mod ping;
 mod pooler;
 mod read_only;
+mod replay;

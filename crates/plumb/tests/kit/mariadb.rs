@@ -33,7 +33,7 @@ impl MariaDb {
         Self::with_files(words, &[])
     }
 
-    /// The same with `files`, by name and content, in the folder that it runs in.
+    /// The same with `files`, by name and content, in its data folder.
     pub(crate) fn with_files(words: &[&str], files: &[(&str, &str)]) -> Self {
         assert!(
             Path::new(SERVER).exists(),
@@ -42,7 +42,7 @@ impl MariaDb {
         let folder = own_folder();
         copy(&cluster(), &folder.path().join("data"));
         for (name, content) in files {
-            fs::write(folder.path().join(name), content).expect("it is ours");
+            fs::write(folder.path().join("data").join(name), content).expect("it is ours");
         }
         let users = folder.path().join("users.sql");
         let sql = format!(
@@ -82,7 +82,8 @@ impl MariaDb {
     pub(crate) fn sql(&self, sql: &str) -> String {
         let socket = format!("--socket={}", shown(&self.socket()));
         let user = format!("--user={USER}");
-        let words = ["--no-defaults", &socket, &user, "-N", "-B", "--delimiter=//", "-e", sql, "erp"];
+        let words =
+            ["--no-defaults", &socket, &user, "-N", "-B", "--delimiter=//", "-e", sql, "erp"];
         let mut client = Command::new("mariadb");
         let ended = client.args(words).env("MYSQL_PWD", PASSWORD).output().expect("a client");
         let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();

@@ -1,0 +1,315 @@
+//! Statements are asked when they are due, over connections that each have sessions of the recording.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{Either, join, join_all, select};
+use plumb_engine::clock::{self, MonotonicClock};
+use plumb_engine::{Driven, Ending, LoadPlan, Outlet, Stop};
+use plumb_measure::{Answer, Clock as _, FailureKind, Moments, Recorder, Slowest};
+use std::sync::atomic::Ordering;
+use tokio::sync::mpsc::{Receiver, UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use crate::DbError;
+use crate::alarm::Alarm;
+use crate::caller::RETRY;
+use crate::database::{Asked, Connection as _, Database, Failure as _, Form};
+use crate::drive::{FAREWELL, STOP_EVERY, runtime};
+use crate::ledger::Passes;
+use crate::patience::Patience;
+use crate::stream::Traffic;
+
+use super::survey::Due;
+
+/// Statements that wait for their connections at a time; more are dropped.
+const BACKLOG_MAX: usize = 10_000;
+/// Sessions that are told from each other; more have their connections by chance.
+const SESSIONS_MAX: usize = 1 << 20;
+
+/// One replay.
+#[derive(Debug)]
+pub(super) struct Load<'a, D> {
+    pub(super) plan: &'a LoadPlan,
+    pub(super) database: &'a D,
+    pub(super) asked: Asked<'a>,
+    pub(super) rows: usize,
+    /// How many times as fast as they were recorded; `None`: one after the other, at once.
+    pub(super) speed: Option<f64>,
+    pub(super) stop: &'a Stop,
+}
+
+/// Everything that is written down.
+#[derive(Debug)]
+struct Book {
+    recorder: Recorder,
+    outlet: Outlet,
+    last_ns: u64,
+    gave_up: bool,
+}
+
+impl Book {
+    fn pass(&mut self, now: u64) {
+        self.last_ns = self.last_ns.max(now);
+        self.outlet.pass(now, &mut self.recorder);
+    }
+}
+
+/// What all connections share.
+#[derive(Debug)]
+struct Office<'a, D: Database> {
+    load: &'a Load<'a, D>,
+    database: &'a D,
+    book: RefCell<Book>,
+    backlog: Cell<usize>,
+    /// One for each connection that is free, where statements are asked one after the other.
+    free: Semaphore,
+}
+
+/// A statement on its way to its connection.
+struct Job<'s> {
+    due_ns: u64,
+    due: Due,
+    _permit: Option<SemaphorePermit<'s>>,
+}
+
+/// Drives `load` on this thread, with the statements that come over `feed`.
+///
+/// # Errors
+/// [`DbError`] when the connections cannot be made, or the file cannot be read to its end: there is then no
+/// record. Whatever else fails is data.
+pub(super) fn drive<D: Database>(
+    load: &Load<'_, D>,
+    feed: Receiver<Result<Due, DbError>>,
+    outlet: Outlet,
+) -> Result<Driven<()>, DbError> {
+    let passes = Arc::<Passes>::default();
+    runtime(&passes, load.plan.tick)?.block_on(run(load, feed, outlet, &passes))
+}
+
+async fn run<D: Database>(
+    load: &Load<'_, D>,
+    feed: Receiver<Result<Due, DbError>>,
+    mut outlet: Outlet,
+    passes: &Passes,
+) -> Result<Driven<()>, DbError> {
+    let traffic = Arc::<Traffic>::default();
+    let database = load.database.counting(&traffic);
+    let mut recorder = Recorder::new(load.rows);
+    let mut connections = Vec::new();
+    for _ in 0..load.plan.connections.get() {
+        let opened = database.open(load.asked, Form::Text).await;
+        let (connection, times) = opened.map_err(|it| database.explain(load.asked, &it))?;
+        recorder.connect.record(times.transport_ns);
+        times.tls_ns.iter().for_each(|ns| recorder.handshake.record(*ns));
+        connections.push(connection);
+    }
+    outlet.begin(connections.first().and_then(|it| it.transport().cloned()));
+    let began_ns = MonotonicClock.now_ns();
+    outlet.start(began_ns);
+    let (cpu, sent, received) =
+        (clock::thread_cpu_ns(), count(&traffic.sent), count(&traffic.received));
+    let book = Book { recorder, outlet, last_ns: began_ns, gave_up: false };
+    let office = Office {
+        load,
+        database: &database,
+        book: RefCell::new(book),
+        backlog: Cell::new(0),
+        free: Semaphore::new(connections.len()),
+    };
+    let interrupted = office.everybody(connections, feed, began_ns).await?;
+    let mut book = office.book.into_inner();
+    book.recorder.passes += passes.all.load(Ordering::Relaxed);
+    book.recorder.idle_passes += passes.idle.load(Ordering::Relaxed);
+    book.recorder.bytes_sent += count(&traffic.sent) - sent;
+    book.recorder.bytes_received += count(&traffic.received) - received;
+    let (last_ns, gave_up) = (book.last_ns, book.gave_up);
+    book.outlet.last(last_ns, &mut book.recorder);
+    for _ in 0..FAREWELL {
+        tokio::task::yield_now().await; // sessions say farewell
+    }
+    Ok(Driven {
+        protocol: (),
+        ending: match (gave_up, interrupted) {
+            (true, _) => Ending::GaveUp,
+            (false, true) => Ending::Interrupted,
+            (false, false) => Ending::Complete,
+        },
+        began_ns,
+        duration_ns: last_ns - began_ns,
+        warm_up_operations: 0,
+        cpu_ns: clock::thread_cpu_ns().saturating_sub(cpu),
+        slowest: Slowest::default(), // statements are not watched one by one
+        tcp: None,
+        transports: traffic.transports(),
+    })
+}
+
+fn count(bytes: &std::sync::atomic::AtomicU64) -> u64 {
+    bytes.load(Ordering::Relaxed)
+}
+
+impl<D: Database> Office<'_, D> {
+    /// Replays everything; true when somebody asked to stop before.
+    async fn everybody(
+        &self,
+        connections: Vec<D::Connection>,
+        feed: Receiver<Result<Due, DbError>>,
+        began_ns: u64,
+    ) -> Result<bool, DbError> {
+        let (senders, receivers): (Vec<_>, Vec<_>) =
+            connections.iter().map(|_| unbounded_channel()).unzip();
+        let asking =
+            connections.into_iter().zip(receivers).map(|(one, jobs)| self.worker(one, jobs));
+        let work = join(self.dispatch(feed, senders, began_ns), join_all(asking));
+        let stopped = async {
+            while !self.load.stop.asked() && !self.book.borrow().gave_up {
+                tokio::time::sleep(STOP_EVERY).await;
+            }
+        };
+        match select(Box::pin(work), Box::pin(stopped)).await {
+            Either::Left(((dispatched, _), _)) => dispatched.map(|()| false),
+            Either::Right(_) => Ok(true),
+        }
+    }
+
+    /// Hands statements to their connections when they are due.
+    async fn dispatch<'s>(
+        &'s self,
+        mut feed: Receiver<Result<Due, DbError>>,
+        senders: Vec<UnboundedSender<Job<'s>>>,
+        began_ns: u64,
+    ) -> Result<(), DbError> {
+        let mut alarm = Alarm::new().map_err(DbError::system("set a timer"))?;
+        let mut places: HashMap<u64, usize> = HashMap::new();
+        while let Some(due) = feed.recv().await {
+            let due = due?;
+            let (due_ns, permit) = match self.load.speed {
+                Some(speed) => {
+                    let due_ns = began_ns + at_speed(due.after_us, speed);
+                    self.await_due(&mut alarm, due_ns).await?;
+                    (due_ns, None)
+                }
+                None => {
+                    let Ok(permit) = self.free.acquire().await else { break };
+                    (MonotonicClock.now_ns(), Some(permit))
+                }
+            };
+            if self.backlog.get() >= BACKLOG_MAX {
+                self.book.borrow_mut().recorder.dropped += 1;
+                continue;
+            }
+            let next = places.len() % senders.len();
+            let place = if places.len() < SESSIONS_MAX {
+                *places.entry(due.session).or_insert(next)
+            } else {
+                places.get(&due.session).copied().unwrap_or(next)
+            };
+            self.backlog.set(self.backlog.get() + 1);
+            // connections take jobs until there are no more
+            let _ = senders[place].send(Job { due_ns, due, _permit: permit });
+        }
+        Ok(())
+    }
+
+    async fn await_due(&self, alarm: &mut Alarm, due_ns: u64) -> Result<(), DbError> {
+        if due_ns > MonotonicClock.now_ns() {
+            alarm.wait_until(due_ns).await.map_err(DbError::system("set a timer"))?;
+        }
+        let late_ns = MonotonicClock.now_ns().saturating_sub(due_ns);
+        self.book.borrow_mut().recorder.lag.record(late_ns);
+        Ok(())
+    }
+
+    /// Asks what it is handed, one statement after the other.
+    async fn worker(&self, connection: D::Connection, mut jobs: UnboundedReceiver<Job<'_>>) {
+        let mut patience = Patience::new(self.load.plan.operation_timeout);
+        let mut connection = Some(connection);
+        while let Some(job) = jobs.recv().await {
+            self.backlog.set(self.backlog.get() - 1);
+            let sent = MonotonicClock.now_ns();
+            if sent.saturating_sub(job.due_ns) > self.load.plan.operation_timeout.ns() {
+                self.book.borrow_mut().recorder.dropped += 1;
+                continue;
+            }
+            if connection.is_none() {
+                connection = self.mend().await;
+            }
+            let Some(open) = &mut connection else {
+                self.book.borrow_mut().recorder.dropped += 1;
+                continue;
+            };
+            let came = patience.with(sent, open.ask(&job.due.statement)).await;
+            let kind = match &came {
+                None => Some(FailureKind::TimedOut),
+                Some(Ok(_)) if !open.keeps_its_promise() => Some(FailureKind::CheckFailed),
+                Some(Ok(_)) => None,
+                Some(Err(trouble)) => Some(trouble.kind()),
+            };
+            let now = MonotonicClock.now_ns();
+            let (moments, answer) = match (came, kind) {
+                (Some(Ok(answered)), None) => {
+                    let (first, last) = (answered.first_ns, answered.last_ns);
+                    (Moments { due: job.due_ns, sent, first, last }, Answer::ok(answered.bytes))
+                }
+                (_, kind) => (
+                    Moments { due: job.due_ns, sent, first: now, last: now },
+                    Answer::failed(kind.unwrap_or(FailureKind::Garbled)),
+                ),
+            };
+            {
+                let mut book = self.book.borrow_mut();
+                book.recorder.record(job.due.row, moments, answer);
+                book.pass(now);
+            }
+            // a statement that was refused leaves the session whole
+            if kind.is_some_and(|kind| kind != FailureKind::Refused)
+                && let Some(broken) = connection.take()
+            {
+                self.database.abandon(broken).await;
+            }
+        }
+    }
+
+    /// Makes a new connection in the place of one that broke; `None` when the server is gone.
+    async fn mend(&self) -> Option<D::Connection> {
+        let since_ns = MonotonicClock.now_ns();
+        loop {
+            match self.database.open(self.load.asked, Form::Text).await {
+                Ok((connection, times)) => {
+                    self.book.borrow_mut().recorder.connect.record(times.transport_ns);
+                    return Some(connection);
+                }
+                Err(trouble) => {
+                    let now = MonotonicClock.now_ns();
+                    let mut book = self.book.borrow_mut();
+                    book.recorder.connect_failures.count(trouble.kind());
+                    book.gave_up |= now - since_ns >= self.load.plan.connect_timeout.ns();
+                    book.pass(now);
+                    if book.gave_up {
+                        return None;
+                    }
+                }
+            }
+            tokio::time::sleep(RETRY).await;
+        }
+    }
+}
+
+/// What `after_us` microseconds of the recording are at `speed`, nanoseconds.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "a time is not negative; a float is cast to the nearest integer in range"
+)]
+fn at_speed(after_us: u64, speed: f64) -> u64 {
+    (after_us as f64 * 1e3 / speed).round() as u64
+}
+
+/// How long `load` takes at least when it lasts `recorded_us` in the recording.
+pub(super) fn lasts(recorded_us: u64, speed: Option<f64>) -> Option<Duration> {
+    speed.map(|speed| Duration::from_nanos(at_speed(recorded_us, speed)))
+}

@@ -1,0 +1,188 @@
+//! Statements without their values: what a load of many statements is counted under, and what is written
+//! down of them, as values may be secrets.
+
+use crate::product::Product;
+
+/// Characters of a statement that are kept.
+const LENGTH_MAX: usize = 300;
+
+/// `text` without comments and values: each value is `?`, lists of values are one, and so are spaces.
+/// A statement that is longer than that is cut. What is a value is told by the language of `product`: in that
+/// of MariaDB and MySQL a backslash keeps a quote from ending one, and double quotes hold values, too.
+pub(crate) fn of(text: &str, product: Product) -> String {
+    let mut out = Normalized::default();
+    let mut rest = text;
+    while let Some(next) = rest.chars().next() {
+        let length = if let Some(length) = comment(rest, product) {
+            out.space();
+            length
+        } else if let Some(length) = quoted(rest, out.tail(), product) {
+            out.value();
+            length
+        } else if next == '"' || next == '`' {
+            let length = behind(rest, next, next.len_utf8(), false);
+            out.push(&rest[..length]);
+            length
+        } else if next.is_ascii_digit() && !out.tail().is_some_and(is_of_name) {
+            out.value();
+            rest.find(|it: char| !(it.is_ascii_alphanumeric() || it == '.')).unwrap_or(rest.len())
+        } else if next == '$' && rest[1..].starts_with(|it: char| it.is_ascii_digit()) {
+            out.value();
+            1 + rest[1..].find(|it: char| !it.is_ascii_digit()).unwrap_or(rest.len() - 1)
+        } else if next.is_whitespace() {
+            out.space();
+            next.len_utf8()
+        } else {
+            out.push(&rest[..next.len_utf8()]);
+            next.len_utf8()
+        };
+        rest = &rest[length..];
+        if out.text.len() > 4 * LENGTH_MAX {
+            break;
+        }
+    }
+    out.finish()
+}
+
+fn is_of_name(it: char) -> bool {
+    it.is_alphanumeric() || it == '_'
+}
+
+/// Bytes of the comment that `rest` begins with.
+fn comment(rest: &str, product: Product) -> Option<usize> {
+    if rest.starts_with("--") || (product == Product::Mysql && rest.starts_with('#')) {
+        return Some(rest.find('\n').unwrap_or(rest.len()));
+    }
+    let inner = rest.strip_prefix("/*")?;
+    Some(inner.find("*/").map_or(rest.len(), |at| at + 4))
+}
+
+/// Bytes of the text in quotes that `rest` begins with: `'...'`, `E'...'` and `$tag$...$tag$`. `before` is
+/// what stands before it.
+fn quoted(rest: &str, before: Option<char>, product: Product) -> Option<usize> {
+    let is_name = before.is_some_and(is_of_name);
+    let is_mysql = product == Product::Mysql;
+    if let Some(quote) = rest.chars().next().filter(|it| *it == '\'' || (is_mysql && *it == '"')) {
+        return Some(behind(rest, quote, 1, is_mysql));
+    }
+    if is_mysql {
+        return None;
+    }
+    if !is_name && (rest.starts_with("E'") || rest.starts_with("e'")) {
+        return Some(behind(rest, '\'', 2, true));
+    }
+    let inner = rest.strip_prefix('$').filter(|_| !is_name)?;
+    let tag = &inner[..inner.find('$')?];
+    let is_tag = !tag.starts_with(|it: char| it.is_ascii_digit()) && tag.chars().all(is_of_name);
+    let mark = is_tag.then(|| format!("${tag}$"))?;
+    let body = mark.len();
+    Some(rest[body..].find(&mark).map_or(rest.len(), |at| body + at + mark.len()))
+}
+
+/// Bytes up to behind the `quote` that ends what begins at `from`; two of them are one that is meant.
+fn behind(rest: &str, quote: char, from: usize, escapes: bool) -> usize {
+    let mut chars = rest[from..].char_indices().peekable();
+    while let Some((at, next)) = chars.next() {
+        if escapes && next == '\\' {
+            chars.next();
+        } else if next == quote {
+            match chars.peek() {
+                Some((_, doubled)) if *doubled == quote => {
+                    chars.next();
+                }
+                _ => return from + at + next.len_utf8(),
+            }
+        }
+    }
+    rest.len()
+}
+
+/// A statement as it is put together.
+#[derive(Debug, Default)]
+struct Normalized {
+    text: String,
+    spaced: bool,
+}
+
+impl Normalized {
+    /// The last character, if nothing stands between it and the next.
+    fn tail(&self) -> Option<char> {
+        self.text.chars().next_back().filter(|_| !self.spaced)
+    }
+
+    fn space(&mut self) {
+        self.spaced = !self.text.is_empty();
+    }
+
+    fn push(&mut self, text: &str) {
+        if std::mem::take(&mut self.spaced) {
+            self.text.push(' ');
+        }
+        self.text += text;
+    }
+
+    /// A value, or one more of a list of them.
+    fn value(&mut self) {
+        let list = self.text.trim_end_matches([',', ' ']);
+        if list.ends_with("?") && list.len() < self.text.len() {
+            self.text.truncate(list.len());
+            self.spaced = false;
+            return;
+        }
+        self.push("?");
+    }
+
+    fn finish(mut self) -> String {
+        while self.text.ends_with([';', ' ']) {
+            self.text.pop();
+        }
+        if let Some((at, _)) = self.text.char_indices().nth(LENGTH_MAX) {
+            self.text.truncate(at);
+            self.text += "...";
+        }
+        self.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn values_and_comments_go_and_names_stay() {
+        for (text, expected) in [
+            ("SELECT  1 -- one\n FROM t1;", "SELECT ? FROM t1"),
+            ("select * from t where a='it''s' and b = $1", "select * from t where a=? and b = ?"),
+            ("select a from t where id in (1, 2 ,'x')", "select a from t where id in (?)"),
+            ("values (1,2),(3,4)", "values (?),(?)"),
+            ("/* sesame */select e'a\\'sesame', E'x', 1.5e3", "select ?"),
+            ("select $tag$ sesame $$ $tag$ as \"Col 1\", `b 2`", "select ? as \"Col 1\", `b 2`"),
+            ("insert into t values (-5, 0x1F, null)", "insert into t values (-?, null)"),
+            ("select 'sesame", "select ?"),
+        ] {
+            let found = of(text, Product::Postgres);
+            assert_eq!(found, expected, "{text}");
+            assert!(!found.contains("sesame"));
+        }
+        assert_eq!(of(&"a".repeat(400), Product::Mysql).len(), LENGTH_MAX + 3);
+        let text = "select \"sesame\", 'it\\'s sesame' from `a b` where a = 1 # sesame\n or b = 2";
+        assert_eq!(of(text, Product::Mysql), "select ? from `a b` where a = ? or b = ?");
+    }
+
+    proptest! {
+        #[test]
+        fn no_statement_brings_it_down(text in "[-a-z0-9'\"`$/*\\\\,;() \n\u{e9}]{0,60}") {
+            let _ = (of(&text, Product::Postgres), of(&text, Product::Mysql));
+        }
+
+        #[test]
+        fn what_stands_in_quotes_is_never_kept(value in "[a-z]{8}", before in "[ =(,a-z]{0,9}") {
+            let text = format!("select x{before}'{value}' from t");
+            for product in [Product::Postgres, Product::Mysql] {
+                let kept = of(&text, product);
+                prop_assert!(!kept.contains(&value), "{}", kept);
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What a line of PostgreSQL's log says of a statement.
+//!
+//! # Source
+//! PostgreSQL's documentation, "Error Reporting and Logging": `log_min_duration_statement`,
+//! `log_statement`, `log_duration`, `log_parameter_max_length`.
+
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+
+use super::{Entry, Logged};
+
+/// A line of the log, as far as it says something of a statement.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Line<'a> {
+    pub(super) time: &'a str,
+    pub(super) session: &'a str,
+    pub(super) message: &'a str,
+    pub(super) detail: &'a str,
+}
+
+impl Line<'_> {
+    /// The statement that it tells of.
+    ///
+    /// # Errors
+    /// When its time or its parameters cannot be read.
+    pub(super) fn entry(&self) -> Result<Entry, String> {
+        let Some((duration_us, text)) = statement(self.message) else { return Ok(Entry::Other) };
+        let logged_us = civil_us(self.time).ok_or_else(|| {
+            format!(
+                "`{}` is no time: expected one as in 2026-11-24 05:42:15.123 UTC",
+                self.time.chars().take(40).collect::<String>()
+            )
+        })?;
+        Ok(Entry::Statement(Logged {
+            at_us: logged_us.saturating_sub(duration_us.unwrap_or(0)),
+            logged_us,
+            session: self.session.into(),
+            text: text.into(),
+            parameters: parameters(self.detail)?,
+        }))
+    }
+}
+
+/// Duration, microseconds, and text of a statement that was run. With a duration it was logged when it
+/// ended, without one when it began.
+fn statement(message: &str) -> Option<(Option<i64>, &str)> {
+    let (duration_us, rest) = match message.strip_prefix("duration: ") {
+        None => (None, message),
+        Some(rest) => {
+            let (number, rest) = rest.split_once(" ms  ")?;
+            let ms = number.parse::<f64>().ok().filter(|ms| (0.0..1e12).contains(ms))?;
+            #[expect(clippy::cast_possible_truncation, reason = "it is below 1e12 ms")]
+            let us = (ms * 1e3).round() as i64;
+            (Some(us), rest)
+        }
+    };
+    if let Some(text) = rest.strip_prefix("statement: ") {
+        return Some((duration_us, text));
+    }
+    // its name, and that of its portal behind a slash: `execute fetch from` is part of one
+    let named = rest.strip_prefix("execute ")?;
+    let (name, text) = named.split_once(": ")?;
+    (!name.starts_with("fetch from ")).then_some((duration_us, text))
+}
+
+/// The moment that `time` names, microseconds since 1970 on the clock that it was read from: the name of a
+/// time zone behind it is not looked at, as all moments of one log are of one.
+pub(super) fn civil_us(time: &str) -> Option<i64> {
+    let end = time.match_indices(' ').nth(1).map_or(time.len(), |(at, _)| at);
+    let moment: DateTime = time.get(..end)?.parse().ok()?;
+    Some(moment.to_zoned(TimeZone::UTC).ok()?.timestamp().as_microsecond())
+}
+
+/// The values in `detail`: `parameters: $1 = 'a', $2 = NULL`.
+///
+/// # Errors
+/// When they are cut, or not in that form.
+fn parameters(detail: &str) -> Result<Vec<Option<String>>, String> {
+    let Some(mut rest) = after_name(detail) else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    loop {
+        let mark = format!("${} = ", found.len() + 1);
+        rest = rest.strip_prefix(&mark).ok_or_else(|| {
+            format!("the parameters in its detail do not go on with `{}`", mark.trim_end())
+        })?;
+        if let Some(behind) = rest.strip_prefix("NULL") {
+            found.push(None);
+            rest = behind;
+        } else {
+            let (value, behind) = quoted(rest).ok_or_else(|| {
+                format!("the value of ${} in its detail has no end", found.len() + 1)
+            })?;
+            found.push(Some(value));
+            rest = behind;
+        }
+        match rest.strip_prefix(", ") {
+            Some(behind) => rest = behind,
+            None if rest.is_empty() => return Ok(found),
+            None => return Err("something other than a parameter stands in its detail".into()),
+        }
+    }
+}
+
+fn after_name(detail: &str) -> Option<&str> {
+    ["parameters: ", "Parameters: "].iter().find_map(|name| detail.strip_prefix(name))
+}
+
+/// The value in quotes that `rest` begins with, and what stands behind it. Values that the server has cut
+/// end with three dots before the quote; they are taken as they are.
+fn quoted(rest: &str) -> Option<(String, &str)> {
+    let mut rest = rest.strip_prefix('\'')?;
+    let mut value = String::new();
+    loop {
+        let at = rest.find('\'')?;
+        value += &rest[..at];
+        rest = &rest[at + 1..];
+        match rest.strip_prefix('\'') {
+            Some(behind) => {
+                value.push('\'');
+                rest = behind;
+            }
+            None => return Some((value, rest)),
+        }
+    }
+}

@@ -1,0 +1,143 @@
+use super::message::civil_us;
+use super::*;
+use proptest::prelude::*;
+
+fn all(text: &str, format: LogFormat) -> Result<Vec<Logged>, String> {
+    let bytes = io::Cursor::new(text.as_bytes().to_vec());
+    let entries = records_of(bytes, format);
+    entries
+        .filter_map(|entry| match entry {
+            Ok(Entry::Statement(logged)) => Some(Ok(logged)),
+            Ok(Entry::Other) => None,
+            Err(error) => Some(Err(error)),
+        })
+        .collect()
+}
+
+/// A line of csvlog as PostgreSQL 15 writes them.
+fn csv(time: &str, message: &str, detail: &str) -> String {
+    let quoted = |text: &str| match text {
+        "" => String::new(),
+        text => format!("\"{}\"", text.replace('"', "\"\"")),
+    };
+    format!(
+        "{time},\"me\",\"erp\",77,\"[local]\",6743.4d,3,\"SELECT\",2026-11-24 05:42:00 UTC,3/4,0,LOG,\
+         00000,{},{},,,,,,,,\"app\",\"client backend\",,0\n",
+        quoted(message),
+        quoted(detail)
+    )
+}
+
+const TIME: &str = "2026-11-24 05:42:15.123 UTC";
+
+#[test]
+fn a_statement_of_csvlog_began_before_it_was_logged() {
+    let log = [
+        csv(TIME, "duration: 23.500 ms  statement: SELECT \"a\"\nFROM t", ""),
+        csv(TIME, "connection received: host=[local]", ""),
+        csv(TIME, "duration: 0.010 ms  parse <unnamed>: SELECT $1", ""),
+        csv(
+            TIME,
+            "duration: 1.000 ms  execute s1/C_2: SELECT $1, $2",
+            "parameters: $1 = 'it''s, $2', $2 = NULL",
+        ),
+        csv(TIME, "duration: 3.000 ms", ""),
+        csv("2026-11-24 05:42:16.123 UTC", "statement: SELECT 2", ""),
+    ];
+    let found = all(&log.concat(), LogFormat::Csvlog).unwrap();
+    assert_eq!(found.len(), 3);
+    assert_eq!(found[0].text, "SELECT \"a\"\nFROM t");
+    assert_eq!(
+        (found[0].logged_us - found[0].at_us, found[0].session.as_str()),
+        (23_500, "6743.4d")
+    );
+    assert_eq!(found[1].parameters, [Some("it's, $2".into()), None]);
+    assert_eq!(found[2].at_us - found[0].logged_us, 1_000_000);
+}
+
+#[test]
+fn jsonlog_says_the_same() {
+    let line = r#"{"timestamp":"2026-11-24 05:42:15.123 UTC","user":"me","pid":7,"session_id":"a.1","message":"duration: 2.000 ms  execute <unnamed>: SELECT $1","detail":"Parameters: $1 = '7'"}"#;
+    let found = all(&format!("{line}\n"), LogFormat::Jsonlog).unwrap();
+    let at_us = civil_us(TIME).unwrap() - 2_000;
+    let expected = Logged {
+        at_us,
+        logged_us: at_us + 2_000,
+        session: "a.1".into(),
+        text: "SELECT $1".into(),
+        parameters: vec![Some("7".into())],
+    };
+    assert_eq!(found, [expected]);
+}
+
+#[test]
+fn plain_lines_hold_seconds_a_session_and_a_statement() {
+    let text = "# by hand\n0.250\t7\tSELECT 1,\\n 'a\\\\b\\x'\n\n1.5\terp\tSELECT 2\n";
+    let found = all(text, LogFormat::Text).unwrap();
+    assert_eq!(found[0].text, "SELECT 1,\n 'a\\b\\x'");
+    assert_eq!((found[0].at_us, found[1].at_us), (250_000, 1_500_000));
+    assert_eq!(found[1].session, "erp");
+}
+
+#[test]
+fn what_cannot_be_read_says_in_which_line_and_what_was_expected() {
+    let whole = csv(TIME, "statement: SELECT 1", "");
+    for (text, format, expected) in [
+        ("a,b\n".to_owned(), LogFormat::Csvlog, "line 1: 2 columns"),
+        (
+            format!("{whole}{}", csv("noon", "statement: SELECT 1", "")),
+            LogFormat::Csvlog,
+            "line 2: `noon`",
+        ),
+        (csv(TIME, "statement: SELECT $1", "parameters: $1 = 'a"), LogFormat::Csvlog, "has no end"),
+        (csv(TIME, "statement: SELECT $1", "parameters: $2 = 'a'"), LogFormat::Csvlog, "`$1 =`"),
+        ("{}\n".to_owned(), LogFormat::Jsonlog, "line 1: no line of PostgreSQL's jsonlog"),
+        ("0.1\t1\tSELECT 1\n2 SELECT 1\n".to_owned(), LogFormat::Text, "line 2: expected SECONDS"),
+        (
+            "now\t1\tSELECT 1\n".to_owned(),
+            LogFormat::Text,
+            "line 1: it does not begin with seconds",
+        ),
+    ] {
+        let error = all(&text, format).unwrap_err();
+        assert!(error.contains(expected), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_record_without_an_end_does_not_fill_the_memory() {
+    let endless = io::Cursor::new(b"\"".to_vec()).chain(io::repeat(b'a'));
+    let mut records = records::Csv::new(endless);
+    let error = records.next().unwrap().unwrap_err();
+    assert!(error.contains("longer than"), "{error}");
+    assert!(records.next().is_none());
+}
+
+#[test]
+fn the_name_of_a_file_says_how_it_is_written() {
+    let of = |name: &str| LogFormat::of_name(Path::new(name));
+    assert_eq!(of("a/postgresql-1.csv"), LogFormat::Csvlog);
+    assert_eq!((of("x.json"), of("day")), (LogFormat::Jsonlog, LogFormat::Text));
+    assert!("log".parse::<LogFormat>().is_err());
+}
+
+/// A file of each format.
+const RIGHT: [&str; 3] = [
+    "2026-11-24 05:42:15.123 UTC,\"me\",\"erp\",77,\"[local]\",6743.4d,3,\"SELECT\",\
+     2026-11-24 05:42:00 UTC,3/4,0,LOG,00000,\"duration: 1.0 ms  execute s: SELECT $1\",\
+     \"parameters: $1 = 'a', $2 = NULL\",,,,,,,,\"app\",\"client backend\",,0\n",
+    "0.1\t1\tSELECT 1\\n\n0.2\t2\tSELECT 2\n",
+    "{\"timestamp\":\"2026-11-24 05:42:15.123 UTC\",\"message\":\"statement: SELECT 1\",\
+     \"detail\":\"parameters: $1 = 'a'\"}\n",
+];
+
+proptest! {
+    #[test]
+    fn no_file_brings_it_down(
+        text in plumb_mutation::mutated(&RIGHT)
+    ) {
+        for format in [LogFormat::Csvlog, LogFormat::Jsonlog, LogFormat::Text] {
+            let _ = all(&text, format);
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! `plumb db replay`: the statements of a log, at their own pace or faster.
+
+mod drive;
+mod fingerprint;
+mod logged;
+mod options;
+mod survey;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::thread;
+
+use plumb_engine::Extent;
+use plumb_engine::layer::{JobError, Measure, Outline, Watch};
+use plumb_engine::options::{OutputOptions, usual_interval};
+use plumb_engine::{
+    Lengths, LoadPlan, LoadResult, Pace, Stop, Waiting, load, part_record, reachable, result_record,
+};
+use plumb_measure::{Figure, Rate, ResultRecord, Span, Tick};
+use serde_json::json;
+use tokio::sync::mpsc::channel;
+
+use crate::DbError;
+use crate::answer::Limits;
+use crate::database::{Access, Asked, Database};
+use crate::drive::{WAIT, runtime};
+use crate::login::{self, Login};
+use crate::mysql::Mysql;
+use crate::postgres::Postgres;
+use crate::product::Product;
+use crate::statement::Statement;
+use crate::url::Url;
+
+pub use logged::LogFormat;
+pub use options::{ReplayOptions, Speed};
+
+use drive::{Load, drive, lasts};
+use logged::LogReader;
+use survey::{Due, Reading, Replayed, Survey};
+
+/// Statements that are read before they are due.
+const READ_AHEAD: usize = 1_024;
+
+/// A log to be replayed, surveyed.
+#[derive(Debug)]
+pub struct Replay {
+    options: ReplayOptions,
+    login: Login,
+    format: LogFormat,
+    reading: Reading,
+    survey: Survey,
+}
+
+impl Replay {
+    /// Checks the options, and reads the whole file once.
+    ///
+    /// # Errors
+    /// [`DbError`] when the target or the file cannot be read, or there is nothing to replay.
+    pub fn new(options: ReplayOptions) -> Result<Self, DbError> {
+        let login = Login::of(&Url::parse(&options.url)?, &login::process_environment)?;
+        let format = options.format.unwrap_or_else(|| LogFormat::of_name(&options.file));
+        if format != LogFormat::Text && login.product != Product::Postgres {
+            return Err(DbError::Options(format!(
+                "a log of PostgreSQL ({}) is replayed against PostgreSQL: write postgres://..., or \
+                 --format text for a file of lines SECONDS<tab>SESSION<tab>STATEMENT",
+                format.name()
+            )));
+        }
+        let reading = Reading {
+            product: login.product,
+            writes_allowed: options.allow_writes,
+            rows: options.statements.get(),
+        };
+        let survey = Survey::of(LogReader::open(&options.file, format)?, reading)?;
+        if survey.replayed == 0 {
+            return Err(DbError::File {
+                file: options.file.clone(),
+                complaint: nothing(&survey, format),
+            });
+        }
+        Ok(Self { options, login, format, reading, survey })
+    }
+
+    fn access(&self) -> Access {
+        if self.options.allow_writes { Access::RolledBack } else { Access::ReadOnly }
+    }
+
+    /// Of the recording, microseconds.
+    fn recorded_us(&self) -> u64 {
+        u64::try_from(self.survey.last_us - self.survey.first_us).unwrap_or(0)
+    }
+
+    fn plan(&self) -> LoadPlan {
+        let options = &self.options;
+        let length = lasts(self.recorded_us(), options.speed.times())
+            .map(|it| Span::from_ns(u64::try_from(it.as_nanos()).unwrap_or(u64::MAX)));
+        // the rate changes all the time: that work is due at times of its own is what matters
+        let paced = "1/s".parse::<Rate>().ok().filter(|_| options.speed.times().is_some());
+        LoadPlan {
+            connections: options.connections,
+            pace: paced.map_or(Pace::AsFast, Pace::Rate),
+            extent: Extent::Count(self.survey.replayed),
+            connect_timeout: options.connect_timeout,
+            operation_timeout: options.timeout,
+            lag_bound: options.lag,
+            waiting: Waiting::Epoll,
+            interval: usual_interval(length),
+            ..LoadPlan::lone(self.survey.replayed, options.timeout)
+        }
+    }
+
+    fn run_against<D: Database>(
+        &mut self,
+        watch: &mut dyn Watch,
+        stop: &Stop,
+    ) -> Result<(), JobError> {
+        let patience = self.options.connect_timeout;
+        let found = self.login.endpoints(&self.options.transport)?;
+        let endpoint = reachable(&found, patience, stop)?;
+        let beside = runtime(&Arc::default(), Tick::Free)?;
+        let mut first = beside.block_on(D::reach(&endpoint, &self.login, patience));
+        if let Err(DbError::NoPassword { .. }) = &first
+            && let Some(password) = login::ask(&self.login)
+        {
+            self.login.with_password(password);
+            first = beside.block_on(D::reach(&endpoint, &self.login, patience));
+        }
+        let database = first?;
+        if !database.sessions_promise() {
+            return Err(DbError::Options(format!(
+                "{}: statements are replayed over sessions that promise not to write, which these \
+                 cannot; name the server itself, not a pooler",
+                database.describe()
+            ))
+            .into());
+        }
+        watch.server(database.describe());
+        if let Some(floor) = D::floor()? {
+            watch.floor(floor);
+        }
+        self.measure(&database, watch, stop)
+    }
+
+    fn measure<D: Database>(
+        &self,
+        database: &D,
+        watch: &mut dyn Watch,
+        stop: &Stop,
+    ) -> Result<(), JobError> {
+        let plan = self.plan();
+        let statement = Statement::trivial(self.login.product);
+        let limits = Limits { rows: self.options.rows.get(), bytes: self.options.size.bytes() };
+        let asked = Asked { statement: &statement, access: self.access(), limits };
+        let labels = BTreeMap::from([("speed".to_owned(), self.options.speed.to_string())]);
+        let names = &self.survey.rows;
+        watch.rows(names);
+        let speed = self.options.speed.times();
+        let load = Load { plan: &plan, database, asked, rows: names.len(), speed, stop };
+        let entries = LogReader::open(&self.options.file, self.format)?;
+        let (to, feed) = channel::<Result<Due, DbError>>(READ_AHEAD);
+        let driven = {
+            let sampler = watch.point(&labels);
+            thread::scope(|scope| {
+                scope.spawn(move || {
+                    for due in Replayed::of(entries, &self.survey, self.reading) {
+                        if to.blocking_send(due).is_err() {
+                            return; // the replay is over
+                        }
+                    }
+                });
+                load::run_with::<DbError>(&plan, &mut [sampler], names.len(), |outlet| {
+                    drive(&load, feed, outlet)
+                })
+            })?
+        };
+        if let Some(transport) = driven.transports.first() {
+            watch.reached(transport.clone());
+        }
+        let result = self.result::<D>(&plan, labels, &driven);
+        watch.result(result, driven.began_ns)
+    }
+
+    fn result<D: Database>(
+        &self,
+        plan: &LoadPlan,
+        labels: BTreeMap<String, String>,
+        driven: &LoadResult<()>,
+    ) -> ResultRecord {
+        let mut result = result_record(plan, labels, Lengths::Any, driven);
+        result.driver.name = Some(D::DRIVER.into());
+        result.driver.wait = WAIT.into();
+        let rows = self.survey.rows.iter().zip(driven.recorder.rows());
+        result.parts = rows.map(|(name, row)| part_record(name.clone(), row, driven)).collect();
+        result.figures.extend(self.figures());
+        result
+    }
+
+    /// What the file holds, and what was left out of it.
+    #[expect(clippy::cast_precision_loss, reason = "a figure is a float")]
+    fn figures(&self) -> impl Iterator<Item = Figure> {
+        let survey = &self.survey;
+        [
+            ("replayed", survey.replayed, "statements of the file that were to be replayed"),
+            ("sessions", survey.sessions, "different sessions of these statements"),
+            (
+                "left out: may write",
+                survey.may_write,
+                "statements of the file that do not begin as statements that only ask do; \
+                 --allow-writes replays them and rolls each back",
+            ),
+            (
+                "left out: transactions and settings",
+                survey.control,
+                "statements of the file that begin, end or set what others run in (BEGIN, COMMIT, \
+                 SET, ...): each statement is replayed alone",
+            ),
+        ]
+        .into_iter()
+        .map(|(name, value, formula)| Figure {
+            name: name.into(),
+            value: value as f64,
+            unit: String::new(),
+            formula: formula.into(),
+        })
+    }
+}
+
+/// Why there is nothing to replay.
+fn nothing(survey: &Survey, format: LogFormat) -> String {
+    let left_out = survey.may_write + survey.control;
+    if left_out > 0 {
+        return format!(
+            "none of its {left_out} statements can be replayed: {} may write (--allow-writes replays \
+             them and rolls each back), {} begin, end or set transactions and sessions",
+            survey.may_write, survey.control
+        );
+    }
+    match format {
+        LogFormat::Csvlog | LogFormat::Jsonlog => {
+            "no statement stands in it: a server logs statements with log_min_duration_statement = 0 \
+             or log_statement = 'all'"
+                .into()
+        }
+        LogFormat::Text => "no statement stands in it: expected lines \
+             SECONDS<tab>SESSION<tab>STATEMENT, or --format csvlog or jsonlog"
+            .into(),
+    }
+}
+
+impl Measure for Replay {
+    fn outline(&self) -> Outline {
+        let options = &self.options;
+        let in_force = BTreeMap::from([
+            ("file".to_owned(), json!(options.file.display().to_string())),
+            ("format".into(), json!(self.format.name())),
+            ("speed".into(), json!(options.speed.to_string())),
+            ("connections".into(), json!(options.connections)),
+            ("statements".into(), json!(options.statements)),
+            ("allow-writes".into(), json!(options.allow_writes)),
+            ("rows".into(), json!(options.rows)),
+            ("size".into(), json!(options.size)),
+            ("timeout".into(), json!(options.timeout)),
+            ("connect-timeout".into(), json!(options.connect_timeout)),
+            ("lag".into(), json!(options.lag)),
+        ]);
+        let takes = lasts(self.recorded_us(), options.speed.times());
+        Outline {
+            layer: "db",
+            verb: "replay",
+            options: in_force,
+            open: options.speed.times().is_some(),
+            seed: 0,
+            target: format!("{}/{}", self.login.server(), self.login.database),
+            pin: Vec::new(),
+            points: 1,
+            takes: takes.map(|it| Span::from_ns(u64::try_from(it.as_nanos()).unwrap_or(u64::MAX))),
+        }
+    }
+
+    fn output(&self) -> &OutputOptions {
+        &self.options.output
+    }
+
+    fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError> {
+        match self.login.product {
+            Product::Postgres => self.run_against::<Postgres>(watch, stop),
+            Product::Mysql => self.run_against::<Mysql>(watch, stop),
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! A file is read twice: first to check it and to find out what there is, then to replay it.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
+
+use crate::DbError;
+use crate::product::Product;
+use crate::statement::{Given, Statement};
+
+use super::fingerprint;
+use super::logged::{Entry, Logged};
+
+/// Different statements that are told from each other while a file is surveyed.
+const FINGERPRINTS_MAX: usize = 10_000;
+/// Sessions that are told from each other.
+const SESSIONS_MAX: usize = 1 << 20;
+/// Statements, and bytes of them, that wait to be put into the order in which they began: a log is in the
+/// order in which they ended.
+const WAITING_MAX: usize = 10_000;
+const WAITING_BYTES_MAX: usize = 64 << 20;
+/// The row of all statements without one of their own.
+const OTHERS: &str = "all other statements";
+
+/// Begins, ends and settings of transactions and sessions: each statement is replayed alone.
+const CONTROL: [&str; 17] = [
+    "ABORT",
+    "BEGIN",
+    "CLOSE",
+    "COMMIT",
+    "DEALLOCATE",
+    "DISCARD",
+    "END",
+    "FETCH",
+    "LISTEN",
+    "PREPARE",
+    "RELEASE",
+    "RESET",
+    "ROLLBACK",
+    "SAVEPOINT",
+    "SET",
+    "START",
+    "UNLISTEN",
+];
+
+/// What a statement is to a replay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    Replayed,
+    /// It is left out: it may write.
+    MayWrite,
+    /// It is left out: it begins, ends or sets what others run in.
+    Control,
+}
+
+impl Fate {
+    fn of(statement: &Statement, writes_allowed: bool) -> Self {
+        let word = statement.first_word();
+        if CONTROL.iter().any(|it| it.eq_ignore_ascii_case(word)) {
+            Self::Control
+        } else if writes_allowed || statement.only_asks() {
+            Self::Replayed
+        } else {
+            Self::MayWrite
+        }
+    }
+}
+
+/// How statements of a file are read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reading {
+    pub(super) product: Product,
+    pub(super) writes_allowed: bool,
+    /// Rows for statements of their own.
+    pub(super) rows: usize,
+}
+
+impl Reading {
+    fn statement(self, logged: &Logged) -> Statement {
+        let given = logged.parameters.iter().cloned().map(Given).collect();
+        Statement::logged(&logged.text, given, self.product)
+    }
+}
+
+/// What a file holds.
+#[derive(Debug, Default)]
+pub(super) struct Survey {
+    pub(super) replayed: u64,
+    pub(super) may_write: u64,
+    pub(super) control: u64,
+    pub(super) sessions: u64,
+    /// When the first statement that is replayed began, and the last, microseconds.
+    pub(super) first_us: i64,
+    pub(super) last_us: i64,
+    /// What the rows are called.
+    pub(super) rows: Vec<String>,
+    numbers: HashMap<u64, u16>,
+}
+
+fn number_of(text: &str) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(text)
+}
+
+impl Survey {
+    /// Reads all of `entries`.
+    ///
+    /// # Errors
+    /// Those of the entries.
+    pub(super) fn of(
+        entries: impl Iterator<Item = Result<Entry, DbError>>,
+        reading: Reading,
+    ) -> Result<Self, DbError> {
+        let mut survey = Self { first_us: i64::MAX, last_us: i64::MIN, ..Self::default() };
+        let mut counts: HashMap<String, u64> = HashMap::new();
+        let mut sessions = HashSet::new();
+        for entry in entries {
+            let Entry::Statement(logged) = entry? else { continue };
+            match Fate::of(&reading.statement(&logged), reading.writes_allowed) {
+                Fate::MayWrite => survey.may_write += 1,
+                Fate::Control => survey.control += 1,
+                Fate::Replayed => {
+                    survey.replayed += 1;
+                    survey.first_us = survey.first_us.min(logged.at_us);
+                    survey.last_us = survey.last_us.max(logged.at_us);
+                    if sessions.len() < SESSIONS_MAX {
+                        sessions.insert(number_of(&logged.session));
+                    }
+                    let name = fingerprint::of(&logged.text, reading.product);
+                    if counts.len() < FINGERPRINTS_MAX || counts.contains_key(&name) {
+                        *counts.entry(name).or_default() += 1;
+                    }
+                }
+            }
+        }
+        survey.sessions = sessions.len() as u64;
+        survey.name_rows(counts, reading.rows);
+        Ok(survey)
+    }
+
+    /// The statements that came most often have a row each, all others one.
+    fn name_rows(&mut self, counts: HashMap<String, u64>, rows: usize) {
+        let named: u64 = counts.values().sum();
+        let mut counts: Vec<_> = counts.into_iter().collect();
+        counts.sort_by(|(a, n), (b, m)| m.cmp(n).then_with(|| a.cmp(b)));
+        let has_others = counts.len() > rows || named < self.replayed;
+        counts.truncate(rows);
+        self.rows = counts.into_iter().map(|(name, _)| name).collect();
+        let numbered = (0_u16..).zip(&self.rows);
+        self.numbers = numbered.map(|(number, name)| (number_of(name), number)).collect();
+        if has_others {
+            self.rows.push(OTHERS.into());
+        }
+    }
+
+    /// The row of a statement called `name`.
+    fn row(&self, name: &str) -> u16 {
+        let others = u16::try_from(self.rows.len().saturating_sub(1)).unwrap_or(u16::MAX);
+        self.numbers.get(&number_of(name)).copied().unwrap_or(others)
+    }
+}
+
+/// A statement to be replayed.
+#[derive(Debug)]
+pub(super) struct Due {
+    /// Microseconds after the first.
+    pub(super) after_us: u64,
+    /// Its session, by a number.
+    pub(super) session: u64,
+    pub(super) row: u16,
+    pub(super) statement: Statement,
+}
+
+/// The statements of a file that are replayed, in the order in which they began.
+#[derive(Debug)]
+pub(super) struct Replayed<'a, I> {
+    entries: I,
+    survey: &'a Survey,
+    reading: Reading,
+    waiting: BinaryHeap<Reverse<Waiting>>,
+    bytes: usize,
+    number: u64,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Waiting {
+    logged: Logged,
+    number: u64,
+}
+
+impl Ord for Waiting {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.logged.at_us, self.number).cmp(&(other.logged.at_us, other.number))
+    }
+}
+
+impl PartialOrd for Waiting {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<'a, I: Iterator<Item = Result<Entry, DbError>>> Replayed<'a, I> {
+    pub(super) fn of(entries: I, survey: &'a Survey, reading: Reading) -> Self {
+        Self { entries, survey, reading, waiting: BinaryHeap::new(), bytes: 0, number: 0 }
+    }
+
+    /// Reads on until enough wait, or nothing more comes.
+    fn read_on(&mut self) -> Result<(), DbError> {
+        while self.waiting.len() < WAITING_MAX && self.bytes < WAITING_BYTES_MAX {
+            let Some(entry) = self.entries.next() else { return Ok(()) };
+            let Entry::Statement(logged) = entry? else { continue };
+            let statement = self.reading.statement(&logged);
+            if Fate::of(&statement, self.reading.writes_allowed) == Fate::Replayed {
+                self.bytes += size(&logged);
+                self.number += 1;
+                self.waiting.push(Reverse(Waiting { logged, number: self.number }));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn size(logged: &Logged) -> usize {
+    let values = logged.parameters.iter().flatten().map(String::len).sum::<usize>();
+    logged.text.len() + logged.session.len() + values
+}
+
+impl<I: Iterator<Item = Result<Entry, DbError>>> Iterator for Replayed<'_, I> {
+    type Item = Result<Due, DbError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Err(error) = self.read_on() {
+            self.waiting.clear();
+            return Some(Err(error));
+        }
+        let Reverse(Waiting { logged, .. }) = self.waiting.pop()?;
+        self.bytes -= size(&logged);
+        let name = fingerprint::of(&logged.text, self.reading.product);
+        Some(Ok(Due {
+            after_us: u64::try_from(logged.at_us - self.survey.first_us).unwrap_or(0),
+            session: number_of(&logged.session),
+            row: self.survey.row(&name),
+            statement: self.reading.statement(&logged),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn logged(at_us: i64, session: &str, text: &str) -> Result<Entry, DbError> {
+        let (session, text) = (session.into(), text.into());
+        let parameters = Vec::new();
+        Ok(Entry::Statement(Logged { at_us, logged_us: at_us, session, text, parameters }))
+    }
+
+    fn day() -> Vec<Result<Entry, DbError>> {
+        vec![
+            logged(9_000, "a", "SELECT 2"),
+            Ok(Entry::Other),
+            logged(4_000, "b", "select b from t where c = 'x'"),
+            logged(5_000, "a", "BEGIN"),
+            logged(5_500, "a", "UPDATE t SET a = 1"),
+            logged(6_000, "c", "SELECT 1"),
+            logged(7_000, "c", "-- why\n commit"),
+            logged(8_000, "c", "call p()"),
+        ]
+    }
+
+    const READING: Reading = Reading { product: Product::Postgres, writes_allowed: false, rows: 1 };
+
+    #[test]
+    fn what_may_write_is_left_out_and_counted() {
+        let survey = Survey::of(day().into_iter(), READING).unwrap();
+        assert_eq!((survey.replayed, survey.may_write, survey.control), (3, 2, 2));
+        assert_eq!((survey.sessions, survey.first_us, survey.last_us), (3, 4_000, 9_000));
+        assert_eq!(survey.rows, ["SELECT ?", OTHERS]);
+        let allowed = Reading { writes_allowed: true, ..READING };
+        let survey = Survey::of(day().into_iter(), allowed).unwrap();
+        assert_eq!((survey.replayed, survey.may_write, survey.control), (5, 0, 2));
+    }
+
+    #[test]
+    fn statements_come_in_the_order_in_which_they_began() {
+        let survey = Survey::of(day().into_iter(), READING).unwrap();
+        let replayed = Replayed::of(day().into_iter(), &survey, READING);
+        let due: Vec<_> = replayed.map(Result::unwrap).collect();
+        let found: Vec<_> = due.iter().map(|it| (it.after_us, it.row)).collect();
+        assert_eq!(found, [(0, 1), (2_000, 0), (5_000, 0)]);
+        assert_eq!(due[1].session, number_of("c"));
+        assert_ne!(due[0].session, due[2].session);
+    }
+
+    #[test]
+    fn no_more_than_a_window_of_them_is_in_memory() {
+        let many = 3 * i64::try_from(WAITING_MAX).unwrap();
+        let entries = || (0..many).map(|at| logged(at, "a", "SELECT 1"));
+        let survey = Survey::of(entries(), READING).unwrap();
+        let mut replayed = Replayed::of(entries(), &survey, READING);
+        let mut count = 0;
+        while let Some(due) = replayed.next() {
+            due.unwrap();
+            count += 1;
+            assert!(replayed.waiting.len() <= WAITING_MAX);
+        }
+        assert_eq!(count, many);
+        assert_eq!(replayed.bytes, 0);
+    }
+}

@@ -1,0 +1,169 @@
+//! `plumb db replay`: what a server has logged is asked again, and nothing that may write.
+
+use crate::kit;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use kit::mariadb::{self, MariaDb};
+use kit::postgres::{PASSWORD, Postgres, USER, psql, try_psql};
+use kit::{Ended, PLUMB, Program};
+use serde_json::Value;
+
+const LOGGING: &str = "logging_collector = on\nlog_destination = 'csvlog,jsonlog'\n\
+    log_directory = 'log'\nlog_filename = 'day'\nlog_min_duration_statement = 0\n";
+
+/// Runs `plumb db replay` with the passwords of both kits.
+fn replay(file: &Path, url: &str, words: &[&str], folder: &Path) -> Ended {
+    let variables = [
+        format!("HOME={}", folder.display()),
+        format!("PGPASSWORD={PASSWORD}"),
+        format!("MYSQL_PWD={}", mariadb::PASSWORD),
+    ];
+    let file = file.display().to_string();
+    let variables: Vec<&str> = variables.iter().map(String::as_str).collect();
+    let words = [&variables[..], &[PLUMB, "db", "replay", &file, url], words].concat();
+    Program::start_as(Path::new("/usr/bin/env"), &words, folder).wait()
+}
+
+fn figure(result: &Value, name: &str) -> f64 {
+    let figures = result["figures"].as_array().expect("a list");
+    let found = figures.iter().find(|it| it["name"] == name).expect("such a figure");
+    found["value"].as_f64().expect("a number")
+}
+
+fn operations(result: &Value, name: &str) -> u64 {
+    let parts = result["parts"].as_array().expect("a list");
+    let found = parts.iter().find(|part| part["name"] == name);
+    found.unwrap_or_else(|| panic!("{name}: {result:#}"))["operations"].as_u64().expect("a count")
+}
+
+/// Everything in the run folders of `folder`.
+fn written(folder: &Path) -> String {
+    let runs = fs::read_dir(folder.join("plumb-runs")).expect("runs");
+    let files = runs.flatten().flat_map(|run| fs::read_dir(run.path()).expect("a run").flatten());
+    files
+        .map(|file| String::from_utf8_lossy(&fs::read(file.path()).expect("it")).into_owned())
+        .collect()
+}
+
+#[test]
+fn what_postgresql_has_logged_is_asked_again_with_its_parameters_and_without_its_secrets() {
+    let server = Postgres::start(LOGGING);
+    // what is logged goes to files before the server is ready
+    while try_psql(&server.url(), "select 1").is_err() {}
+    psql(&server.url(), "create table t (a int, b text)");
+    psql(&server.url(), "insert into t select n, 'hush-hush' from generate_series(1, 5) n");
+    for number in [1, 2, 3] {
+        psql(
+            &server.url(),
+            &format!("select count(*) from t where b = 'hush-hush' and a >= {number}"),
+        );
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = folder.path().join("script.sql");
+    fs::write(&script, "\\set a 3\nselect a from t where a = :a and b <> 'no';\n").expect("ours");
+    let port = server.address.rsplit(':').next().expect("a port");
+    let words =
+        ["-n", "-h", "127.0.0.1", "-p", port, "-U", USER, "-M", "prepared", "-c", "2", "-t", "4"];
+    let mut pgbench = Command::new("pgbench");
+    pgbench.args(words).arg("-f").arg(&script).arg("postgres").env("PGPASSWORD", PASSWORD);
+    assert!(pgbench.output().expect("it is installed").status.success());
+    for format in ["csv", "json"] {
+        let file = folder.path().join(format!("day.{format}"));
+        fs::copy(server.folder().join(format!("data/log/day.{format}")), &file).expect("a log");
+        // until the server has written it whole
+        let ended =
+            replay(&file, &server.url(), &["--json", "--speed", "max"], folder.path()).with(0);
+        let result = &ended.json()["results"][0];
+        assert_eq!(operations(result, "select count(*) from t where b = ? and a >= ?"), 3);
+        let prepared = operations(result, "select a from t where a = ? and b <> ?");
+        assert_eq!(prepared, 8, "{result:#}");
+        assert_eq!(result["failures"], serde_json::json!({}), "{result:#}");
+        assert_eq!(figure(result, "left out: may write"), 2.0);
+        assert!(figure(result, "sessions") >= 5.0, "{result:#}");
+    }
+    assert_eq!(psql(&server.url(), "select count(*) from t"), "5");
+    assert!(!written(folder.path()).contains("hush-hush"));
+}
+
+#[test]
+fn statements_are_asked_when_they_are_due_on_both_databases() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let postgres = Postgres::start("");
+    let mariadb = MariaDb::start(&[]);
+    for (url, sleep) in [(postgres.url(), "pg_sleep"), (mariadb.url(), "sleep")] {
+        let file = folder.path().join("day");
+        // the second of session 1 is due while the first is under way
+        let text = format!(
+            "0\t1\tselect {sleep}(0.4)\n0.1\t1\tselect 7\n0.1\t2\tselect 7\n0.5\t2\tdelete from t\n\
+             0.6\t2\tcommit\n0.7\t2\tselect 8\n"
+        );
+        fs::write(&file, text).expect("ours");
+        let ended = replay(&file, &url, &["--json", "--lag", "10s"], folder.path()).with(0);
+        let result = &ended.json()["results"][0];
+        assert_eq!(result["operations"], 4, "{result:#}");
+        assert!(result["duration_ns"].as_u64() >= Some(700_000_000), "{result:#}");
+        let quick = result["parts"].as_array().expect("a list");
+        let quick = quick.iter().find(|it| it["name"] == "select ?").expect("such a part");
+        assert!(quick["response_ns"]["max"].as_u64() >= Some(300_000_000), "{quick:#}");
+        assert_eq!((figure(result, "left out: may write"), figure(result, "replayed")), (1.0, 4.0));
+        let at_once = replay(&file, &url, &["--json", "--speed", "max"], folder.path()).with(0);
+        assert_eq!(at_once.json()["results"][0]["operations"], 4);
+    }
+}
+
+#[test]
+fn what_writes_is_replayed_only_where_it_is_allowed_and_is_rolled_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Postgres::start("");
+    psql(&server.url(), "create table t (a int)");
+    psql(
+        &server.url(),
+        "create function w() returns int language sql as $$ insert into t values (1) returning 1 $$",
+    );
+    let file = folder.path().join("day");
+    fs::write(&file, "0\t1\tinsert into t values (1)\n").expect("ours");
+    let refused = replay(&file, &server.url(), &[], folder.path()).with(2);
+    assert!(refused.stderr.contains("1 may write"), "{}", refused.stderr);
+    let ended = replay(&file, &server.url(), &["--json", "--allow-writes"], folder.path()).with(0);
+    assert_eq!(ended.json()["results"][0]["operations"], 1);
+    // a function that writes, and two statements in one, are refused by the server
+    fs::write(&file, "0\t1\tselect w()\n0\t1\tselect 1; insert into t values (2)\n").expect("ours");
+    let ended = replay(&file, &server.url(), &["--json"], folder.path()).with(1);
+    assert_eq!(ended.json()["results"][0]["failures"]["refused"], 2);
+    assert_eq!(psql(&server.url(), "select count(*) from t"), "0");
+}
+
+#[test]
+fn what_cannot_be_replayed_says_why() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("day");
+    for (text, url, words, said) in [
+        (
+            "0\t1\tselect 1\nselect 2\n",
+            "postgres://me@127.0.0.1:9/x",
+            &[][..],
+            "line 2: expected SECONDS",
+        ),
+        ("", "postgres://me@127.0.0.1:9/x", &[], "no statement stands in it"),
+        ("a,b\n", "postgres://me@127.0.0.1:9/x", &["--format", "csvlog"], "line 1: 2 columns"),
+        ("a,b\n", "mysql://me@127.0.0.1:9/x", &["--format", "csvlog"], "against PostgreSQL"),
+        (
+            "0\t1\tselect 1\n",
+            "mysql://me@127.0.0.1:9/x",
+            &["--speed", "0"],
+            "how many times as fast",
+        ),
+        ("0\t1\tselect 1\n", "postgres://me@127.0.0.1:9/x", &[], "127.0.0.1:9"),
+    ] {
+        fs::write(&file, text).expect("ours");
+        let ended = replay(&file, url, words, folder.path());
+        assert_eq!(ended.code, Some(2), "{text}: {ended:#?}");
+        assert!(ended.stderr.contains(said), "{text}: {}", ended.stderr);
+    }
+    let none = replay(Path::new("/nowhere/day"), "postgres://me@h/x", &[], folder.path()).with(2);
+    assert!(none.stderr.contains("/nowhere/day"), "{}", none.stderr);
+    assert!(!folder.path().join("plumb-runs").exists());
+}
