@@ -3,14 +3,17 @@
 
     entry.py plumb 5432 --program target/release/plumb
     entry.py pgbench 5432 --program /usr/lib/postgresql/15/bin/pgbench
+    entry.py plumb-mariadb 3306 --program target/release/plumb
+    entry.py mysqlslap 3306 --program /usr/bin/mariadb-slap
 
-Prints the median time of a call in nanoseconds.
+Prints the median time of a call in nanoseconds; of MariaDB the mean, as mysqlslap tells no more.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import shlex
 import sys
 import tempfile
@@ -21,12 +24,14 @@ from statistics import median
 BENCH = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(BENCH))
 
-from lib import console, process  # noqa: E402
+from lib import console, mariadb, process  # noqa: E402
 from lib.cluster import USER  # noqa: E402
+from lib.failure import BenchFailure  # noqa: E402
 
-KINDS = ("plumb", "pgbench")
 PATIENCE_SECONDS = 30.0
 STATEMENT = "SELECT 1;\n"
+# mysqlslap counts statements, and not time.
+A_SECOND = 10_000
 
 
 def command(kind: str, program: str, port: int, seconds: int, place: Sequence[str]) -> str:
@@ -38,25 +43,36 @@ def command(kind: str, program: str, port: int, seconds: int, place: Sequence[st
 def main(arguments: Sequence[str]) -> int:
     """Runs one client and prints its figure."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("kind", choices=KINDS)
+    parser.add_argument("kind", choices=list(ASKED))
     parser.add_argument("port", type=int)
     parser.add_argument("--program", required=True)
     parser.add_argument("--seconds", type=int, default=2, help="how long: %(default)s")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="plumb-bench-") as scratch:
-        asked = plumb if options.kind == "plumb" else pgbench
-        print(asked(options.program, options.port, options.seconds, Path(scratch)))
+        print(ASKED[options.kind](options.program, options.port, options.seconds, Path(scratch)))
     return 0
 
 
 def plumb(program: str, port: int, seconds: int, scratch: Path) -> float:
     """The median that the record has; the machine is not watched meanwhile."""
     url = f"postgres://{USER}@127.0.0.1:{port}/postgres?sslmode=disable"
+    return kept(program, url, seconds, scratch)["p50"]
+
+
+def plumb_mariadb(program: str, port: int, seconds: int, scratch: Path) -> float:
+    """The mean that the record has."""
+    url = f"mysql://{mariadb.USER}@127.0.0.1:{port}/{mariadb.DATABASE}?ssl-mode=DISABLED"
+    return kept(program, url, seconds, scratch)["mean"]
+
+
+def kept(program: str, url: str, seconds: int, scratch: Path) -> dict[str, float]:
+    """The service times over one kept connection."""
     words = ["--over", "kept", "--ask", "trivial", "--for", f"{seconds}s"]
     words += ["--host-interval", "0s", "--foreign-limit", "100%"]
     words += ["--out", str(scratch / "run"), "--json"]
     out = process.run([program, "db", "ping", url, *words], seconds + PATIENCE_SECONDS)
-    return float(json.loads(out)["results"][0]["service_ns"]["p50"])
+    times = json.loads(out)["results"][0]["service_ns"]
+    return {"p50": float(times["p50"]), "mean": float(times["mean"])}
 
 
 def pgbench(program: str, port: int, seconds: int, scratch: Path) -> float:
@@ -73,6 +89,19 @@ def pgbench(program: str, port: int, seconds: int, scratch: Path) -> float:
     return 1000 * smooth_median(times)
 
 
+def mysqlslap(program: str, port: int, seconds: int, _scratch: Path) -> float:
+    """The time of all statements by their number."""
+    count = seconds * A_SECOND
+    words = ["--no-defaults", "--host=127.0.0.1", f"--port={port}", f"--user={mariadb.USER}"]
+    words += [f"--create-schema={mariadb.DATABASE}", "--no-drop", "--concurrency=1"]
+    words += ["--iterations=1", f"--number-of-queries={count}", f"--query={STATEMENT.strip()}"]
+    out = process.run([program, *words], 10 * seconds + PATIENCE_SECONDS)
+    found = re.search(r"Average number of seconds to run all queries: ([0-9.]+)", out)
+    if not found:
+        raise BenchFailure(f"mysqlslap named no time: {out}")
+    return 1e9 * float(found.group(1)) / count
+
+
 def smooth_median(times: Sequence[int]) -> float:
     """The median of whole numbers that were cut off, as if those of one value
     were spread evenly over it."""
@@ -81,6 +110,13 @@ def smooth_median(times: Sequence[int]) -> float:
     equal = sum(time == middle for time in times)
     return middle + (len(times) / 2 - below) / max(equal, 1)
 
+
+ASKED = {
+    "plumb": plumb,
+    "pgbench": pgbench,
+    "plumb-mariadb": plumb_mariadb,
+    "mysqlslap": mysqlslap,
+}
 
 if __name__ == "__main__":
     sys.exit(console.status_of(lambda: main(sys.argv[1:])))

@@ -70,10 +70,21 @@ fn what_postgresql_has_logged_is_asked_again_with_its_parameters_and_without_its
     let mut pgbench = Command::new("pgbench");
     pgbench.args(words).arg("-f").arg(&script).arg("postgres").env("PGPASSWORD", PASSWORD);
     assert!(pgbench.output().expect("it is installed").status.success());
+    const EXECUTED: usize = 8;
+    let log = |format: &str| folder.path().join(format!("day.{format}"));
     for format in ["csv", "json"] {
-        let file = folder.path().join(format!("day.{format}"));
-        fs::copy(server.folder().join(format!("data/log/day.{format}")), &file).expect("a log");
-        // until the server has written it whole
+        let written = server.folder().join(format!("data/log/day.{format}"));
+        // it is written by a process of its own
+        let mut text = String::new();
+        let executed =
+            |line: &&str| line.contains("  execute ") && line.contains("select a from t");
+        while text.lines().filter(executed).count() < EXECUTED {
+            text = fs::read_to_string(&written).expect("a log");
+        }
+        fs::write(log(format), text).expect("ours");
+    }
+    for format in ["csv", "json"] {
+        let file = log(format);
         let ended =
             replay(&file, &server.url(), &["--json", "--speed", "max"], folder.path()).with(0);
         let result = &ended.json()["results"][0];

@@ -254,7 +254,9 @@ fn serving(folder: &Path, port: u16) -> (PathBuf, Vec<String>) {
 fn ready(program: &Program) -> bool {
     loop {
         let line = program.log_line();
-        if line.contains("ready to accept connections") {
+        // where it logs to files it says no more; whoever connects may have to try again
+        let said = ["ready to accept connections", "redirecting log output to logging collector"];
+        if said.iter().any(|it| line.contains(it)) {
             return true;
         }
         if line.contains("could not create any TCP/IP sockets") {

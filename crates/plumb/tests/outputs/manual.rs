@@ -5,7 +5,7 @@ use crate::kit;
 use kit::golden;
 
 /// Every command, by its words.
-const COMMANDS: [&[&str]; 52] = [
+const COMMANDS: [&[&str]; 53] = [
     &[],
     &["checkup"],
     &["net", "ping"],
@@ -18,6 +18,7 @@ const COMMANDS: [&[&str]; 52] = [
     &["http", "import"],
     &["http", "record"],
     &["db", "ping"],
+    &["db", "replay"],
     &["app", "serve"],
     &["app", "generate"],
     &["flow", "check"],
