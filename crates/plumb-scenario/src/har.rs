@@ -1,6 +1,8 @@
 //! HAR 1.2 as it is written: what browsers and recording proxies save. Keys that nothing here
 //! needs are passed over when one is read; `comment` and `_` keys of others among them.
 
+mod lenient;
+
 use serde::{Deserialize, Serialize};
 
 /// The whole file.
@@ -19,9 +21,10 @@ pub struct Log {
     /// Who wrote it.
     pub creator: Creator,
     /// Pages, where the writer knows them.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::list")]
     pub pages: Vec<Page>,
     /// Requests with their answers, in any order.
+    #[serde(deserialize_with = "lenient::list")]
     pub entries: Vec<Entry>,
 }
 
@@ -43,10 +46,10 @@ pub struct Page {
     /// What entries refer to.
     pub id: String,
     /// Its title or address.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::or_usual")]
     pub title: String,
     /// Moments of the page; nothing of them is needed.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::or_usual")]
     pub page_timings: PageTimings,
 }
 
@@ -70,10 +73,10 @@ pub struct Entry {
     /// What was answered.
     pub response: Response,
     /// Nothing of it is needed.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::or_usual")]
     pub cache: Cache,
     /// The parts of `time`.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::or_usual")]
     pub timings: Timings,
     /// What is to be said of it: why it has no answer, why a body was not kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -90,7 +93,7 @@ pub struct Pair {
     /// As it was sent.
     pub name: String,
     /// As it was sent, or masked.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::or_usual")]
     pub value: String,
 }
 
@@ -103,16 +106,16 @@ pub struct Request {
     /// With scheme, host and query.
     pub url: String,
     /// `HTTP/1.1` and the like.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::or_usual")]
     pub http_version: String,
     /// Sent cookies.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::pairs")]
     pub cookies: Vec<Pair>,
     /// Sent headers.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::pairs")]
     pub headers: Vec<Pair>,
     /// The query, decoded.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::pairs")]
     pub query_string: Vec<Pair>,
     /// The body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -130,13 +133,13 @@ pub struct Request {
 #[serde(rename_all = "camelCase")]
 pub struct PostData {
     /// Its type.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::or_usual")]
     pub mime_type: String,
     /// Its text.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::or_usual")]
     pub text: String,
     /// The fields of a form, decoded.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::list")]
     pub params: Vec<Param>,
 }
 
@@ -147,7 +150,7 @@ pub struct Param {
     /// As it was sent.
     pub name: String,
     /// As it was sent, or masked; of a file mostly absent.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::or_usual")]
     pub value: String,
     /// What a file was called that was sent in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -161,22 +164,22 @@ pub struct Response {
     /// The code; 0 or -1 when no answer came.
     pub status: i64,
     /// The words behind it.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::or_usual")]
     pub status_text: String,
     /// `HTTP/1.1` and the like.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::or_usual")]
     pub http_version: String,
     /// Cookies that were set.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::pairs")]
     pub cookies: Vec<Pair>,
     /// Received headers.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::pairs")]
     pub headers: Vec<Pair>,
     /// The body.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::or_usual")]
     pub content: Content,
     /// Where to look instead.
-    #[serde(default, rename = "redirectURL")]
+    #[serde(default, rename = "redirectURL", deserialize_with = "lenient::or_usual")]
     pub redirect_url: String,
     /// Bytes of the head, -1 when not known.
     #[serde(default)]
@@ -194,7 +197,7 @@ pub struct Content {
     #[serde(default)]
     pub size: i64,
     /// Its type.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::or_usual")]
     pub mime_type: String,
     /// Its text, where the writer kept it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

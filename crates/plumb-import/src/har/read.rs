@@ -106,6 +106,32 @@ mod tests {
     }
 
     #[test]
+    fn lists_may_be_objects_or_nothing() {
+        let one = |headers: &str, cookies: &str| {
+            let entry = ENTRY.replace(
+                "\"url\"",
+                &format!("\"headers\":{headers},\"cookies\":{cookies},\"url\""),
+            );
+            let har = har(&file(&[&entry])).unwrap();
+            let pairs = har.log.entries[0].request.headers.iter();
+            pairs.map(|pair| format!("{}={}", pair.name, pair.value)).collect::<Vec<_>>()
+        };
+        let pair = r#"{"name":"A","value":"1"}"#;
+        for (headers, expected) in [
+            ("null".to_owned(), vec![]),
+            ("{}".to_owned(), vec![]),
+            (format!("[{pair}]"), vec!["A=1"]),
+            (format!(r#"{{"header":[{pair},{pair}]}}"#), vec!["A=1", "A=1"]),
+            (format!(r#"{{"0":{pair},"1":{{"name":"B","value":null}}}}"#), vec!["A=1", "B="]),
+            (r#"{"Accept":"x/y"}"#.to_owned(), vec!["Accept=x/y"]),
+        ] {
+            assert_eq!(one(&headers, "null"), expected, "{headers}");
+        }
+        let bare = r#"{"log":{"version":"1.1","creator":{"name":"t","version":"1"},"pages":null,"entries":null}}"#;
+        assert!(har(bare).unwrap().log.entries.is_empty());
+    }
+
+    #[test]
     fn what_is_wrong_is_told_with_its_entry_and_place() {
         let broken = ENTRY.replace("\"url\":\"http://h/\"", "\"uri\":1");
         let error = har(&file(&[ENTRY, &broken])).unwrap_err();

@@ -33,8 +33,8 @@ const SETTINGS: [(&str, &str); 3] = [
     ("HTTPSampler.embedded_url_re", "what its page embeds is not loaded"),
 ];
 
-/// The content type of a form, and that which JMeter gives a body that is written out.
-const FORM: &str = "application/x-www-form-urlencoded";
+/// The content types that JMeter gives a form, and a body that is written out.
+const FORM: &str = "application/x-www-form-urlencoded; charset=UTF-8";
 const TEXT: &str = "text/plain; charset=UTF-8";
 
 /// The server of a request.

@@ -29,11 +29,11 @@ impl Importer {
         let (once, rest) = once_at_first(&below);
         self.endless = false;
         let mut login = Vec::new();
-        for element in once {
+        for element in &once {
             let inside = element.below();
             login.extend(self.steps(&inside, &scope.with(&inside)));
         }
-        let mut steps = self.steps(rest, &scope);
+        let mut steps = self.steps(&rest, &scope);
         if steps.is_empty() {
             steps = std::mem::take(&mut login);
         }
@@ -97,7 +97,8 @@ impl Importer {
     /// Users that come and go by a plan of their group.
     fn staged(&mut self, group: &Element<'_>) -> Scenario {
         let mut scenario = Scenario { on_failure: self.on_failure(group), ..Scenario::default() };
-        if group.inner("ThreadGroup.main_controller").is_some() {
+        let main = group.inner("ThreadGroup.main_controller");
+        if main.is_some_and(|main| main.given("LoopController.loops").is_some()) {
             scenario.iterations = self.iterations(group).map(placed);
         }
         let arrives = arrivals::is_arriving(group);
@@ -106,6 +107,7 @@ impl Importer {
             false => stages::read(group, &self.words),
         };
         if arrives {
+            scenario.iterations = None; // each arrival does the script once
             // the plugin spreads arrivals at random
             scenario.arrivals = Arrivals::Poisson;
             scenario.users = self.words.number(group.text("ConcurrencyLimit")).and_then(users_of);
@@ -270,6 +272,11 @@ impl Importer {
             Ok(paced) => {
                 let requests = counted(usize::try_from(paced.requests).unwrap_or(0), "request");
                 scenario.rate = Some(placed(paced.rate));
+                if let Some(ramp) = scenario.ramp.take() {
+                    let why =
+                        format!("the users of its rate begin as they are needed, not over {ramp}");
+                    self.draft.notes.add(timer.place(), timer.what(), why);
+                }
                 scenario.arrivals = paced.arrivals;
                 if let Some(length) = paced.length {
                     scenario.iterations = None;
@@ -293,13 +300,15 @@ fn users_of(limit: f64) -> Option<Spanned<u64>> {
     (1.0..=1e6).contains(&limit).then(|| placed(limit as u64))
 }
 
-/// The controllers of what is done once, at the beginning of a group, and the rest of it.
-fn once_at_first<'e, 'a>(below: &'e [Element<'a>]) -> (&'e [Element<'a>], &'e [Element<'a>]) {
+/// The controllers of what is done once, at the beginning of a group, and the rest of it: what stands
+/// in front of them, too.
+fn once_at_first<'a>(below: &[Element<'a>]) -> (Vec<Element<'a>>, Vec<Element<'a>>) {
     let is_once = |element: &&Element<'_>| element.kind() == "OnceOnlyController";
     let makes = |element: &Element<'_>| matches!(role(element), Role::Request | Role::Controller);
-    let Some(first) = below.iter().position(makes) else { return (&[], below) };
+    let Some(first) = below.iter().position(makes) else { return (Vec::new(), below.to_vec()) };
     let count = below[first..].iter().take_while(is_once).count();
-    (&below[first..first + count], &below[first + count..])
+    let once = below[first..first + count].to_vec();
+    (once, [&below[..first], &below[first + count..]].concat())
 }
 
 /// Steps of the `login` of the scenario `at`.
