@@ -3,6 +3,7 @@
 use plumb_serve::Request;
 
 use crate::answer::Failure;
+use crate::priority::Priority;
 use crate::route::{ErrorForm, Route};
 
 /// A request whose path was read, once.
@@ -12,6 +13,7 @@ pub(crate) struct Asked {
     pub(crate) route: Route,
     /// The form of an answer that says what went wrong.
     pub(crate) errors: ErrorForm,
+    pub(crate) priority: Priority,
     /// When it was whole, on the monotonic clock.
     pub(crate) arrived_ns: u64,
 }
@@ -66,7 +68,7 @@ pub(crate) mod testing {
             let Target { route, errors, .. } = Target::of(&head.uri, &head.headers);
             let peer = Peer { address: None, tls: false, connection: 0 };
             let request = Request { head, body: Bytes::new(), peer };
-            Self { request, route, errors, arrived_ns: 0 }
+            Self { request, route, errors, priority: Priority::Dialog, arrived_ns: 0 }
         }
     }
 

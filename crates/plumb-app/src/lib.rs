@@ -26,6 +26,7 @@ mod log_ons;
 mod memory;
 mod options;
 mod pages;
+mod priority;
 mod production;
 mod program;
 mod records;

@@ -99,13 +99,44 @@ impl Default for FrontConfig {
 pub(crate) struct DispatcherConfig {
     /// Dialog work processes, each a thread with a database session.
     pub(crate) work_processes: usize,
-    /// Steps that may wait for one; one more is answered with 503.
+    /// Steps of one kind, dialog or background, that may wait for one; one more is answered with 503.
     pub(crate) queue: usize,
+    /// Beginnings of paths whose steps are background steps.
+    pub(crate) background: Vec<String>,
+    /// Of the steps that begin while both kinds wait, so many in a hundred are background steps.
+    pub(crate) background_share: u32,
+    /// Work processes that background steps leave to dialog steps.
+    pub(crate) dialog_reserved: usize,
 }
 
 impl Default for DispatcherConfig {
     fn default() -> Self {
-        Self { work_processes: 10, queue: 2_000 }
+        Self {
+            work_processes: 10,
+            queue: 2_000,
+            background: Vec::new(),
+            background_share: 10,
+            dialog_reserved: 0,
+        }
+    }
+}
+
+impl DispatcherConfig {
+    fn check(&self) -> Result<(), AppError> {
+        if let Some(path) = self.background.iter().find(|path| !path.starts_with('/')) {
+            let problem = format!("dispatcher.background: `{path}` is no path: it begins with /");
+            return Err(AppError::Plan(problem));
+        }
+        if self.background_share > 50 {
+            let problem = "dispatcher.background-share is 0 to 50: dialog steps come first";
+            return Err(AppError::Plan(problem.into()));
+        }
+        if self.dialog_reserved >= self.work_processes {
+            let problem = "dispatcher.dialog-reserved must be below dispatcher.work-processes: a \
+                           background step needs one, too";
+            return Err(AppError::Plan(problem.into()));
+        }
+        Ok(())
     }
 }
 
@@ -247,6 +278,7 @@ impl Config {
             ("sessions.max", self.sessions.max, 1_000_000),
         ];
         check_counts(counts)?;
+        self.dispatcher.check()?;
         check_header_size(self.front.header_size)?;
         if self.front.batch_memory < kib(PART_MAX as u64 >> 10) {
             let problem = "front.batch-memory must be at least 4MiB: each batch sets so many aside";

@@ -26,6 +26,6 @@ impl Dispatcher {
     /// An empty queue in front of work processes that have done nothing yet.
     pub(crate) fn new(config: &DispatcherConfig, target: DatabaseTarget) -> Self {
         let board = Board::new(config.work_processes);
-        Self { queue: Queue::new(config.queue), board, target }
+        Self { queue: Queue::new(config), board, target }
     }
 }

@@ -1,4 +1,8 @@
-//! Steps that wait for a work process, first come, first served.
+//! Steps that wait for a work process: dialog before background, and those of a kind first come, first
+//! served.
+//!
+//! Neither kind takes everything. Background steps never have more work processes at once than are
+//! left to them, and of the steps that begin while both kinds wait a share is theirs.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,6 +12,8 @@ use tokio::sync::oneshot;
 
 use crate::answer::Answer;
 use crate::asked::Asked;
+use crate::config::DispatcherConfig;
+use crate::priority::Priority;
 
 /// A step that waits.
 #[derive(Debug)]
@@ -43,7 +49,11 @@ pub(crate) struct Queue {
 
 #[derive(Debug)]
 struct State {
-    waiting: VecDeque<Job>,
+    dialog: VecDeque<Job>,
+    background: VecDeque<Job>,
+    /// What background steps are owed of those that began while both kinds waited, in hundredths of
+    /// a step.
+    owed: u32,
     /// Work processes that wait and have not been woken yet.
     idle: usize,
     /// Work processes that were woken and have not looked yet.
@@ -55,7 +65,7 @@ struct State {
 /// How many steps wait and waited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct QueueFigures {
-    /// Steps that may wait.
+    /// Steps of one kind that may wait.
     pub(crate) limit: usize,
     /// Steps that wait now.
     pub(crate) length: usize,
@@ -67,49 +77,127 @@ pub(crate) struct QueueFigures {
     pub(crate) refused: u64,
     /// Steps whose client had gone before a work process was free.
     pub(crate) abandoned: u64,
+    /// Those of them that are background steps.
+    pub(crate) background: BackgroundFigures,
+}
+
+/// Background steps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct BackgroundFigures {
+    /// Work processes that they may have at once.
+    pub(crate) processes: usize,
+    /// Of the steps that begin while dialog steps wait, too, so many in a hundred are theirs.
+    pub(crate) share_percent: u32,
+    /// Steps that wait now.
+    pub(crate) length: usize,
+    /// The most that waited.
+    pub(crate) length_max: usize,
+    /// Steps that work processes have now.
+    pub(crate) running: usize,
+    /// Steps that have begun.
+    pub(crate) begun: u64,
+    /// Steps refused because of the limit.
+    pub(crate) refused: u64,
 }
 
 /// The queue takes no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Refused;
 
+impl State {
+    fn waiting(&self) -> usize {
+        self.dialog.len() + self.background.len()
+    }
+
+    /// True when a work process would take a background step.
+    fn background_may_begin(&self) -> bool {
+        let background = &self.figures.background;
+        let free = self.closed || background.running < background.processes;
+        free && !self.background.is_empty()
+    }
+
+    /// True when a work process would take a step.
+    fn may_begin(&self) -> bool {
+        !self.dialog.is_empty() || self.background_may_begin()
+    }
+
+    /// The step whose turn it is.
+    fn next(&mut self) -> Option<Job> {
+        const ONE: u32 = 100;
+        let background = self.background_may_begin();
+        if background && !self.dialog.is_empty() {
+            self.owed += self.figures.background.share_percent;
+        }
+        if background && (self.dialog.is_empty() || self.owed >= ONE) {
+            self.owed = self.owed.saturating_sub(ONE);
+            return self.background.pop_front();
+        }
+        self.dialog.pop_front()
+    }
+}
+
 impl Queue {
-    pub(crate) fn new(limit: usize) -> Self {
-        let figures = QueueFigures { limit, ..QueueFigures::default() };
-        let state = State { waiting: VecDeque::new(), idle: 0, woken: 0, closed: false, figures };
+    pub(crate) fn new(config: &DispatcherConfig) -> Self {
+        let background = BackgroundFigures {
+            processes: config.work_processes.saturating_sub(config.dialog_reserved).max(1),
+            share_percent: config.background_share,
+            ..BackgroundFigures::default()
+        };
+        let figures = QueueFigures { limit: config.queue, background, ..QueueFigures::default() };
+        let (dialog, background) = (VecDeque::new(), VecDeque::new());
+        let state =
+            State { dialog, background, owed: 0, idle: 0, woken: 0, closed: false, figures };
         Self { state: Mutex::new(state), filled: Condvar::new() }
     }
 
     /// Lets `job` wait.
     ///
     /// # Errors
-    /// [`Refused`] when as many wait as may, or the server stops.
+    /// [`Refused`] when as many of its kind wait as may, or the server stops.
     pub(crate) fn put(&self, mut job: Job) -> Result<(), Refused> {
         let mut state = self.lock();
-        if state.closed || state.waiting.len() >= state.figures.limit {
+        let background = job.asked.priority == Priority::Background;
+        let waiting = if background { &state.background } else { &state.dialog };
+        if state.closed || waiting.len() >= state.figures.limit {
             state.figures.refused += 1;
+            state.figures.background.refused += u64::from(background);
             return Err(Refused);
         }
         let free = state.idle + state.woken;
-        job.crowded = state.waiting.len() >= free;
+        job.crowded = state.waiting() >= free;
         state.figures.crowded += u64::from(job.crowded);
-        state.waiting.push_back(job);
-        state.figures.length_max = state.figures.length_max.max(state.waiting.len());
+        if background {
+            state.background.push_back(job);
+            let length = state.background.len();
+            let figures = &mut state.figures.background;
+            figures.length_max = figures.length_max.max(length);
+        } else {
+            state.dialog.push_back(job);
+        }
+        state.figures.length_max = state.figures.length_max.max(state.waiting());
         self.wake(state);
         Ok(())
     }
 
     /// Waits for the next step whose client is still there; `None` once the queue is closed and
-    /// empty.
-    pub(crate) fn take(&self) -> Option<Job> {
+    /// empty. The work process has `ended` a step of this priority before.
+    pub(crate) fn take(&self, ended: Option<Priority>) -> Option<Job> {
         let mut state = self.lock();
+        if ended == Some(Priority::Background) {
+            state.figures.background.running -= 1;
+        }
         loop {
-            while let Some(job) = state.waiting.pop_front() {
-                if !job.reply.is_closed() {
-                    self.wake(state);
-                    return Some(job);
+            while let Some(job) = state.next() {
+                if job.reply.is_closed() {
+                    state.figures.abandoned += 1;
+                    continue;
                 }
-                state.figures.abandoned += 1;
+                if job.asked.priority == Priority::Background {
+                    state.figures.background.running += 1;
+                    state.figures.background.begun += 1;
+                }
+                self.wake(state);
+                return Some(job);
             }
             if state.closed {
                 return None;
@@ -129,7 +217,7 @@ impl Queue {
     /// next if it leaves any behind. So a process that is busy with short steps goes on with the
     /// next, where one wake a step would have each step done by another thread.
     fn wake(&self, mut state: MutexGuard<'_, State>) {
-        let wake = !state.waiting.is_empty() && state.idle > 0 && state.woken == 0;
+        let wake = state.may_begin() && state.idle > 0 && state.woken == 0;
         if wake {
             state.idle -= 1;
             state.woken += 1;
@@ -148,14 +236,17 @@ impl Queue {
 
     pub(crate) fn figures(&self) -> QueueFigures {
         let state = self.lock();
-        QueueFigures { length: state.waiting.len(), ..state.figures }
+        let length = state.background.len();
+        let background = BackgroundFigures { length, ..state.figures.background };
+        QueueFigures { length: state.waiting(), background, ..state.figures }
     }
 
     /// Who waits at `now_ns`, in the window that began at `since_ns`.
     pub(crate) fn waiting(&self, since_ns: u64, now_ns: u64) -> Waiting {
         let state = self.lock();
         let mut all = Waiting::default();
-        for job in state.waiting.iter().filter(|job| !job.reply.is_closed()) {
+        let jobs = state.dialog.iter().chain(&state.background);
+        for job in jobs.filter(|job| !job.reply.is_closed()) {
             let arrived_ns = job.asked.arrived_ns;
             all.steps += 1;
             all.sum_ns += now_ns.saturating_sub(arrived_ns.max(since_ns));
@@ -178,16 +269,124 @@ mod tests {
         (Job::new(Asked::new(hyper::Method::GET, path), reply), receiver)
     }
 
+    /// For so many steps of a kind.
+    fn queue(limit: usize) -> Queue {
+        Queue::new(&DispatcherConfig { queue: limit, ..DispatcherConfig::default() })
+    }
+
+    /// What steps of these paths come out as, when each ends before the next begins; those in capitals are
+    /// background steps.
+    fn order(config: &DispatcherConfig, paths: &str) -> String {
+        let queue = Queue::new(config);
+        let kept: Vec<_> = paths
+            .chars()
+            .map(|path| {
+                let (mut job, kept) = job(&format!("/{path}"));
+                if path.is_uppercase() {
+                    job.asked.priority = Priority::Background;
+                }
+                queue.put(job).unwrap();
+                kept
+            })
+            .collect();
+        queue.close();
+        let mut ended = None;
+        let mut order = String::new();
+        while let Some(job) = queue.take(ended) {
+            order += &job.asked.request.path()[1..];
+            ended = Some(job.asked.priority);
+        }
+        assert_eq!(kept.len(), order.len());
+        order
+    }
+
+    #[test]
+    fn dialog_steps_come_before_background_steps_but_for_their_share() {
+        let config =
+            |share| DispatcherConfig { background_share: share, ..DispatcherConfig::default() };
+        assert_eq!(order(&config(0), "AabBcd"), "abcdAB");
+        assert_eq!(order(&config(50), "AabBcdef"), "aAbBcdef");
+        assert_eq!(order(&config(25), "ABabcdefgh"), "abcAdefBgh");
+        assert_eq!(order(&config(10), "Aabcdefghijkl"), "abcdefghiAjkl");
+        assert_eq!(order(&config(10), "ABC"), "ABC");
+    }
+
+    #[test]
+    fn background_steps_leave_work_processes_to_dialog_steps() {
+        let config = DispatcherConfig {
+            work_processes: 3,
+            dialog_reserved: 2,
+            ..DispatcherConfig::default()
+        };
+        let queue = Queue::new(&config);
+        let background = |path| {
+            let (mut job, kept) = job(path);
+            job.asked.priority = Priority::Background;
+            queue.put(job).unwrap();
+            kept
+        };
+        let _kept = [background("/A"), background("/B")];
+        let first = queue.take(None).unwrap();
+        assert_eq!(first.asked.request.path(), "/A");
+        let (dialog, _kept) = job("/a");
+        queue.put(dialog).unwrap();
+        // the second background step may not begin while the first runs
+        assert_eq!(queue.take(None).unwrap().asked.request.path(), "/a");
+        let figures = queue.figures();
+        assert_eq!((figures.length, figures.background.length), (1, 1));
+        assert_eq!((figures.background.running, figures.background.processes), (1, 1));
+        let second = queue.take(Some(Priority::Background)).unwrap();
+        assert_eq!(second.asked.request.path(), "/B");
+        assert_eq!(queue.figures().background.begun, 2);
+    }
+
+    #[test]
+    fn a_background_step_begins_when_another_ends_though_all_others_wait() {
+        let config = DispatcherConfig {
+            work_processes: 3,
+            dialog_reserved: 2,
+            ..DispatcherConfig::default()
+        };
+        let queue = Queue::new(&config);
+        std::thread::scope(|threads| {
+            for _ in 0..3 {
+                threads.spawn(|| {
+                    let mut ended = None;
+                    while let Some(job) = queue.take(ended) {
+                        ended = Some(job.asked.priority);
+                        let _ = job.reply.send(Answer::new(crate::answer::TEXT, ""));
+                    }
+                });
+            }
+            for _ in 0..500 {
+                let jobs = [job("/A"), job("/B"), job("/c")];
+                let done = jobs.map(|(mut job, done)| {
+                    if job.asked.request.path() != "/c" {
+                        job.asked.priority = Priority::Background;
+                    }
+                    queue.put(job).unwrap();
+                    done
+                });
+                // a step that nobody took would be waited for without end
+                for done in done {
+                    done.blocking_recv().unwrap();
+                }
+            }
+            queue.close();
+        });
+        assert_eq!(queue.figures().background.begun, 1_000);
+    }
+
     #[test]
     fn steps_come_out_in_the_order_in_which_they_came() {
-        let queue = Queue::new(2);
+        let queue = queue(2);
         let (first, _kept) = job("/1");
         let (second, _kept_too) = job("/2");
         queue.put(first).unwrap();
         queue.put(second).unwrap();
         assert_eq!(queue.put(job("/3").0), Err(Refused));
-        assert_eq!(queue.take().unwrap().asked.request.path(), "/1");
-        assert_eq!(queue.take().unwrap().asked.request.path(), "/2");
+        assert_eq!(queue.take(None).unwrap().asked.request.path(), "/1");
+        assert_eq!(queue.take(None).unwrap().asked.request.path(), "/2");
         let figures = queue.figures();
         assert_eq!((figures.length, figures.length_max, figures.refused), (0, 2, 1));
         assert_eq!(figures.crowded, 2, "there is no work process at all");
@@ -195,7 +394,7 @@ mod tests {
 
     #[test]
     fn those_that_wait_count_with_their_time_in_the_window() {
-        let queue = Queue::new(5);
+        let queue = queue(5);
         let (gone, receiver) = job("/gone");
         drop(receiver);
         let (mut old, _kept) = job("/old");
@@ -210,23 +409,23 @@ mod tests {
 
     #[test]
     fn a_step_whose_client_is_gone_is_left_out() {
-        let queue = Queue::new(5);
+        let queue = queue(5);
         let (gone, receiver) = job("/gone");
         drop(receiver);
         let (there, _kept) = job("/there");
         queue.put(gone).unwrap();
         queue.put(there).unwrap();
-        assert_eq!(queue.take().unwrap().asked.request.path(), "/there");
+        assert_eq!(queue.take(None).unwrap().asked.request.path(), "/there");
         assert_eq!(queue.figures().abandoned, 1);
     }
 
     #[test]
     fn every_step_finds_a_process_that_waits() {
-        let queue = Queue::new(1_000);
+        let queue = queue(1_000);
         std::thread::scope(|threads| {
             for _ in 0..4 {
                 threads.spawn(|| {
-                    while let Some(job) = queue.take() {
+                    while let Some(job) = queue.take(None) {
                         let _ = job.reply.send(Answer::new(crate::answer::TEXT, ""));
                     }
                 });
@@ -247,12 +446,12 @@ mod tests {
 
     #[test]
     fn steps_that_come_at_once_are_done_at_once() {
-        let queue = Queue::new(1_000);
+        let queue = queue(1_000);
         let all_together = std::sync::Barrier::new(4);
         std::thread::scope(|threads| {
             for _ in 0..4 {
                 threads.spawn(|| {
-                    while let Some(job) = queue.take() {
+                    while let Some(job) = queue.take(None) {
                         all_together.wait(); // a step that waits behind another one would never end
                         let _ = job.reply.send(Answer::new(crate::answer::TEXT, ""));
                     }
@@ -274,12 +473,12 @@ mod tests {
 
     #[test]
     fn a_closed_queue_is_emptied_and_ends() {
-        let queue = Queue::new(5);
+        let queue = queue(5);
         let (last, _kept) = job("/last");
         queue.put(last).unwrap();
         queue.close();
         assert!(queue.put(job("/late").0).is_err());
-        assert!(queue.take().is_some());
-        assert!(queue.take().is_none());
+        assert!(queue.take(None).is_some());
+        assert!(queue.take(None).is_none());
     }
 }

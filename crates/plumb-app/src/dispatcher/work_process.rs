@@ -20,7 +20,8 @@ use plumb_serve::Log;
 pub(crate) fn work(dispatcher: &Dispatcher, services: &Services, log: &Log, number: usize) {
     let process = Process { dispatcher, services, log, number };
     let mut database = Database::new(dispatcher.target.clone());
-    while let Some(job) = dispatcher.queue.take() {
+    let mut ended = None;
+    while let Some(job) = dispatcher.queue.take(ended) {
         let began_ns = MonotonicClock.now_ns();
         let queued_ns = began_ns.saturating_sub(job.asked.arrived_ns);
         let waited = Waited { queued_ns, crowded: job.crowded };
@@ -30,6 +31,7 @@ pub(crate) fn work(dispatcher: &Dispatcher, services: &Services, log: &Log, numb
         answer.timings.queue_ns = queued_ns;
         let (cpu_ns, now_ns) = (clock::thread_cpu_ns(), MonotonicClock.now_ns());
         dispatcher.board.end(number, &answer, &database, cpu_ns, now_ns);
+        ended = Some(job.asked.priority);
         // a client that has gone wants to know nothing
         let _ = job.reply.send(answer);
     }

@@ -14,6 +14,7 @@ use crate::asked::Asked;
 use crate::dispatcher::Job;
 use crate::instance::Instance;
 use crate::memory::Memory;
+use crate::priority::Priority;
 use crate::route::{ErrorForm, Route};
 use crate::services::bytes;
 
@@ -76,7 +77,10 @@ impl Dispatch {
         errors: ErrorForm,
     ) -> Result<Answer, Failure> {
         let (reply, answer) = oneshot::channel();
-        let asked = Asked { request, route, errors, arrived_ns: MonotonicClock.now_ns() };
+        let config = &self.instance.config.dispatcher;
+        let priority = Priority::of(config, request.path(), &request.head.headers);
+        let arrived_ns = MonotonicClock.now_ns();
+        let asked = Asked { request, route, errors, priority, arrived_ns };
         self.instance.dispatcher.queue.put(Job::new(asked, reply)).map_err(|_| {
             Failure::busy("as many steps wait for a work process as may (dispatcher.queue)")
         })?;

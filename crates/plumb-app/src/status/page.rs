@@ -130,6 +130,9 @@ fn processes(status: &Status) -> Markup {
             (fact("refused", &count(queue.refused)))
             (fact("found no work process free", &count(queue.crowded)))
             (fact("clients gone while waiting", &count(queue.abandoned)))
+            (fact("background steps waiting", &of(queue.background.length, queue.limit)))
+            (fact("background steps running", &of(queue.background.running, queue.background.processes)))
+            (fact("background steps begun", &count(queue.background.begun)))
         }
     }
 }

@@ -59,6 +59,16 @@ fn queue(out: &mut Exposition, status: &Status) {
     out.counter("queue_refused_total", "Steps refused because of the limit.", queue.refused);
     out.counter("queue_crowded_total", "Steps that found no work process.", queue.crowded);
     out.counter("queue_abandoned_total", "Steps whose client had gone.", queue.abandoned);
+    let background = &queue.background;
+    let length = background.length as u64;
+    out.gauge("background_queue_length", "Background steps that wait.", length);
+    let running = background.running as u64;
+    out.gauge("background_running", "Background steps that work processes have.", running);
+    let most = background.processes as u64;
+    out.gauge("background_limit", "Work processes that background steps may have.", most);
+    out.counter("background_total", "Background steps that have begun.", background.begun);
+    let refused = background.refused;
+    out.counter("background_refused_total", "Background steps refused.", refused);
 
     let programs = &status.programs;
     out.gauge("program_buffer_bytes", "Bytes of compiled programs.", programs.used as u64);

@@ -287,6 +287,32 @@ fn a_queue_that_is_full_answers_503_at_once_and_says_which() {
 }
 
 #[test]
+fn background_steps_leave_a_work_process_to_dialog_steps() {
+    let gate = Gate::start();
+    let dispatcher = "work-processes = 2\ndialog-reserved = 1\nbackground = [\"/sap/bc/sd/\"]";
+    let (_folder, server) = Server::configured(&gate.config(dispatcher));
+    let mut orders = [server.web(), server.web()];
+    for client in &mut orders {
+        client.send("POST", ORDERS, &[DEMO], &order());
+    }
+    gate.arrived();
+    until(&server, "/queue/background/length", 1);
+    server.web().get(PAGE).with(200); // although a background step waits and none goes on
+    let urgent = [DEMO, ("Priority", "u=7")];
+    let mut third = server.web();
+    third.send("GET", PAGE, &urgent, b"");
+    until(&server, "/queue/background/length", 2);
+    gate.open();
+    for client in &mut orders {
+        client.answer().expect("an answer").with(201);
+    }
+    third.answer().expect("an answer").with(200);
+    let background = &status(&server)["queue"]["background"];
+    assert_eq!((&background["begun"], &background["processes"]), (&json!(3), &json!(1)));
+    assert_eq!(background["length_max"], 2);
+}
+
+#[test]
 fn a_client_that_goes_while_it_waits_costs_no_step() {
     let gate = Gate::start();
     let (_folder, server) = Server::configured(&gate.config("work-processes = 1"));
