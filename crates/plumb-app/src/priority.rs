@@ -44,8 +44,8 @@ fn leads(path: &str, prefix: &str) -> bool {
 fn urgency(headers: &HeaderMap) -> Option<u8> {
     let lines = headers.get_all("priority").iter().filter_map(|line| line.to_str().ok());
     let members = lines.flat_map(|line| line.split(','));
-    let values = members.filter_map(|member| member.trim().strip_prefix("u="));
-    let value = values.last()?.split(';').next()?.trim();
+    let mut values = members.filter_map(|member| member.trim().strip_prefix("u="));
+    let value = values.next_back()?.split(';').next()?.trim();
     value.parse().ok().filter(|urgency| *urgency <= 7)
 }
 

@@ -78,7 +78,7 @@ impl Route {
             return Self::Page { segment: path.segment.map(Segment::of), rest: rest.into(), name };
         }
         if let Some((service, below)) = Service::at(rest) {
-            return match Resource::parse(below) {
+            return match Resource::parse(service.version(), below) {
                 Ok(Resource::Batch) => Self::Batch(service),
                 resource => Self::Flights(service, resource),
             };
@@ -109,6 +109,9 @@ impl ErrorForm {
     /// The form in which a request with these `headers` and this `query` wants to hear it.
     pub(crate) fn of(route: &Route, headers: &HeaderMap, query: &str) -> Self {
         match route {
+            Route::Flights(Service::Version4, _) | Route::Batch(Service::Version4) => {
+                Self::Flights(Format::Json4)
+            }
             Route::Flights(..) | Route::Batch(_) => {
                 Self::Flights(Format::of_errors(headers, query))
             }
@@ -158,6 +161,7 @@ mod tests {
             leads(&format!("{service}/FlightCollection")).starts_with("Flights(Standard, Ok(Set")
         );
         assert!(leads(&service.replace("odata", "sdata")).starts_with("Flights(Compatibility"));
+        assert!(leads(&service.replace("odata", "odata4")).starts_with("Flights(Version4"));
         assert_eq!(leads("/rest/flights/AA"), "Compact(\"/AA\")");
         assert_eq!(leads("/sap/bc/sd/orders/1"), "Sales(\"orders/1\")");
         for nowhere in ["/nothing", "/sapling", "/rest/flightsandmore", "/sap/bc", "/status/"] {

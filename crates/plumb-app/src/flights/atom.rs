@@ -6,6 +6,7 @@
 use super::entity::Entity;
 use super::model::{Kind, TYPES};
 use super::options::Options;
+use super::service::Version;
 use super::xml::Sink;
 
 const ATOM: &str = "http://www.w3.org/2005/Atom";
@@ -73,7 +74,7 @@ fn entry_element(
     entity: &Entity,
     attributes: &[(&str, &str)],
 ) {
-    let path = entity.path();
+    let path = entity.path(Version::Two);
     let url = format!("{}{path}", scene.base);
     sink.open("entry", attributes);
     sink.leaf("id", &[], &url);
@@ -83,7 +84,9 @@ fn entry_element(
     let full_name = entity.kind.full_name();
     sink.empty("category", &[("term", &full_name), ("scheme", SCHEME)]);
     sink.empty("link", &[("href", &path), ("rel", "self"), ("title", entity.kind.name)]);
-    navigation(sink, scene, entity, &path);
+    if scene.options.shows_navigation() {
+        navigation(sink, scene, entity, &path);
+    }
     sink.open("content", &[("type", "application/xml")]);
     sink.open("m:properties", &[]);
     for (place, property) in entity.kind.properties.iter().enumerate() {
@@ -112,9 +115,8 @@ fn navigation(sink: &mut impl Sink, scene: Scene<'_>, entity: &Entity, path: &st
         &[("href", &href), ("rel", &rel), ("type", &content), ("title", navigation.name)],
     );
     if let Some(expanded) = &entity.expanded {
-        // what is expanded comes with all its properties
         let all = Options::default();
-        let scene = Scene { options: &all, ..scene };
+        let scene = Scene { options: scene.options.expand.as_deref().unwrap_or(&all), ..scene };
         sink.open("m:inline", &[]);
         if navigation.to.many() {
             feed_element(sink, scene, (navigation.name, &href), expanded, None, &[]);
@@ -141,6 +143,26 @@ pub(crate) fn property(sink: &mut impl Sink, entity: &Entity, place: usize) {
         attributes.push(("m:type", property.kind.edm()));
     }
     sink.leaf(&name, &attributes, &entity.lexical(place));
+}
+
+/// A document that says where a navigation leads: to `many`, or to one.
+pub(crate) fn links(
+    sink: &mut impl Sink,
+    base: &str,
+    many: bool,
+    entities: &[Entity],
+    count: Option<usize>,
+) {
+    let url = |entity: &Entity| format!("{base}{}", entity.path(Version::Two));
+    if !many {
+        return entities.iter().for_each(|it| sink.leaf("uri", &[("xmlns", DATA)], &url(it)));
+    }
+    sink.open("links", &[("xmlns", DATA), ("xmlns:m", METADATA)]);
+    if let Some(count) = count {
+        sink.leaf("m:count", &[], &count.to_string());
+    }
+    entities.iter().for_each(|entity| sink.leaf("uri", &[], &url(entity)));
+    sink.close("links");
 }
 
 /// The list of sets.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use plumb_wire::percent::encoded;
 
 use super::model::{EntityType, Kind};
+use super::service::Version;
 use crate::database::{Row, Value};
 
 /// One entity.
@@ -48,13 +49,14 @@ impl Entity {
     }
 
     /// Set and key, as they stand in a URL behind the root of the service.
-    pub(crate) fn path(&self) -> String {
+    pub(crate) fn path(&self, version: Version) -> String {
         let keys: Vec<String> = (0..self.kind.keys)
             .map(|place| {
                 let property = &self.kind.properties[place];
                 let value = self.text(place).replace('\'', "''");
                 let value = encoded(&value);
                 let literal = match property.kind {
+                    Kind::Date if version == Version::Four => value.to_string(),
                     Kind::Date => format!("datetime'{value}T00%3A00%3A00'"),
                     _ => format!("'{value}'"),
                 };

@@ -1,4 +1,4 @@
-//! The two forms of answers, and which of them a request asks for.
+//! The forms of answers, and which of them a request asks for.
 
 use hyper::HeaderMap;
 use plumb_serve::negotiation::{Accept, Offer};
@@ -9,6 +9,8 @@ use plumb_wire::percent::form_decoded;
 pub(crate) enum Format {
     Atom,
     Json,
+    /// JSON as version 4 writes it.
+    Json4,
 }
 
 /// Atom, which is what whoever names nothing gets.
@@ -17,6 +19,7 @@ const ATOM: Offer<'static, Format> = Offer {
     types: &["application/atom+xml", "application/atomsvc+xml", "application/xml", "text/xml"],
 };
 const JSON: Offer<'static, Format> = Offer { form: Format::Json, types: &["application/json"] };
+const JSON_4: Offer<'static, Format> = Offer { form: Format::Json4, types: &["application/json"] };
 
 impl Format {
     /// The form that the option `$format` calls `value`.
@@ -39,6 +42,7 @@ impl Format {
             .map(|form| match form {
                 Self::Atom => ATOM,
                 Self::Json => JSON,
+                Self::Json4 => JSON_4,
             })
             .collect();
         Accept::of(headers).best(&offers)

@@ -6,6 +6,7 @@
 use super::entity::{Entity, decimal, duration, epoch_ms};
 use super::model::{Kind, TYPES};
 use super::options::Options;
+use super::service::Version;
 
 /// A document of many entities.
 pub(crate) fn feed(
@@ -43,6 +44,23 @@ pub(crate) fn property(entity: &Entity, place: usize) -> String {
     out
 }
 
+/// A document that says where a navigation leads: to `many`, or to one.
+pub(crate) fn links(base: &str, many: bool, entities: &[Entity], count: Option<usize>) -> String {
+    let link = |entity: &Entity| serde_json::json!({ "uri": format!("{base}{}", entity.path(Version::Two)) });
+    let document = match (many, count, entities.first()) {
+        (true, None, _) => {
+            serde_json::json!({ "results": entities.iter().map(link).collect::<Vec<_>>() })
+        }
+        (true, Some(count), _) => serde_json::json!({
+            "__count": count.to_string(),
+            "results": entities.iter().map(link).collect::<Vec<_>>(),
+        }),
+        (false, _, Some(entity)) => link(entity),
+        (false, _, None) => serde_json::Value::Null,
+    };
+    serde_json::json!({ "d": document }).to_string()
+}
+
 /// The list of sets.
 pub(crate) fn service() -> String {
     let sets = TYPES.map(|kind| kind.set);
@@ -67,7 +85,7 @@ fn list(out: &mut String, base: &str, options: &Options, entities: &[Entity]) {
 }
 
 fn object(out: &mut String, base: &str, options: &Options, entity: &Entity) {
-    let url = format!("{base}{}", entity.path());
+    let url = format!("{base}{}", entity.path(Version::Two));
     out.push_str("{\"__metadata\":{\"id\":");
     text(out, &url);
     out.push_str(",\"uri\":");
@@ -83,9 +101,14 @@ fn object(out: &mut String, base: &str, options: &Options, entity: &Entity) {
         }
     }
     let navigation = &entity.kind.navigation;
+    if !options.shows_navigation() {
+        out.push('}');
+        return;
+    }
     out.push(',');
     member(out, navigation.name);
-    let all = Options::default(); // what is expanded comes with all its properties
+    let all = Options::default();
+    let inner = options.expand.as_deref().unwrap_or(&all);
     match &entity.expanded {
         None => {
             out.push_str("{\"__deferred\":{\"uri\":");
@@ -94,11 +117,11 @@ fn object(out: &mut String, base: &str, options: &Options, entity: &Entity) {
         }
         Some(expanded) if navigation.to.many() => {
             out.push_str("{\"results\":");
-            list(out, base, &all, expanded);
+            list(out, base, inner, expanded);
             out.push('}');
         }
         Some(expanded) => match expanded.first() {
-            Some(entity) => object(out, base, &all, entity),
+            Some(entity) => object(out, base, inner, entity),
             None => out.push_str("null"),
         },
     }

@@ -1,7 +1,9 @@
-//! The flight service: `OData` version 2 in two modes, and a compact twin of the same data.
+//! The flight service: `OData` version 2 in two modes and version 4, and a compact twin of the same
+//! data.
 //!
 //! # Source
 //! OData Version 2.0: Overview, URI Conventions, Operations, Atom Format, JSON Format (odata.org).
+//! OData Version 4.0: Protocol, URL Conventions, JSON Format (OASIS).
 
 mod atom;
 pub(crate) mod batch;
@@ -12,8 +14,10 @@ mod entity;
 mod filter;
 mod format;
 mod json;
+mod json4;
 mod key;
 mod metadata;
+mod metadata4;
 mod model;
 mod options;
 mod path;
@@ -26,4 +30,4 @@ pub(crate) use compact::serve as compact;
 pub(crate) use format::Format;
 pub(crate) use path::Resource;
 pub(crate) use serve::{failure, serve};
-pub(crate) use service::Service;
+pub(crate) use service::{Service, Version};

@@ -4,6 +4,7 @@ use plumb_wire::percent::decoded;
 
 use super::key;
 use super::model::{self, EntityType, NAMESPACE};
+use super::service::Version;
 use crate::answer::Failure;
 
 /// What a path leads to.
@@ -23,6 +24,8 @@ pub(crate) enum Resource {
     Entity(&'static EntityType, Vec<String>),
     /// What the navigation of an entity leads to; counted, if asked for.
     Navigation { from: &'static EntityType, key: Vec<String>, count: bool },
+    /// Where the navigation of an entity leads, without what is there.
+    Links { from: &'static EntityType, key: Vec<String> },
     /// A property of an entity; its bare value, if asked for.
     Property { of: &'static EntityType, key: Vec<String>, place: usize, bare: bool },
 }
@@ -32,7 +35,7 @@ impl Resource {
     ///
     /// # Errors
     /// [`Failure`] says where the path goes wrong.
-    pub(crate) fn parse(below: &str) -> Result<Self, Failure> {
+    pub(crate) fn parse(version: Version, below: &str) -> Result<Self, Failure> {
         let mut segments = Vec::new();
         for segment in below.split('/').filter(|segment| !segment.is_empty()) {
             let wrong = || Failure::bad_request(format!("`{segment}` is badly encoded"));
@@ -43,7 +46,7 @@ impl Resource {
             [] => Ok(Self::Service),
             ["$metadata"] => Ok(Self::Metadata),
             ["$batch"] => Ok(Self::Batch),
-            [first, rest @ ..] => Self::of_set(first, rest),
+            [first, rest @ ..] => Self::of_set(version, first, rest),
         }
     }
 
@@ -65,12 +68,14 @@ impl Resource {
             | Self::Count(kind)
             | Self::Entity(kind, _)
             | Self::Property { of: kind, .. } => Some(kind),
-            Self::Navigation { from, .. } => Some(from.navigation.to.entity_type()),
+            Self::Navigation { from, .. } | Self::Links { from, .. } => {
+                Some(from.navigation.to.entity_type())
+            }
             Self::Service | Self::Metadata | Self::Batch => None,
         }
     }
 
-    fn of_set(first: &str, rest: &[&str]) -> Result<Self, Failure> {
+    fn of_set(version: Version, first: &str, rest: &[&str]) -> Result<Self, Failure> {
         let (set, predicate) = match first.split_once('(') {
             None => (first, None),
             Some((set, behind)) => {
@@ -100,6 +105,12 @@ impl Resource {
             [name, "$count"] if leads(name) && kind.navigation.to.many() => {
                 Ok(Self::Navigation { from: kind, key, count: true })
             }
+            ["$links", name] if version == Version::Two && leads(name) => {
+                Ok(Self::Links { from: kind, key })
+            }
+            [name, "$ref"] if version == Version::Four && leads(name) => {
+                Ok(Self::Links { from: kind, key })
+            }
             [name] | [name, "$value"] => match kind.place(name) {
                 Some(place) => Ok(Self::Property { of: kind, key, place, bare: rest.len() == 2 }),
                 None => Err(nothing(name)),
@@ -120,7 +131,7 @@ mod tests {
 
     #[test]
     fn every_path_leads_where_it_should() {
-        let leads = |path: &str| format!("{:?}", Resource::parse(path).unwrap());
+        let leads = |path: &str| format!("{:?}", Resource::parse(Version::Two, path).unwrap());
         assert_eq!(leads(""), "Service");
         assert_eq!(leads("/"), "Service");
         assert_eq!(leads("/$metadata"), "Metadata");
@@ -132,12 +143,23 @@ mod tests {
         assert!(leads(&format!("/FlightCollection{KEY}/PRICE")).contains("bare: false"));
         assert!(leads(&format!("/FlightCollection{KEY}/PRICE/$value")).contains("bare: true"));
         assert!(leads("/CarrierCollection('LH')/carrierFlights/$count").contains("count: true"));
+        assert!(leads("/CarrierCollection('LH')/$links/carrierFlights").starts_with("Links"));
+        let four = Resource::parse(Version::Four, "/CarrierCollection('LH')/carrierFlights/$ref");
+        assert!(matches!(four, Ok(Resource::Links { .. })));
+        let key = "/FlightCollection(carrid='AA',connid='0017',fldate=2011-06-01)";
+        assert!(matches!(Resource::parse(Version::Four, key), Ok(Resource::Entity(..))));
     }
 
     #[test]
     fn what_leads_nowhere_has_its_status() {
-        let status = |path: &str| Resource::parse(path).unwrap_err().status;
-        for path in ["/Bookings", "/FlightCollection/x", "/CarrierCollection('LH')/nothing"] {
+        let status = |path: &str| Resource::parse(Version::Two, path).unwrap_err().status;
+        for path in [
+            "/Bookings",
+            "/FlightCollection/x",
+            "/CarrierCollection('LH')/nothing",
+            "/CarrierCollection('LH')/$links/nothing",
+            "/CarrierCollection('LH')/carrierFlights/$ref",
+        ] {
             assert_eq!(status(path), StatusCode::NOT_FOUND, "{path}");
         }
         for path in ["/FlightCollection(", "/FlightCollection('AA')", "/FlightCollection%zz"] {
@@ -148,8 +170,10 @@ mod tests {
     proptest! {
         #[test]
         fn any_path_is_read_or_refused(path: String) {
-            let _ = Resource::parse(&path);
-            let _ = Resource::parse(&format!("/FlightCollection({path})"));
+            for version in [Version::Two, Version::Four] {
+                let _ = Resource::parse(version, &path);
+                let _ = Resource::parse(version, &format!("/FlightCollection({path})"));
+            }
         }
     }
 }

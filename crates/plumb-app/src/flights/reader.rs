@@ -18,19 +18,28 @@ pub(super) struct Found {
 
 /// Reads what the options choose, in the way of a service.
 pub(super) struct Reader<'a> {
-    pub(super) service: Service,
-    pub(super) options: &'a Options,
+    service: Service,
+    options: &'a Options,
+    /// Entities that navigations have led to.
+    expanded: usize,
 }
 
-impl Reader<'_> {
+/// Entities that navigations may lead to in one answer.
+const EXPANDED_MAX: usize = 20_000;
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(service: Service, options: &'a Options) -> Self {
+        Self { service, options, expanded: 0 }
+    }
+
     pub(super) fn set(
-        &self,
+        &mut self,
         step: &mut Step<'_>,
         kind: &'static EntityType,
     ) -> Result<Found, Failure> {
         let entities = if kind.name == CARRIER.name {
             entities(kind, Data::Carriers.read(step)?)
-        } else if self.service == Service::Standard {
+        } else if self.service != Service::Compatibility {
             entities(kind, Data::Flights.read(step)?)
         } else {
             let rows = Data::FlightRows.read(step)?;
@@ -75,42 +84,68 @@ impl Reader<'_> {
         }
     }
 
+    /// Follows the navigations that the options name.
     pub(super) fn expand(
-        &self,
+        &mut self,
         step: &mut Step<'_>,
         entities: &mut [Entity],
     ) -> Result<(), Failure> {
-        if self.options.expand {
-            for entity in entities {
-                entity.expanded = Some(self.follow(step, entity)?);
+        self.expand_as(self.options, step, entities)
+    }
+
+    fn expand_as(
+        &mut self,
+        options: &Options,
+        step: &mut Step<'_>,
+        entities: &mut [Entity],
+    ) -> Result<(), Failure> {
+        let Some(inner) = options.expand.as_deref() else {
+            return Ok(());
+        };
+        for entity in entities {
+            let led = self.follow(step, entity)?;
+            let mut led = choose(inner, led)?.entities;
+            self.expanded += led.len();
+            if self.expanded > EXPANDED_MAX {
+                let problem = format!(
+                    "$expand: it leads to more than {EXPANDED_MAX} entities: ask for fewer with \
+                     $top or $filter"
+                );
+                return Err(Failure::bad_request(problem));
             }
+            self.expand_as(inner, step, &mut led)?;
+            entity.expanded = Some(led);
         }
         Ok(())
     }
 
     /// What of `entities` the options choose, in their order.
     pub(super) fn chosen(
-        &self,
+        &mut self,
         step: &mut Step<'_>,
-        mut entities: Vec<Entity>,
+        entities: Vec<Entity>,
     ) -> Result<Found, Failure> {
-        if let Some(filter) = &self.options.filter {
-            let mut kept = Vec::new();
-            for entity in entities {
-                if filter.accepts(&entity).map_err(wrong("$filter"))? {
-                    kept.push(entity);
-                }
-            }
-            entities = kept;
-        }
-        let all = entities.len();
-        let entities = sorted(entities, &self.options.order).map_err(wrong("$orderby"))?;
-        let top = self.options.top.unwrap_or(usize::MAX);
-        let mut entities: Vec<Entity> =
-            entities.into_iter().skip(self.options.skip).take(top).collect();
-        self.expand(step, &mut entities)?;
-        Ok(Found { entities, all })
+        let mut found = choose(self.options, entities)?;
+        self.expand(step, &mut found.entities)?;
+        Ok(found)
     }
+}
+
+/// What of `entities` the `options` choose, in their order.
+fn choose(options: &Options, mut entities: Vec<Entity>) -> Result<Found, Failure> {
+    if let Some(filter) = &options.filter {
+        let mut kept = Vec::new();
+        for entity in entities {
+            if filter.accepts(&entity).map_err(wrong("$filter"))? {
+                kept.push(entity);
+            }
+        }
+        entities = kept;
+    }
+    let all = entities.len();
+    let entities = sorted(entities, &options.order).map_err(wrong("$orderby"))?;
+    let top = options.top.unwrap_or(usize::MAX);
+    Ok(Found { entities: entities.into_iter().skip(options.skip).take(top).collect(), all })
 }
 
 fn wrong(option: &'static str) -> impl Fn(String) -> Failure {

@@ -1,7 +1,6 @@
 //! Requests of the protocol and their answers.
 
 use hyper::StatusCode;
-use hyper::header::HeaderName;
 use plumb_engine::clock;
 use plumb_serve::Request;
 
@@ -9,22 +8,24 @@ use super::atom::{self, Scene};
 use super::entity::Entity;
 use super::format::Format;
 use super::json;
+use super::json4;
 use super::metadata;
-use super::model::FLIGHT;
+use super::metadata4;
+use super::model::{EntityType, FLIGHT};
 use super::options::Options;
 use super::path::Resource;
 use super::reader::{Found, Reader};
-use super::service::Service;
+use super::service::{Service, Version};
 use super::xml::{Dom, Sink, Stream};
 use crate::answer::{Answer, Failure};
 use crate::step::Step;
 
-const VERSION: HeaderName = HeaderName::from_static("dataserviceversion");
 const FEED: &str = "application/atom+xml;type=feed;charset=utf-8";
 const ENTRY: &str = "application/atom+xml;type=entry;charset=utf-8";
 const SERVICE: &str = "application/atomsvc+xml;charset=utf-8";
 const XML: &str = "application/xml;charset=utf-8";
 const JSON: &str = "application/json;charset=utf-8";
+const JSON_4: &str = "application/json;odata.metadata=minimal;charset=utf-8";
 const TEXT: &str = "text/plain;charset=utf-8";
 
 /// The answer that says what went wrong, as the protocol writes it.
@@ -32,13 +33,18 @@ pub(crate) fn failure(failure: &Failure, format: Format) -> Answer {
     let code = format!("PLUMB/{}", failure.status.as_u16());
     let answer = match format {
         Format::Json => failure.answer(JSON, json::error(&code, &failure.message)),
+        Format::Json4 => {
+            let (name, version) = Version::Four.header();
+            let document = json4::error(&code, &failure.message);
+            return failure.answer(JSON_4, document).with(name, version);
+        }
         Format::Atom => {
             let mut stream = Stream::new();
             atom::error(&mut stream, &code, &failure.message);
             failure.answer(XML, String::from_utf8(stream.into_bytes()).unwrap_or_default())
         }
     };
-    answer.with(VERSION, "1.0")
+    answer.with(Version::Two.header().0, "1.0")
 }
 
 /// The answer to a request for `resource` of `service`.
@@ -56,12 +62,14 @@ pub(crate) fn serve(
     let resource = resource.as_ref().map_err(Clone::clone)?;
     let request = &step.asked.request;
     let base = base(service, request);
-    let options = Options::parse(resource.entity_type().unwrap_or(&FLIGHT), request.query())?;
+    let kind = resource.entity_type().unwrap_or(&FLIGHT);
+    let options = Options::parse(service.version(), kind, request.query())?;
     let format = service.format(resource, request, options.format)?;
     let now = clock::utc(clock::wall_ns());
     let scene = Scene { base: &base, now: &now, options: &options };
     let answer = Form { service, format, scene }.of(step, resource)?;
-    Ok(answer.with(VERSION, "2.0"))
+    let (name, version) = service.version().header();
+    Ok(answer.with(name, version))
 }
 
 /// How an answer is written.
@@ -76,14 +84,18 @@ impl Form<'_> {
     /// What there is at `resource`.
     fn of(self, step: &mut Step<'_>, resource: &Resource) -> Result<Answer, Failure> {
         let Self { service, format, scene } = self;
-        let reader = Reader { service, options: scene.options };
+        let mut reader = Reader::new(service, scene.options);
         Ok(match resource {
             Resource::Service | Resource::Batch => match format {
                 Format::Json => Answer::new(JSON, json::service()),
+                Format::Json4 => Answer::new(JSON_4, json4::service(scene.base)),
                 Format::Atom => service.write(SERVICE, |sink| atom::service(sink, scene.base)),
             },
-            Resource::Metadata => service.write(XML, metadata::document),
-            Resource::Set(kind) => self.many((kind.set, kind.set), &reader.set(step, kind)?),
+            Resource::Metadata => service.write(XML, |sink| match service.version() {
+                Version::Two => metadata::document(sink),
+                Version::Four => metadata4::document(sink),
+            }),
+            Resource::Set(kind) => self.many(kind, (kind.set, kind.set), &reader.set(step, kind)?),
             Resource::Count(kind) => count(reader.set(step, kind)?.all),
             Resource::Entity(kind, key) => {
                 let mut entity = reader.entity(step, kind, key)?;
@@ -99,8 +111,8 @@ impl Form<'_> {
                     if *counted {
                         return Ok(count(found.all));
                     }
-                    let path = format!("{}/{}", entity.path(), navigation.name);
-                    self.many((navigation.name, &path), &found)
+                    let path = format!("{}/{}", entity.path(Version::Two), navigation.name);
+                    self.many(navigation.to.entity_type(), (navigation.name, &path), &found)
                 } else {
                     reader.expand(step, &mut led)?;
                     let missing =
@@ -108,11 +120,20 @@ impl Form<'_> {
                     self.one(led.first().ok_or_else(missing)?)
                 }
             }
+            Resource::Links { from, key } => {
+                let entity = reader.entity(step, from, key)?;
+                let led = reader.follow(step, &entity)?;
+                let found = reader.chosen(step, led)?;
+                self.links(from.navigation.to.many(), &found)
+            }
             Resource::Property { of, key, place, bare } => {
                 let entity = reader.entity(step, of, key)?;
                 match (bare, format) {
                     (true, _) => Answer::new(TEXT, entity.lexical(*place).into_owned()),
                     (false, Format::Json) => Answer::new(JSON, json::property(&entity, *place)),
+                    (false, Format::Json4) => {
+                        Answer::new(JSON_4, json4::property(scene.base, &entity, *place))
+                    }
                     (false, Format::Atom) => {
                         service.write(XML, |sink| atom::property(sink, &entity, *place))
                     }
@@ -121,7 +142,7 @@ impl Form<'_> {
         })
     }
 
-    fn many(self, names: (&str, &str), found: &Found) -> Answer {
+    fn many(self, kind: &EntityType, names: (&str, &str), found: &Found) -> Answer {
         let Self { service, format, scene } = self;
         let count = scene.options.count.then_some(found.all);
         match format {
@@ -129,8 +150,25 @@ impl Form<'_> {
                 let document = json::feed(scene.base, scene.options, &found.entities, count);
                 Answer::new(JSON, document)
             }
+            Format::Json4 => {
+                let document = json4::feed(scene.base, scene.options, kind, &found.entities, count);
+                Answer::new(JSON_4, document)
+            }
             Format::Atom => {
                 service.write(FEED, |sink| atom::feed(sink, scene, names, &found.entities, count))
+            }
+        }
+    }
+
+    fn links(self, many: bool, found: &Found) -> Answer {
+        let Self { service, format, scene } = self;
+        let count = scene.options.count.then_some(found.all);
+        let entities = &found.entities;
+        match format {
+            Format::Json => Answer::new(JSON, json::links(scene.base, many, entities, count)),
+            Format::Json4 => Answer::new(JSON_4, json4::links(scene.base, many, entities, count)),
+            Format::Atom => {
+                service.write(XML, |sink| atom::links(sink, scene.base, many, entities, count))
             }
         }
     }
@@ -139,6 +177,7 @@ impl Form<'_> {
         let Self { service, format, scene } = self;
         match format {
             Format::Json => Answer::new(JSON, json::entry(scene.base, scene.options, entity)),
+            Format::Json4 => Answer::new(JSON_4, json4::entry(scene.base, scene.options, entity)),
             Format::Atom => service.write(ENTRY, |sink| atom::entry(sink, scene, entity)),
         }
     }
@@ -161,7 +200,7 @@ impl Service {
     fn write(self, content_type: &'static str, tell: impl FnOnce(&mut Writer)) -> Answer {
         let mut writer = match self {
             Self::Compatibility => Writer::Dom(Dom::default()),
-            Self::Standard => Writer::Stream(Stream::new()),
+            Self::Standard | Self::Version4 => Writer::Stream(Stream::new()),
         };
         tell(&mut writer);
         let bytes = match writer {

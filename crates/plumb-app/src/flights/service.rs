@@ -1,28 +1,50 @@
-//! The two ways in which the service works, and the forms that each knows.
+//! The ways in which the service works, and the forms that each knows.
 
 use hyper::StatusCode;
+use hyper::header::HeaderName;
 use plumb_serve::Request;
 
 use super::format::Format;
 use super::path::Resource;
 use crate::answer::Failure;
 
-/// In which of its two ways the service works.
+/// In which of its ways the service works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Service {
     /// The older way: Atom only, a read for each part of each entity, a tree in memory.
     Compatibility,
     /// The newer way: one read, written as it comes.
     Standard,
+    /// The same way, in version 4 of the protocol.
+    Version4,
+}
+
+/// A version of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Version {
+    Two,
+    Four,
+}
+
+impl Version {
+    /// The header that names it, and the version.
+    pub(crate) fn header(self) -> (HeaderName, &'static str) {
+        match self {
+            Self::Two => (HeaderName::from_static("dataserviceversion"), "2.0"),
+            Self::Four => (HeaderName::from_static("odata-version"), "4.0"),
+        }
+    }
 }
 
 const COMPATIBILITY: &str = "/opu/sdata/iwfnd/RMTSAMPLEFLIGHT";
 const STANDARD: &str = "/opu/odata/iwfnd/RMTSAMPLEFLIGHT";
+const VERSION_4: &str = "/opu/odata4/iwfnd/RMTSAMPLEFLIGHT";
 
 impl Service {
     /// The service at `rest` of a path below `/sap`, and what follows its root.
     pub(crate) fn at(rest: &str) -> Option<(Self, &str)> {
-        for (service, root) in [(Self::Standard, STANDARD), (Self::Compatibility, COMPATIBILITY)] {
+        for service in [Self::Standard, Self::Compatibility, Self::Version4] {
+            let root = service.root();
             if let Some(below) = rest.strip_prefix(root)
                 && (below.is_empty() || below.starts_with('/'))
             {
@@ -37,7 +59,13 @@ impl Service {
         match self {
             Self::Compatibility => COMPATIBILITY,
             Self::Standard => STANDARD,
+            Self::Version4 => VERSION_4,
         }
+    }
+
+    /// The version of the protocol that it speaks.
+    pub(crate) fn version(self) -> Version {
+        if self == Self::Version4 { Version::Four } else { Version::Two }
     }
 
     /// The forms that it knows, the one for whoever names none first.
@@ -45,6 +73,7 @@ impl Service {
         match self {
             Self::Compatibility => &[Format::Atom],
             Self::Standard => &[Format::Atom, Format::Json],
+            Self::Version4 => &[Format::Json4],
         }
     }
 
@@ -57,11 +86,19 @@ impl Service {
     ) -> Result<Format, Failure> {
         let forms =
             if matches!(resource, Resource::Metadata) { &[Format::Atom] } else { self.forms() };
+        let said = said.map(|said| match (self, said) {
+            (Self::Version4, Format::Json) => Format::Json4,
+            _ => said,
+        });
         match said {
             Some(said) if forms.contains(&said) => Ok(said),
             Some(_) if matches!(resource, Resource::Metadata) => Err(Failure::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 "types are described in XML only: leave $format out",
+            )),
+            Some(_) if self == Self::Version4 => Err(Failure::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "version 4 is served in JSON only",
             )),
             Some(_) => Err(Failure::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -69,14 +106,16 @@ impl Service {
                  /sap/opu/odata",
             )),
             // these have one form each, and clients rarely know it
-            None if resource.is_bare() => Ok(Format::Atom),
+            None if resource.is_bare() => Ok(forms[0]),
             None => Format::accepted(request.headers(), forms).ok_or_else(|| {
-                let json = if forms.len() > 1 { " and application/json" } else { "" };
+                let there = match self {
+                    Self::Compatibility => "application/atom+xml",
+                    Self::Standard => "application/atom+xml and application/json",
+                    Self::Version4 => "application/json",
+                };
                 Failure::new(
                     StatusCode::NOT_ACCEPTABLE,
-                    format!(
-                        "the header Accept leaves nothing: there is application/atom+xml{json}"
-                    ),
+                    format!("the header Accept leaves nothing: there is {there}"),
                 )
             }),
         }

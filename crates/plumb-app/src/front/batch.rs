@@ -23,8 +23,8 @@ use super::timing::{self, SERVER_TIMING};
 use crate::answer::{Answer, Failure};
 use crate::asked::Target;
 use crate::config::PART_MAX;
-use crate::flights::Service;
 use crate::flights::batch::{Parser, Part};
+use crate::flights::{Service, Version};
 use crate::memory::{Share, held};
 use crate::route::{ErrorForm, Route};
 use crate::services::bytes;
@@ -95,12 +95,14 @@ pub(super) async fn answer(
     let batch = Batch { dispatch, headers, peer, boundary, errors, _share: share };
     tokio::spawn(async move { batch.send(parts, pieces).await });
     let mut response = Response::new(body);
-    *response.status_mut() = StatusCode::ACCEPTED;
+    let accepted = service.version() == Version::Two; // version 4 has an answer of its own for later
+    *response.status_mut() = if accepted { StatusCode::ACCEPTED } else { StatusCode::OK };
     let headers = response.headers_mut();
     if let Ok(value) = content_type.parse() {
         headers.insert(CONTENT_TYPE, value);
     }
-    headers.insert("dataserviceversion", HeaderValue::from_static("2.0"));
+    let (name, version) = service.version().header();
+    headers.insert(name, HeaderValue::from_static(version));
     headers.insert(SERVER_TIMING, HeaderValue::from_static("batch;desc=\"each part has its own\""));
     Ok(response)
 }

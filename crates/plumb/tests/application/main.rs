@@ -22,6 +22,7 @@ mod flow_together;
 mod flow_without_xslt;
 mod front;
 mod odata;
+mod odata4;
 mod odata_batch;
 mod sales;
 mod step_attribution;

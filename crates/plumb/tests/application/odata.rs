@@ -51,6 +51,41 @@ fn options_choose_order_and_count() {
 }
 
 #[test]
+fn what_is_selected_and_expanded_may_lie_behind_navigations() {
+    let server = Server::of_pages(&["--work-processes", "2"]);
+    let mut web = server.web();
+    let chosen = "$select=PRICE,flightCarrier/CARRNAME&$expand=flightCarrier";
+    let flight = read(&mut web, &format!("{FLIGHT}?{chosen}"));
+    let members =
+        |it: &Value| it.as_object().expect("an entity").keys().cloned().collect::<Vec<_>>();
+    assert_eq!(members(&flight), ["PRICE", "__metadata", "flightCarrier"]);
+    assert_eq!(members(&flight["flightCarrier"]), ["CARRNAME", "__metadata"]);
+    let bare = read(&mut web, &format!("{FLIGHT}?$select=PRICE"));
+    assert_eq!(members(&bare), ["PRICE", "__metadata"]);
+    let deep = "$select=flightCarrier/carrierFlights/PRICE&$expand=flightCarrier/carrierFlights";
+    let deep = read(&mut web, &format!("{FLIGHT}?{deep}"));
+    let flights = &deep["flightCarrier"]["carrierFlights"]["results"];
+    assert_eq!(members(&flights[0]), ["PRICE", "__metadata"]);
+    let atom = web.get(&format!("{STANDARD}{FLIGHT}?{chosen}")).with(200).text();
+    assert!(atom.contains("<d:CARRNAME>") && !atom.contains("<d:CURRCODE>"), "{atom}");
+}
+
+#[test]
+fn links_say_where_a_navigation_leads() {
+    let server = Server::of_pages(&["--work-processes", "1"]);
+    let mut web = server.web();
+    let root = format!("http://{}{STANDARD}/", server.address);
+    let one = read(&mut web, &format!("{FLIGHT}/$links/flightCarrier"));
+    assert_eq!(one["uri"], format!("{root}CarrierCollection('AA')"));
+    let path = "/CarrierCollection('AA')/$links/carrierFlights?$top=2&$inlinecount=allpages";
+    let many = read(&mut web, path);
+    assert_eq!(many["results"].as_array().map(Vec::len), Some(2));
+    assert!(many["__count"].as_str().is_some_and(|count| count.len() == 2), "{many}");
+    let atom = web.get(&format!("{STANDARD}{path}")).with(200).text();
+    assert_eq!(atom.matches("<uri>").count(), 2, "{atom}");
+}
+
+#[test]
 fn details_are_about_as_large_as_they_were() {
     let server = Server::of_pages(&["--work-processes", "1"]);
     let mut web = server.web();

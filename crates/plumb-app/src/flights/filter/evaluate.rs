@@ -204,6 +204,7 @@ fn call(function: Function, arguments: &[Datum]) -> Result<Datum, String> {
     let count = |count: usize| Datum::Number(i128::try_from(count).unwrap_or(0) * SCALE);
     Ok(match function {
         Function::SubstringOf => Datum::Bool(text(1)?.contains(text(0)?)),
+        Function::Contains => Datum::Bool(text(0)?.contains(text(1)?)),
         Function::StartsWith => Datum::Bool(text(0)?.starts_with(text(1)?)),
         Function::EndsWith => Datum::Bool(text(0)?.ends_with(text(1)?)),
         Function::Length => count(text(0)?.chars().count()),

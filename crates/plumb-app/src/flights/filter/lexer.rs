@@ -79,7 +79,10 @@ impl<'a> Lexer<'a> {
         }
         match first {
             '\'' => self.quoted().map(|text| Some(Token::Literal(Literal::Text(text)))),
-            '0'..='9' | '-' => self.number().map(Some),
+            '0'..='9' | '-' => match self.bare_moment()? {
+                Some(literal) => Ok(Some(Token::Literal(literal))),
+                None => self.number().map(Some),
+            },
             'a'..='z' | 'A'..='Z' | '_' | '$' | '*' => self.word().map(Some),
             other => Err(format!("`{}` has no meaning there", other.escape_debug())),
         }
@@ -105,6 +108,29 @@ impl<'a> Lexer<'a> {
         }
         self.rest = rest;
         Ok(text)
+    }
+
+    /// A date or a time without quotes, as version 4 writes them: `2011-06-01`, `11:00:00`,
+    /// `2011-06-01T00:00:00Z`.
+    fn bare_moment(&mut self) -> Result<Option<Literal>, String> {
+        let part = |c: char| c.is_ascii_digit() || "-:.TZ".contains(c);
+        let end = self.rest.find(|c| !part(c)).unwrap_or(self.rest.len());
+        let (text, behind) = self.rest.split_at(end);
+        let (is_date, is_time) =
+            (text.as_bytes().get(4) == Some(&b'-'), text.as_bytes().get(2) == Some(&b':'));
+        let literal = if is_date {
+            let text = text.strip_suffix('Z').unwrap_or(text);
+            let midnight = format!("{text}T00:00:00");
+            datetime(if text.contains('T') { text } else { &midnight }).map(Literal::DateTime)
+        } else if is_time {
+            let time = text.parse::<jiff::civil::Time>().ok();
+            time.map(|time| Literal::Time(time.strftime("%H:%M:%S").to_string()))
+        } else {
+            return Ok(None);
+        };
+        let wrong = || format!("`{text}` is no value: write 2011-06-01, or 11:00:00 for a time");
+        self.rest = behind;
+        literal.map(Some).ok_or_else(wrong)
     }
 
     fn number(&mut self) -> Result<Token, String> {
@@ -209,6 +235,9 @@ mod tests {
         let moment = Literal::DateTime("2011-06-01T00:00:00".into());
         assert_eq!(literal("datetime'2011-06-01T00:00'"), moment);
         assert_eq!(literal("time'PT9H5M'"), Literal::Time("09:05:00".into()));
+        assert_eq!(literal("2011-06-01"), moment);
+        assert_eq!(literal("2011-06-01T00:00:00Z"), moment);
+        assert_eq!(literal("09:05:00"), Literal::Time("09:05:00".into()));
     }
 
     #[test]
@@ -220,6 +249,8 @@ mod tests {
             ("datetime'yesterday'", "2011-06-01T00:00:00"),
             ("time'PT25H'", "PT11H00M00S"),
             ("guid'1'", "not known"),
+            ("2011-13-01", "write 2011-06-01"),
+            ("25:00", "11:00:00 for a time"),
             ("a # b", "`#` has no meaning"),
             ("1234567890123456789", "no number"),
         ] {

@@ -39,6 +39,7 @@ pub(crate) enum Operator {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Function {
     SubstringOf,
+    Contains,
     StartsWith,
     EndsWith,
     Length,
@@ -79,7 +80,8 @@ const LEVELS: [&[(&str, Operator)]; 6] = [
 ];
 
 /// Name, function, fewest and most arguments.
-const FUNCTIONS: [(&str, Function, usize, usize); 16] = [
+const FUNCTIONS: [(&str, Function, usize, usize); 17] = [
+    ("contains", Function::Contains, 2, 2),
     ("substringof", Function::SubstringOf, 2, 2),
     ("startswith", Function::StartsWith, 2, 2),
     ("endswith", Function::EndsWith, 2, 2),

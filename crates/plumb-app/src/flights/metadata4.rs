@@ -1,0 +1,76 @@
+//! The description of the types in version 4.
+//!
+//! # Source
+//! OData Version 4.0, Common Schema Definition Language (CSDL).
+
+use super::model::{EntityType, Kind, NAMESPACE, TYPES};
+use super::xml::Sink;
+
+const EDMX: &str = "http://docs.oasis-open.org/odata/ns/edmx";
+const EDM: &str = "http://docs.oasis-open.org/odata/ns/edm";
+const CONTAINER: &str = "Container";
+
+/// The whole description.
+pub(crate) fn document(sink: &mut impl Sink) {
+    sink.open("edmx:Edmx", &[("Version", "4.0"), ("xmlns:edmx", EDMX)]);
+    sink.open("edmx:DataServices", &[]);
+    sink.open("Schema", &[("Namespace", NAMESPACE), ("xmlns", EDM)]);
+    for kind in TYPES {
+        entity_type(sink, kind);
+    }
+    container(sink);
+    sink.close("Schema");
+    sink.close("edmx:DataServices");
+    sink.close("edmx:Edmx");
+}
+
+fn entity_type(sink: &mut impl Sink, kind: &EntityType) {
+    sink.open("EntityType", &[("Name", kind.name)]);
+    sink.open("Key", &[]);
+    for property in &kind.properties[..kind.keys] {
+        sink.empty("PropertyRef", &[("Name", property.name)]);
+    }
+    sink.close("Key");
+    for property in kind.properties {
+        let (name, nullable) = (("Name", property.name), ("Nullable", "false"));
+        match property.kind {
+            Kind::Text(length) => {
+                let length = length.to_string();
+                let typed = ("Type", "Edm.String");
+                sink.empty("Property", &[name, typed, nullable, ("MaxLength", &length)]);
+            }
+            Kind::Decimal => {
+                let typed = ("Type", "Edm.Decimal");
+                let digits = [("Precision", "17"), ("Scale", "2")];
+                sink.empty("Property", &[name, typed, nullable, digits[0], digits[1]]);
+            }
+            Kind::Date => sink.empty("Property", &[name, ("Type", "Edm.Date"), nullable]),
+            Kind::Time => sink.empty("Property", &[name, ("Type", "Edm.TimeOfDay"), nullable]),
+            Kind::Int => sink.empty("Property", &[name, ("Type", "Edm.Int32"), nullable]),
+        }
+    }
+    let navigation = &kind.navigation;
+    let to = navigation.to.entity_type();
+    let (name, partner) = (("Name", navigation.name), ("Partner", to.navigation.name));
+    if navigation.to.many() {
+        let typed = format!("Collection({})", to.full_name());
+        sink.empty("NavigationProperty", &[name, ("Type", &typed), partner]);
+    } else {
+        let typed = to.full_name();
+        let nullable = ("Nullable", "false");
+        sink.empty("NavigationProperty", &[name, ("Type", &typed), nullable, partner]);
+    }
+    sink.close("EntityType");
+}
+
+fn container(sink: &mut impl Sink) {
+    sink.open("EntityContainer", &[("Name", CONTAINER)]);
+    for kind in TYPES {
+        let navigation = &kind.navigation;
+        sink.open("EntitySet", &[("Name", kind.set), ("EntityType", &kind.full_name())]);
+        let target = navigation.to.entity_type().set;
+        sink.empty("NavigationPropertyBinding", &[("Path", navigation.name), ("Target", target)]);
+        sink.close("EntitySet");
+    }
+    sink.close("EntityContainer");
+}
