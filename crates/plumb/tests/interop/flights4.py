@@ -8,7 +8,10 @@ from odata import ODataService
 from odata.exceptions import NoResultsFound
 
 url, user, password = sys.argv[1:]
-service = ODataService(url, session=requests.Session(), auth=(user, password), reflect_entities=True)
+session = requests.Session()
+service = ODataService(
+    url, session=session, auth=(user, password), reflect_entities=True, quiet_progress=True
+)
 Flight = service.entities["FlightCollection"]
 Carrier = service.entities["CarrierCollection"]
 
