@@ -79,6 +79,22 @@ fn what_belongs_to_an_entity_is_read_by_itself() {
 }
 
 #[test]
+fn a_batch_of_parts_is_answered_part_by_part() {
+    let server = Server::of_pages(&["--work-processes", "1"]);
+    let mut web = server.web();
+    let part = |target: &str| {
+        format!("--b\r\nContent-Type: application/http\r\n\r\nGET {target} HTTP/1.1\r\n\r\n\r\n")
+    };
+    let body = part(&FLIGHT[1..]) + &part("CarrierCollection('XX')") + "--b--\r\n";
+    let headers = [DEMO, ("Content-Type", "multipart/mixed; boundary=b")];
+    let answer = web.ask("POST", &format!("{ROOT}/$batch"), &headers, body.as_bytes()).with(200);
+    assert_eq!(answer.header("odata-version"), "4.0");
+    let text = answer.text();
+    assert!(text.contains("\"PRICE\":422.94") && text.contains("HTTP/1.1 200"), "{text}");
+    assert!(text.contains("HTTP/1.1 404") && text.contains("\"message\":\"there is no"), "{text}");
+}
+
+#[test]
 fn what_is_wrong_is_told_in_json_whatever_was_asked_for() {
     let server = Server::of_pages(&["--work-processes", "1"]);
     let mut web = server.web();

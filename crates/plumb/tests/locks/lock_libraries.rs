@@ -29,6 +29,7 @@ fn set_up(variable: &str, what: &str) -> Result<String, String> {
 type Client = Result<(PathBuf, Vec<String>), String>;
 
 /// Has the client do its steps at a Redis and at the lock server; what it saw there, a line each.
+#[allow(clippy::print_stderr, reason = "whoever runs the tests should know what was not tried")]
 fn compare(client: Client) -> Option<Vec<String>> {
     let folder = tempdir().expect("a temporary folder");
     let (client, redis) = match (client, Foreign::redis_here()) {
