@@ -6,7 +6,7 @@ use crate::kit;
 use std::path::Path;
 
 use kit::Program;
-use kit::locks::{Client, Server, number};
+use kit::locks::{Server, number};
 use rustix::process::Signal;
 use tempfile::tempdir;
 
