@@ -1,6 +1,6 @@
 //! Conditions of an `IfController` that a scenario can say, too.
 
-use super::words::{is_sole_variable, sole_function};
+use super::words::{is_sole_value, is_sole_variable, sole_function};
 
 /// Comparisons, longer signs first, with the sign of a scenario.
 const SIGNS: [(&str, &str); 12] = [
@@ -73,7 +73,7 @@ fn operand(text: &str) -> Option<String> {
     }
     let quoted = ['"', '\''].iter().find_map(|mark| text.strip_prefix(*mark)?.strip_suffix(*mark));
     let inner = quoted.unwrap_or(text);
-    if is_sole_variable(inner) {
+    if is_sole_value(inner) {
         return Some(inner.to_owned());
     }
     if quoted.is_some() {
@@ -109,6 +109,8 @@ mod tests {
             ("${__jexl3(\"${x}\" == \"\")}", "${x} == ''"),
             ("${__jexl3(\"${x}\" == \"a == b\")}", "${x} == 'a == b'"),
             ("${ok}", "${ok}"),
+            ("${__jexl3(${__threadNum()} == 3)}", "${__threadNum()} == 3"),
+            ("${__jexl3(\"${__P(x,)}\" != \"Java\",)}", "${__P(x,)} != 'Java'"),
         ] {
             assert_eq!(read(text, true).as_deref(), Some(expected), "{text}");
         }

@@ -18,7 +18,9 @@ pub(super) fn read(extractor: &Element<'_>, words: &Words, notes: &mut Notes) ->
     let found = match extractor.kind() {
         "RegexExtractor" => regex(extractor).map(|extract| vec![extract]),
         "JSONPostProcessor" => json(extractor, notes),
-        "XPath2Extractor" => xpath(extractor, notes).map(|extract| vec![extract]),
+        "XPath2Extractor" | "XPathExtractor" => {
+            xpath(extractor, notes).map(|extract| vec![extract])
+        }
         _ => boundary(extractor).map(|extract| vec![extract]),
     };
     let mut found = found.unwrap_or_else(|why| {
@@ -121,18 +123,26 @@ fn rooted(path: &str) -> String {
 }
 
 fn xpath(extractor: &Element<'_>, notes: &mut Notes) -> Result<Extract, String> {
-    if extractor.flag("XPathExtractor2.fragment") {
+    // the older of two elements has the same properties under its own name
+    let own =
+        if extractor.kind() == "XPathExtractor" { "XPathExtractor" } else { "XPathExtractor2" };
+    let key = |name: &str| format!("{own}.{name}");
+    if extractor.flag(&key("fragment")) {
         return Err("it takes whole pieces of the document, and here only their text is".into());
     }
-    if !extractor.text("XPathExtractor2.namespaces").trim().is_empty() {
+    if extractor.flag(&key("tolerant")) {
+        let why = "it mends a page that is no XML; here nothing is found in one";
+        notes.add(extractor.place(), extractor.what(), why);
+    }
+    if !extractor.text(&key("namespaces")).trim().is_empty() {
         let why = "its prefixes are taken as the document declares them";
         notes.add(extractor.place(), extractor.what(), why);
     }
     Ok(Extract {
-        name: name(extractor, "XPathExtractor2.refname")?,
-        xpath: Some(extractor.text("XPathExtractor2.xpathQuery").to_owned()),
-        pick: pick(extractor.text("XPathExtractor2.matchNumber"))?,
-        default: default(extractor, "XPathExtractor2.default"),
+        name: name(extractor, &key("refname"))?,
+        xpath: Some(extractor.text(&key("xpathQuery")).to_owned()),
+        pick: pick(extractor.text(&key("matchNumber")))?,
+        default: default(extractor, &key("default")),
         ..Extract::default()
     })
 }
@@ -254,6 +264,17 @@ mod tests {
         );
         assert_eq!(found[0].xpath.as_deref(), Some("//a:id"));
         assert!(notes[0].contains("prefixes"), "{notes:?}");
+        let (found, notes) = of(
+            "XPathExtractor",
+            &[
+                ("XPathExtractor.refname", "y"),
+                ("XPathExtractor.xpathQuery", "//id"),
+                ("XPathExtractor.matchNumber", "2"),
+                ("XPathExtractor.tolerant", "true"),
+            ],
+        );
+        assert_eq!((found[0].xpath.as_deref(), found[0].pick), (Some("//id"), Pick::Number(2)));
+        assert!(notes[0].contains("no XML"), "{notes:?}");
         let (found, _) = of(
             "BoundaryExtractor",
             &[

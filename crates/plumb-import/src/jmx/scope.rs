@@ -72,9 +72,8 @@ pub(super) fn role(element: &Element<'_>) -> Role {
         "ConstantTimer" | "UniformRandomTimer" | "GaussianRandomTimer" => Role::Timer,
         "ConstantThroughputTimer" | "PreciseThroughputTimer" => Role::Pacing,
         "ResponseAssertion" | "DurationAssertion" | "SizeAssertion" => Role::Assertion,
-        "RegexExtractor" | "JSONPostProcessor" | "XPath2Extractor" | "BoundaryExtractor" => {
-            Role::Extractor
-        }
+        "RegexExtractor" | "JSONPostProcessor" | "XPath2Extractor" | "XPathExtractor"
+        | "BoundaryExtractor" => Role::Extractor,
         "ResultCollector"
         | "Summariser"
         | "BackendListener"

@@ -259,6 +259,14 @@ pub(super) fn sole_function(text: &str) -> Option<Function<'_>> {
     }
 }
 
+/// True when `text` is one variable, or one function that has a value here, and nothing else.
+pub(super) fn is_sole_value(text: &str) -> bool {
+    let has_value = |function: &Function<'_>| {
+        value_of(function).is_some() || equivalent(function.name, &function.arguments, 0).is_some()
+    };
+    is_sole_variable(text) || sole_function(text).as_ref().is_some_and(has_value)
+}
+
 /// True when `text` is one variable and nothing else.
 pub(super) fn is_sole_variable(text: &str) -> bool {
     matches!(&parts(text.trim())[..], [Segment::Variable(name)] if !name.contains("${"))
