@@ -36,7 +36,7 @@ use crate::proof::Proofs;
 use crate::protocol::Protocol;
 use crate::stop::Stop;
 use crate::timer::Timers;
-use crate::{Endpoint, EngineError};
+use crate::{Destination, Endpoint, EngineError};
 pub use driven::{Driven, Ending};
 use due::Dues;
 use plumb_measure::Pacer;
@@ -61,10 +61,10 @@ pub(crate) struct Job<'a, L> {
     pub(crate) user_schedule: Option<&'a UserSchedule>,
     pub(crate) share: Share,
     pub(crate) endpoint: &'a Endpoint,
-    /// Where the routes from 1 on lead.
-    pub(crate) others: &'a [Endpoint],
-    /// Makes the link of a new connection over a route.
-    pub(crate) link: &'a (dyn Fn(u16) -> L + Sync),
+    /// Where the routes lead; beyond them to `endpoint`.
+    pub(crate) routes: &'a [Destination],
+    /// Makes the link of a new connection over a route, for an identity.
+    pub(crate) link: &'a (dyn Fn(u16, u32) -> L + Sync),
     pub(crate) line: &'a StartLine<'a>,
     pub(crate) stop: &'a Stop,
     pub(crate) shape: Shape,
@@ -427,6 +427,9 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
         }
         let sockets = self.conns.iter_mut().filter_map(|conn| conn.phase.channel());
         self.proofs.confirm(sockets.map(|channel| channel.socket()));
+        if P::SCRIPTED {
+            self.users.drain(..).for_each(|user| self.protocol.leave(user));
+        }
         let (slowest, tcp) = self.watch.finish();
         Driven {
             slowest,

@@ -11,6 +11,7 @@ pub mod clock;
 mod conn;
 mod connect;
 mod datagram;
+mod destination;
 mod drive;
 mod error;
 mod gate;
@@ -48,6 +49,7 @@ pub use connect::{Connection, SocketOptions, finish_connect, reachable, start_co
 pub use datagram::{
     DatagramPlan, DatagramService, DatagramSocket, Datagrams, PathMtu, serve_datagrams,
 };
+pub use destination::{Destination, Renewal};
 pub use drive::{Driven, Ending};
 pub use error::EngineError;
 pub use gate::Gate;

@@ -22,7 +22,7 @@ use crate::place::ThreadContext;
 use crate::plan::LoadPlan;
 use crate::protocol::Protocol;
 use crate::stop::Stop;
-use crate::{Endpoint, EngineError};
+use crate::{Destination, Endpoint, EngineError};
 
 pub use interval::IntervalRecords;
 pub use outcome::{CrewFigures, LoadResult, NotAlike};
@@ -100,31 +100,32 @@ where
     L: Link,
 {
     let crew = [Crew { plan, user_schedule: None }];
-    run_crews(&crew, stage, &[], labels.into(), |_| protocol(), |_| link())
+    run_crews(&crew, stage, &[], labels.into(), |_| protocol(), |_, _| link())
 }
 
 /// Drives the plans of all `crews` at the same time, as one load: they start together, record into
 /// the same rows, of `shape`, and are written down in the intervals of the first.
 ///
-/// Users of scripts may ask at `others` too, each over a connection of its own that is made when it
-/// first does: the routes from 1 on. `protocol` makes the protocol of one thread of the crew with
-/// that number, `link` the link of one connection over the route with that number. The protocols of the result are in the order of the crews.
+/// `routes` say where routes lead; without any, and beyond them, all lead to the endpoint of `stage`.
+/// Users of scripts ask over those from 1 on by connections of their own, made when they first do. `protocol` makes the protocol of one thread of the crew with
+/// that number, `link` the link of one connection over the route with that number, for the
+/// [identity](Protocol::identity) of its user. The protocols of the result are in the order of the crews.
 ///
 /// # Errors
 /// As [`run`].
 pub fn run_crews<P, L>(
     crews: &[Crew<'_>],
     stage: &mut Stage<'_>,
-    others: &[Endpoint],
+    routes: &[Destination],
     shape: Shape,
     protocol: impl Fn(usize) -> P,
-    link: impl Fn(u16) -> L + Sync,
+    link: impl Fn(u16, u32) -> L + Sync,
 ) -> Result<LoadResult<P>, EngineError>
 where
     P: Protocol + Send,
     L: Link,
 {
-    drive_crews(crews, stage, others, shape, &protocol, &link)
+    drive_crews(crews, stage, routes, shape, &protocol, &link)
 }
 
 /// The same for all closures that make the protocols and the links: what is compiled for each kind
@@ -132,10 +133,10 @@ where
 fn drive_crews<P, L>(
     crews: &[Crew<'_>],
     stage: &mut Stage<'_>,
-    others: &[Endpoint],
+    routes: &[Destination],
     shape: Shape,
     protocol: &dyn Fn(usize) -> P,
-    link: &(dyn Fn(u16) -> L + Sync),
+    link: &(dyn Fn(u16, u32) -> L + Sync),
 ) -> Result<LoadResult<P>, EngineError>
 where
     P: Protocol + Send,
@@ -169,7 +170,7 @@ where
                 user_schedule: crew.user_schedule,
                 share: plan.share(index),
                 endpoint: stage.endpoint,
-                others,
+                routes,
                 link,
                 line: &line,
                 stop: stage.stop,

@@ -189,6 +189,19 @@ pub trait Protocol {
         Answer::failed(FailureKind::Closed)
     }
 
+    /// Who the connections of `user` show themselves as: 0 is whoever the load is, others are as the
+    /// maker of links numbers them. Asked only of a protocol that is [`SCRIPTED`](Self::SCRIPTED).
+    fn identity(&self, user: &Self::User) -> u32 {
+        let _ = user;
+        0
+    }
+
+    /// It is `now_ns` on the clock of the run: holds for the calls that follow. Asked only of a
+    /// protocol that is [`SCRIPTED`](Self::SCRIPTED), before it settles, resumes or encodes.
+    fn moment(&mut self, now_ns: u64) {
+        let _ = now_ns;
+    }
+
     /// An operation has ended, with an answer or without: what does the user do next? Asked only
     /// of a protocol that is [`SCRIPTED`](Self::SCRIPTED).
     fn settle(&mut self, user: &mut Self::User, end: &mut OpEnd) -> After {
@@ -202,6 +215,12 @@ pub trait Protocol {
     fn resume(&mut self, user: &mut Self::User) -> After {
         let _ = user;
         After::Go
+    }
+
+    /// The load is over for `user`: it asks for nothing more. Asked only of a protocol that is
+    /// [`SCRIPTED`](Self::SCRIPTED), of every user, those that never began among them.
+    fn leave(&mut self, user: Self::User) {
+        drop(user);
     }
 
     /// A group that is complete and was not handed out before. Asked only of a protocol that is

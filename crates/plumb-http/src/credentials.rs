@@ -19,6 +19,8 @@ const FILE_BYTES_MAX: u64 = 4 << 10;
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Credentials {
     authorization: String,
+    user: String,
+    password: String,
 }
 
 impl std::fmt::Debug for Credentials {
@@ -33,6 +35,11 @@ impl Credentials {
         &self.authorization
     }
 
+    /// Both, for whoever proves them in another way.
+    pub(crate) fn user_and_password(&self) -> (&str, &str) {
+        (&self.user, &self.password)
+    }
+
     /// What the variables `user` and `password` of the environment say; `None` when neither is
     /// set.
     pub(crate) fn from_environment(user: &str, password: &str) -> Result<Option<Self>, HttpError> {
@@ -45,7 +52,7 @@ impl Credentials {
         }
     }
 
-    fn basic(user: &str, password: &str) -> Result<Self, HttpError> {
+    pub(crate) fn basic(user: &str, password: &str) -> Result<Self, HttpError> {
         let refused = |text: &str| Err(HttpError::Credentials(text.into()));
         if user.contains(':') {
             return refused("a user with a colon in its name cannot be sent in a Basic answer");
@@ -54,7 +61,7 @@ impl Credentials {
             return refused("a user or password with control characters cannot be sent");
         }
         let authorization = format!("Basic {}", STANDARD.encode(format!("{user}:{password}")));
-        Ok(Self { authorization })
+        Ok(Self { authorization, user: user.into(), password: password.into() })
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod any_link;
 mod credentials;
+mod digest;
 mod error;
 mod heard;
 pub mod jtl;

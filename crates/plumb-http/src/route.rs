@@ -5,14 +5,16 @@ use std::sync::Arc;
 use plumb_engine::options::TransportOptions;
 use plumb_engine::tls::TrustOptions;
 use plumb_engine::{
-    Crew, Endpoint, EngineError, Gate, LoadPlan, LoadResult, Plain, Protocol, Sampler, Stage, Stop,
-    TlsConnector, load, reachable,
+    Crew, Destination, Endpoint, EngineError, Gate, LoadPlan, LoadResult, Plain, Protocol, Renewal,
+    Sampler, Stage, Stop, TlsConnector, load, reachable,
 };
 use plumb_measure::{Shape, Span};
+use plumb_scenario::file::Resolve;
 use plumb_wire::http::{Scheme, Url};
 
 use crate::any_link::AnyLink;
 use crate::proxy::Proxy;
+use crate::scenario::CertificateFiles;
 use crate::tunnel::{Opening, Tunnel};
 use crate::{HttpError, Probe};
 
@@ -58,10 +60,14 @@ impl<'a> Supervision<'a> {
 /// The route to one server, or to the servers of a scenario.
 pub(crate) struct Route {
     endpoint: Endpoint,
-    links: Links,
-    /// Those to further servers.
-    others: Vec<Endpoint>,
-    other_links: Vec<Links>,
+    /// Where the servers are; empty: the only one is at `endpoint`.
+    destinations: Vec<Destination>,
+    /// How the bytes travel to each of them, to the first first.
+    links: Vec<Links>,
+    /// How they travel to the first for users with a certificate of their own.
+    of_identities: Vec<Links>,
+    /// What keeps the addresses of names up to date.
+    _renewals: Vec<Renewal>,
 }
 
 /// What makes the links of connections.
@@ -111,21 +117,47 @@ impl Routes {
         encrypted.try_for_each(|url| self.connector(url).map(drop))
     }
 
-    /// The route to the server of `url`, and to those of `others`.
+    /// The route to the server of `url`, and to those of `others`, whose names are looked up as
+    /// `resolve` says.
     ///
     /// # Errors
     /// As [`to`](Self::to).
     pub(crate) fn to_all<'a>(
         &self,
-        url: &Url,
+        url: &'a Url,
         others: impl Iterator<Item = &'a Url>,
+        (resolve, certificates): (Resolve, &[CertificateFiles]),
         stop: &Stop,
     ) -> Result<Route, HttpError> {
-        let mut route = self.to(url, stop)?;
-        for other in others {
-            let (endpoint, links) = self.way(other, stop, false)?;
-            route.others.push(endpoint);
-            route.other_links.push(links);
+        let mut route = Route { links: Vec::new(), ..self.to(url, stop)? };
+        route.of_identities = self.of_identities(url, certificates)?;
+        for (number, url) in std::iter::once(url).chain(others).enumerate() {
+            let endpoints = self.endpoints(url)?;
+            route.links.push(self.links(url)?);
+            let first = match (number, resolve) {
+                (0, _) => route.endpoint.clone(),
+                (_, Resolve::Spread) => endpoints[0].clone(), // none was refused
+                // it need not be there yet
+                _ => reachable(&endpoints, self.connect_timeout, stop)
+                    .unwrap_or_else(|_| endpoints[0].clone()),
+            };
+            let destination = match resolve {
+                Resolve::Once => Destination::One(first),
+                Resolve::Spread => Destination::Spread(endpoints),
+                Resolve::Each => {
+                    let (name, port) = self.name(url);
+                    let transport = self.transport.clone();
+                    let look_up = move || transport.endpoints(&name, port);
+                    let renewal = Renewal::begin(first, look_up)?;
+                    let destination = renewal.destination();
+                    route._renewals.push(renewal);
+                    destination
+                }
+            };
+            route.destinations.push(destination);
+        }
+        if route.links.len() == 1 && resolve == Resolve::Once {
+            route.destinations.clear();
         }
         Ok(route)
     }
@@ -135,29 +167,58 @@ impl Routes {
     /// # Errors
     /// [`HttpError::Engine`] when it has no address, or TLS cannot be prepared.
     pub(crate) fn to(&self, url: &Url, stop: &Stop) -> Result<Route, HttpError> {
-        let (endpoint, links) = self.way(url, stop, true)?;
-        Ok(Route { endpoint, links, others: Vec::new(), other_links: Vec::new() })
+        let endpoint = reachable(&self.endpoints(url)?, self.connect_timeout, stop)?;
+        let links = vec![self.links(url)?];
+        let (destinations, of_identities, _renewals) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Route { endpoint, destinations, links, of_identities, _renewals })
     }
 
-    /// Where the server of `url` is, and how its bytes travel. Of several addresses it is the first
-    /// that takes a connection; where none does, and it need not be there yet, the first.
-    fn way(&self, url: &Url, stop: &Stop, now: bool) -> Result<(Endpoint, Links), HttpError> {
-        let place = self.proxy.as_ref().map_or(url, Proxy::url);
-        let endpoints = self.transport.endpoints(&place.authority(), place.scheme().port())?;
-        let endpoint = match (reachable(&endpoints, self.connect_timeout, stop), endpoints.first())
-        {
-            (Ok(endpoint), _) => endpoint,
-            (Err(_), Some(first)) if !now => first.clone(),
-            (Err(error), _) => return Err(error.into()),
+    /// How bytes travel to the server of `url` from users with these certificates.
+    ///
+    /// # Errors
+    /// [`EngineError::Tls`] when one does not serve, [`HttpError::Base`] where there is no TLS.
+    pub(crate) fn of_identities(
+        &self,
+        url: &Url,
+        certificates: &[CertificateFiles],
+    ) -> Result<Vec<Links>, HttpError> {
+        if !certificates.is_empty() && url.scheme() == Scheme::Http {
+            let problem = "certificates of users need a base with https://".into();
+            return Err(HttpError::Base { problem });
+        }
+        let links = |files: &CertificateFiles| {
+            let (cert, key) = (Some(files.cert.clone()), Some(files.key.clone()));
+            let trust = TrustOptions { cert, key, ..self.trust.clone() };
+            let tls = TlsConnector::new(&trust, url.host(), ALPN).map_err(EngineError::from)?;
+            Ok(match &self.proxy {
+                None => Links::Tls(tls),
+                Some(proxy) => Links::Tunnel(Arc::new(proxy.opening(url)), tls),
+            })
         };
-        let links = match (url.scheme(), &self.proxy) {
+        certificates.iter().map(links).collect()
+    }
+
+    /// The name and the port that lead to the server of `url`.
+    fn name(&self, url: &Url) -> (String, u16) {
+        let place = self.proxy.as_ref().map_or(url, Proxy::url);
+        (place.authority(), place.scheme().port())
+    }
+
+    /// All addresses that lead to the server of `url`.
+    fn endpoints(&self, url: &Url) -> Result<Vec<Endpoint>, EngineError> {
+        let (name, port) = self.name(url);
+        self.transport.endpoints(&name, port)
+    }
+
+    /// How bytes travel to the server of `url`.
+    fn links(&self, url: &Url) -> Result<Links, HttpError> {
+        Ok(match (url.scheme(), &self.proxy) {
             (Scheme::Http, _) => Links::Plain,
             (Scheme::Https, None) => Links::Tls(self.connector(url)?),
             (Scheme::Https, Some(proxy)) => {
                 Links::Tunnel(Arc::new(proxy.opening(url)), self.connector(url)?)
             }
-        };
-        Ok((endpoint, links))
+        })
     }
 
     /// What belongs to the servers that were named, a name and a certificate of ours, is not told
@@ -200,25 +261,28 @@ impl Route {
     ) -> Result<LoadResult<P>, EngineError> {
         let Supervision { samplers, stop, gate } = by;
         let stage = &mut Stage { endpoint: &self.endpoint, stop, samplers, gate };
-        let others = &self.others[..];
-        if !others.is_empty() {
-            let link = |route: u16| AnyLink::of(self.links_of(route));
-            return load::run_crews(crews, stage, others, shape, protocol, link);
+        let routes = &self.destinations[..];
+        if self.links.len() > 1 || !self.of_identities.is_empty() {
+            let link = |route: u16, identity: u32| AnyLink::of(self.links_of(route, identity));
+            return load::run_crews(crews, stage, routes, shape, protocol, link);
         }
-        match &self.links {
-            Links::Plain => load::run_crews(crews, stage, others, shape, protocol, |_| Plain),
+        match self.links_of(0, 0) {
+            Links::Plain => load::run_crews(crews, stage, routes, shape, protocol, |_, _| Plain),
             Links::Tls(tls) => {
-                load::run_crews(crews, stage, others, shape, protocol, |_| tls.link())
+                load::run_crews(crews, stage, routes, shape, protocol, |_, _| tls.link())
             }
             Links::Tunnel(opening, tls) => {
-                let link = |_| Tunnel::new(Arc::clone(opening), tls.link());
-                load::run_crews(crews, stage, others, shape, protocol, link)
+                let link = |_, _| Tunnel::new(Arc::clone(opening), tls.link());
+                load::run_crews(crews, stage, routes, shape, protocol, link)
             }
         }
     }
 
-    fn links_of(&self, route: u16) -> &Links {
-        let other = usize::from(route).checked_sub(1);
-        other.and_then(|at| self.other_links.get(at)).unwrap_or(&self.links)
+    fn links_of(&self, route: u16, identity: u32) -> &Links {
+        let own = usize::try_from(identity).ok().and_then(|number| number.checked_sub(1));
+        if let (0, Some(links)) = (route, own.and_then(|at| self.of_identities.get(at))) {
+            return links;
+        }
+        self.links.get(usize::from(route)).unwrap_or(&Links::Plain) // there are as many as routes
     }
 }

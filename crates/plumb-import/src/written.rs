@@ -10,15 +10,16 @@ use super::note::one_line;
 /// Characters of a line of comment at most, where its words allow it.
 const WIDTH: usize = 98;
 /// Keys that become tables of their own, in the order in which they follow.
-const TABLES: [&str; 4] = ["prepare", "scenario", "login", "step"];
+const TABLES: [&str; 6] = ["prepare", "finish", "scenario", "token", "login", "step"];
 /// Keys that are written a line for each of their elements.
 const LINES: [&str; 6] = ["thresholds", "stages", "data", "extract", "parts", "batch"];
 /// Keys whose names are anybody's: written `headers.NAME = VALUE`.
 const MAPS: [&str; 3] = ["headers", "set", "variables"];
 /// The order of keys; one that is not named follows in the order of the alphabet.
-const ORDER: [&str; 73] = [
+const ORDER: [&str; 79] = [
     "name",
     "group",
+    "parallel",
     "repeat",
     "while",
     "each",
@@ -30,6 +31,8 @@ const ORDER: [&str; 73] = [
     "path",
     "base",
     "hosts",
+    "resolve",
+    "close",
     "redirects",
     "seed",
     "over",
@@ -44,11 +47,14 @@ const ORDER: [&str; 73] = [
     "warmup",
     "timeout",
     "connect-timeout",
+    "finish-timeout",
     "think",
     "pause",
     "cookies",
     "on-failure",
     "credentials",
+    "authentication",
+    "certificate",
     "headers",
     "variables",
     "data",

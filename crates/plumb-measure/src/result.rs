@@ -75,6 +75,9 @@ pub struct ResultRecord {
     /// Several operations of one user timed as one; what is in them is in `parts` already.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub groups: Vec<PartRecord>,
+    /// What was asked for when the load was over, such as log-offs: in no other figure.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub finish: Vec<PartRecord>,
     /// What became of the users of each scenario.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub scenarios: Vec<ScenarioFigures>,

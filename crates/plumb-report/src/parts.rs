@@ -8,7 +8,7 @@ pub(crate) mod waterfall;
 use plumb_measure::{Distribution, PartRecord, RunRecord, show_ns};
 
 pub(crate) use name::names;
-use table::{bytes, first_hits, groups, hits, split, times, told};
+use table::{bytes, finish, first_hits, groups, hits, split, times, told};
 
 use crate::facts::Fact;
 use crate::figures::{Pick, grouped, time_of};
@@ -61,6 +61,12 @@ pub(crate) fn sections(record: &RunRecord) -> Vec<Section> {
             about: "Several requests of one user as one: their times from the send to the last \
                     byte added up, think times left out. A group with a failure has failed.",
             table: groups(record),
+        },
+        Section {
+            title: "When the load was over",
+            about: "The finish steps of the scenario: from the send to the last byte. They are in no \
+                    other figure.",
+            table: finish(record),
         },
         Section {
             title: "Hits",

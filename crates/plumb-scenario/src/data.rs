@@ -36,6 +36,14 @@ pub struct Lines {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OwnLine(u64);
 
+impl OwnLine {
+    /// That of user `number`.
+    #[must_use]
+    pub fn of_user(number: usize) -> Self {
+        Self(number as u64)
+    }
+}
+
 /// There is no further line, and it does not begin again: the user is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RanDry;
@@ -177,17 +185,23 @@ impl Lines {
                 own.0 += 1;
                 own.0 - 1
             }
+            Take::ByUser => own.0,
         };
         if self.at_end == AtEnd::Stop && number >= self.count() {
             self.ran_dry.fetch_add(1, Ordering::Relaxed);
             return Err(RanDry);
         }
+        self.set(number, variables);
+        Ok(())
+    }
+
+    /// Gives `variables` what line `number` says; behind the last line they begin again.
+    pub fn set(&self, number: u64, variables: &mut Variables) {
         let line = usize::try_from(number % self.count()).unwrap_or(0);
         let cells = &self.cells[line * self.slots.len()..];
         for (slot, cell) in self.slots.iter().zip(cells) {
             variables.set(*slot, Value::Text(Arc::clone(cell)));
         }
-        Ok(())
     }
 
     /// How often a user found no further line.

@@ -10,6 +10,7 @@ use plumb_measure::{Rate, RateOrNone, Span};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
+pub use crate::access::{Authentication, Certificate, Resolve, Token};
 pub use crate::redirects::Redirects;
 pub use content::{Operation, Part};
 
@@ -49,6 +50,12 @@ pub struct ScenarioFile {
     /// A connection must stand within this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connect_timeout: Option<Span>,
+    /// Which of the addresses of a name connections go to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resolve: Option<Resolve>,
+    /// Each request has a connection of its own.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub close: bool,
     /// Redirects that each request follows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirects: Option<Redirects>,
@@ -61,6 +68,9 @@ pub struct ScenarioFile {
     /// A file of one line `USER:PASSWORD` that only its owner may read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub credentials: Option<PathBuf>,
+    /// How a server is told who asks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub authentication: Option<Authentication>,
     /// What decides the exit code, such as `list p95 < 200ms` or `failures < 0.1%`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Spanned<String>>,
@@ -68,6 +78,13 @@ pub struct ScenarioFile {
     /// user knows. They are not recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prepare: Vec<Step>,
+    /// Steps that are done once when the load is over, however it ended, by nobody in particular. They
+    /// are recorded apart.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub finish: Vec<Step>,
+    /// The `finish` steps begin within this after the load; absent: 10 s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finish_timeout: Option<Span>,
     /// What users do, at least one.
     pub scenario: Vec<Scenario>,
 }
@@ -136,12 +153,25 @@ pub struct Scenario {
     /// A file of one line `USER:PASSWORD` that only its owner may read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub credentials: Option<PathBuf>,
+    /// How a server is told who asks; absent: as the file says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub authentication: Option<Authentication>,
+    /// The certificate that each user shows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<Spanned<Certificate>>,
     /// Files whose lines give variables.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data: Vec<Data>,
+    /// A token that each user gets before its first request, and again before it ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<Token>,
     /// Steps that each user does once, before the first script, with the lines of data of that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub login: Vec<Step>,
+    /// Steps that each user that began does once when the load is over, however it ended: a log-off.
+    /// They are recorded apart.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub finish: Vec<Step>,
     /// The script, at least one step.
     pub step: Vec<Step>,
 }
@@ -242,6 +272,9 @@ pub enum Take {
     EachUser,
     /// Before each script; every user has all lines for itself.
     OwnLines,
+    /// Once, when the user begins: the line with its number. The first line is that of the first user,
+    /// whoever begins first.
+    ByUser,
 }
 
 /// What happens behind the last line of a data file.
@@ -255,7 +288,8 @@ pub enum AtEnd {
     Stop,
 }
 
-/// A request, a loop, or a group: exactly one of `get`, `path`, `each`, `repeat`, `while`, `group`.
+/// A request, a loop, or a group: exactly one of `get`, `path`, `each`, `repeat`, `while`, `group`,
+/// `parallel`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Step {
@@ -328,12 +362,25 @@ pub struct Step {
     /// think times left out).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<Spanned<String>>,
+    /// The steps within, all of them requests, are asked for at the same time, over up to six connections
+    /// to each host, and timed as one under this name: from the first byte sent to the last received of
+    /// the last of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parallel: Option<Spanned<String>>,
     /// Whose turns share one list: all users together do each value once.
     #[serde(default, skip_serializing_if = "Turns::is_default")]
     pub turns: Turns,
     /// The steps of a loop or a group.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub step: Vec<Step>,
+}
+
+impl Step {
+    /// `parts` that are asked for at the same time, as a browser asks for what a page embeds.
+    #[must_use]
+    pub fn at_once(name: impl Into<String>, parts: Vec<Self>) -> Self {
+        Self { parallel: Some(placed(name.into())), step: parts, ..Self::default() }
+    }
 }
 
 /// Who does the turns of a list.

@@ -4,6 +4,7 @@
 //! Nothing here asks anybody: a scenario is played by the HTTP layer, made by the importers, and
 //! what is recorded is written as HAR.
 
+mod access;
 pub mod answer;
 mod call;
 pub mod check;

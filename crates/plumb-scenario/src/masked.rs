@@ -11,11 +11,13 @@ pub fn text(file: &ScenarioFile) -> String {
     let mut file = file.clone();
     pairs(&mut file.headers);
     pairs(&mut file.variables);
-    file.prepare.iter_mut().for_each(step);
+    file.prepare.iter_mut().chain(&mut file.finish).for_each(step);
     for scenario in &mut file.scenario {
         pairs(&mut scenario.headers);
         pairs(&mut scenario.variables);
-        scenario.login.iter_mut().chain(&mut scenario.step).for_each(step);
+        let steps = scenario.login.iter_mut().chain(&mut scenario.step);
+        let of_token = scenario.token.iter_mut().flat_map(|token| &mut token.step);
+        steps.chain(&mut scenario.finish).chain(of_token).for_each(step);
     }
     toml::to_string(&file).unwrap_or_else(|error| format!("# cannot be written: {error}\n"))
 }

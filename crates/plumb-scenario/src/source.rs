@@ -129,10 +129,14 @@ impl ScenarioSource {
         }
         let mut files = Vec::new();
         of_steps(&self.file.prepare, &mut files);
+        of_steps(&self.file.finish, &mut files);
         for scenario in &self.file.scenario {
             files.extend(scenario.data.iter().map(|data| data.file.get_ref().clone()));
             of_steps(&scenario.login, &mut files);
             of_steps(&scenario.step, &mut files);
+            of_steps(&scenario.finish, &mut files);
+            let of_token = scenario.token.iter();
+            of_token.for_each(|token| of_steps(&token.step, &mut files));
         }
         files.sort_unstable();
         files.dedup();

@@ -3,6 +3,7 @@
 //! Each is made when its user first asks over it, is kept as long as the server keeps it, and closed
 //! when the user leaves. What waits for one fails when it cannot be made.
 
+use std::borrow::Cow;
 use std::num::NonZeroUsize;
 
 use plumb_measure::FailureKind;
@@ -30,10 +31,18 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         P::SCRIPTED && self.conns[index].owner != index
     }
 
-    /// Where `route` leads.
-    pub(super) fn endpoint(&self, route: u16) -> &Endpoint {
-        let other = usize::from(route).checked_sub(1);
-        other.and_then(|at| self.job.others.get(at)).unwrap_or(self.job.endpoint)
+    /// True when user `index` has further connections: its protocol knows how many requests it may have
+    /// under way.
+    pub(super) fn has_others(&self, index: usize) -> bool {
+        P::SCRIPTED && self.conns[index].beside.is_some()
+    }
+
+    /// Where connection `index` leads.
+    pub(super) fn endpoint(&self, index: usize) -> Cow<'_, Endpoint> {
+        let route = usize::from(self.conns[index].route);
+        let destination = self.job.routes.get(route);
+        let found = destination.and_then(|it| it.of(self.number(index)));
+        found.unwrap_or(Cow::Borrowed(self.job.endpoint))
     }
 
     /// Sends what was encoded over a connection of `user` to `route` that is free, or over a new

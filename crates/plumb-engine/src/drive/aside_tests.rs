@@ -12,7 +12,7 @@ use crate::plan::tests::plan;
 use crate::plan::{Extent, LoadPlan};
 use crate::protocol::{After, Next, Op, OpEnd, Protocol, Step};
 use crate::testing::{Lines, MS, Manner, Played};
-use crate::{Endpoint, Plain, Stop};
+use crate::{Destination, Endpoint, Plain, Stop};
 
 /// Asks over each of these routes in turn, each list of them at once, and is done.
 #[derive(Clone, Debug)]
@@ -117,14 +117,14 @@ fn visit(visitor: Visitor, manners: [Manner; 2], second_is_there: bool) -> Seen 
     let outlet = Outlet::new(0, plan.interval.ns(), full, refill);
     let (line, stop) = (StartLine::new(1, None), Stop::new().unwrap());
     let shape = Shape { operations: 2, groups: 0 };
-    let others = [second];
+    let routes = [Destination::One(first.clone()), Destination::One(second)];
     let job = Job {
         plan: &plan,
         user_schedule: None,
         share: plan.share(0),
         endpoint: &first,
-        others: &others,
-        link: &|_| Plain,
+        routes: &routes,
+        link: &|_, _| Plain,
         line: &line,
         stop: &stop,
         shape,

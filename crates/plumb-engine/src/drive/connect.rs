@@ -1,5 +1,6 @@
 //! Making connections, and making them again.
 
+use std::borrow::Cow;
 use std::io;
 
 use plumb_measure::{FailureKind, Outcome};
@@ -21,9 +22,16 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         self.now = since;
         let options = SocketOptions { nagle: self.job.plan.nagle, ..SocketOptions::default() };
         let route = self.conns[index].route;
-        let endpoint = self.standby(index).unwrap_or_else(|| self.endpoint(route));
-        let started = connect::start_connect(endpoint, &options).and_then(|socket| {
-            let channel = Channel::new(socket, (self.job.link)(route));
+        let identity = match P::SCRIPTED {
+            true => self.protocol.identity(&self.users[self.owner(index)]),
+            false => 0,
+        };
+        let endpoint = match self.standby(index) {
+            Some(standby) => Cow::Borrowed(standby),
+            None => self.endpoint(index),
+        };
+        let started = connect::start_connect(&endpoint, &options).and_then(|socket| {
+            let channel = Channel::new(socket, (self.job.link)(route, identity));
             let generation = self.conns[index].generation;
             self.poll.add_connection(channel.socket(), Token { index, generation })?;
             Ok(channel)
@@ -227,7 +235,11 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     ) -> Result<(), EngineError> {
         if self.never_stood() {
             let limit = self.job.plan.connect_timeout;
-            return Err(EngineError::connect_within(self.job.endpoint.to_string(), error, limit));
+            return Err(EngineError::connect_within(
+                self.endpoint(index).to_string(),
+                error,
+                limit,
+            ));
         }
         self.not_connected(index, connect_failure(error));
         Ok(())
@@ -240,7 +252,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         complaint: String,
     ) -> Result<(), EngineError> {
         if self.never_stood() {
-            let address = self.job.endpoint.to_string();
+            let address = self.endpoint(index).to_string();
             return Err(EngineError::Greeting { address, complaint, kind });
         }
         self.not_connected(index, kind);

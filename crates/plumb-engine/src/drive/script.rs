@@ -47,6 +47,7 @@ pub(super) fn settled<P: Protocol>(
         return None;
     }
     let mut end = OpEnd::of(flight, moments, *answer);
+    protocol.moment(moments.last);
     let after = protocol.settle(user, &mut end);
     record_groups(protocol, recorder);
     *answer = end.answer;
@@ -213,6 +214,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     /// Whether user `index`, who has begun and has no connection, has something to ask.
     fn resumes(&mut self, index: usize) -> bool {
         for _ in 0..2 {
+            self.protocol.moment(self.now);
             let after = self.protocol.resume(&mut self.users[index]);
             record_groups(&mut self.protocol, &mut self.recorder);
             match after {
@@ -297,6 +299,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
                 return false;
             }
             let user = &mut self.users[index];
+            self.protocol.moment(self.now);
             let next = self.protocol.encode(user, &mut conn.wire, &mut self.requests);
             record_groups(&mut self.protocol, &mut self.recorder);
             match next {
@@ -357,6 +360,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         }
         let mut end = OpEnd::of(flight, flight.moments(self.now), answer);
         let owner = self.conns[index].owner;
+        self.protocol.moment(self.now);
         let after = self.protocol.settle(&mut self.users[owner], &mut end);
         record_groups(&mut self.protocol, &mut self.recorder);
         self.follow(owner, after);

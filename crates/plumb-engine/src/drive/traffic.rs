@@ -214,7 +214,9 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             self.recorder.lag.record(self.now - due);
         }
         let at = self.place_of(due);
-        while self.conns[index].flights.len() < depth && self.may_begin(at) {
+        while (self.conns[index].flights.len() < depth || self.has_others(index))
+            && self.may_begin(at)
+        {
             let counts = self.counts(due.unwrap_or(self.now));
             if !self.begin(index, due, counts) {
                 break;
@@ -361,7 +363,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             }
             if self.last_done == 0 {
                 // a server may refuse a client only after the handshake, from the client's side
-                let address = self.job.endpoint.to_string();
+                let address = self.endpoint(index).to_string();
                 return Err(EngineError::Greeting { address, complaint, kind });
             }
             let answered = self.conns[index].attempts == 0;

@@ -1,7 +1,9 @@
 //! From the steps of a file to the programs that users follow.
 
+mod parallel;
 mod parts;
 mod request;
+mod rows;
 
 use std::ops::Range;
 
@@ -16,7 +18,7 @@ use plumb_scenario::{ScenarioSource, place_of};
 use plumb_wire::document::nearest;
 
 use super::origin::Origins;
-use super::program::{HOP_ROWS, HopRows, Instruction, InstructionIndex, Program, Step, Turns};
+use super::program::{Instruction, InstructionIndex, Program, Step, Turns};
 
 pub(crate) use request::{header_problem, last_of_each, usual_method};
 
@@ -25,6 +27,9 @@ const DEPTH_MAX: usize = 32;
 
 /// Whose rows the steps of a preparation are: no scenario can have this name.
 pub(crate) const PREPARATION: &str = "\0prepare";
+/// What stands before the name of a scenario whose rows those of its `finish` steps are; of those of
+/// the load there is no name behind it.
+pub(crate) const FINISH: &str = "\0finish ";
 
 /// A row of the records.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,8 +48,8 @@ pub(crate) struct Compiler<'a> {
     pub(crate) steps: Vec<Step>,
     pub(crate) rows: Vec<Row>,
     pub(crate) groups: Vec<Row>,
-    /// The rows of steps that follow redirects.
-    redirected: Vec<u16>,
+    /// The rows of steps that follow redirects, or answer a challenge, which the flag says.
+    redirected: Vec<(u16, bool)>,
     /// Lists whose turns all users of the scenario share.
     pub(crate) lists: usize,
     /// Steps that `exclude` names.
@@ -65,6 +70,10 @@ pub(crate) struct Manner<'a> {
     pub(crate) authorization: Option<&'a str>,
     pub(crate) think: Option<Think>,
     pub(crate) redirects: Redirects,
+    /// The password is proved when the server asks.
+    pub(crate) digest: bool,
+    /// Each request has a connection of its own.
+    pub(crate) close: bool,
 }
 
 impl<'a> Compiler<'a> {
@@ -128,40 +137,26 @@ impl<'a> Compiler<'a> {
         let mut slots = Vec::new();
         for instruction in program {
             match instruction {
-                Instruction::Request(step) => {
-                    let extracts = &self.steps[usize::from(*step)].extracts;
-                    slots.extend(extracts.iter().map(Extractor::slot));
-                }
                 Instruction::Each { variable, .. } => slots.push(*variable),
                 Instruction::Set { values, .. } => {
                     slots.extend(values.iter().map(|(slot, _)| *slot))
                 }
-                _ => {}
+                other => slots.extend(other.requests().flat_map(|step| {
+                    self.steps[usize::from(step)].extracts.iter().map(Extractor::slot)
+                })),
             }
         }
         slots
     }
 
-    /// Adds the rows of redirects behind those of all steps, and those of steps with their redirects
-    /// behind the groups. Says how many rows and groups there were before.
-    pub(crate) fn add_hop_rows(&mut self) -> (usize, usize) {
-        let before = (self.rows.len(), self.groups.len());
-        for (at, row) in self.redirected.iter().enumerate() {
-            let step = self.rows[usize::from(*row)].clone();
-            let called =
-                |words: &str| Row { name: format!("{} ({words})", step.name), ..step.clone() };
-            let hop = |hop: u16| match hop {
-                HOP_ROWS => called(&format!("redirect {hop} and later")),
-                _ => called(&format!("redirect {hop}")),
-            };
-            let first = number(before.0 + at * usize::from(HOP_ROWS));
-            let rows = HopRows { first, whole: number(before.1 + at) };
-            self.rows.extend((1..=HOP_ROWS).map(hop));
-            self.groups.push(called("with redirects"));
-            let steps = self.steps.iter_mut().filter(|step| step.redirects > 0);
-            steps.filter(|step| step.row == *row).for_each(|step| step.hop_rows = Some(rows));
-        }
-        before
+    /// The variables used since they were checked last, for a check to come.
+    pub(crate) fn take_used(&mut self) -> Vec<(Slot, Range<usize>)> {
+        std::mem::take(&mut self.used)
+    }
+
+    /// Lets the next check look at `used`, too.
+    pub(crate) fn add_used(&mut self, used: Vec<(Slot, Range<usize>)>) {
+        self.used.extend(used);
     }
 
     /// Appends one step, with everything in it.
@@ -195,6 +190,13 @@ impl<'a> Compiler<'a> {
                 program.push(Instruction::GroupEnd);
                 if !kept {
                     self.groups.pop();
+                    program.truncate(from);
+                    return Ok(());
+                }
+                push_think(think_of(step), program);
+            }
+            Kind::Parallel(name) => {
+                if !self.parallel(step, name, manner, (depth, &at), program)? {
                     program.truncate(from);
                     return Ok(());
                 }
@@ -248,7 +250,7 @@ impl<'a> Compiler<'a> {
         for inner in &step.step {
             self.step(inner, manner, depth + 1, program)?;
         }
-        let asks = program[from..].iter().any(|it| matches!(it, Instruction::Request(_)));
+        let asks = program[from..].iter().any(|it| it.requests().next().is_some());
         if !asks && excluded == self.excluded {
             return Err(self.source.wrong(
                 at,
@@ -268,17 +270,23 @@ impl<'a> Compiler<'a> {
             step.repeat.is_some(),
             step.holds.is_some(),
             step.group.is_some(),
+            step.parallel.is_some(),
         ];
         if named.into_iter().filter(|named| *named).count() != 1 {
-            let problem = "a step has exactly one of get, path, each, repeat, while and group";
+            let problem =
+                "a step has exactly one of get, path, each, repeat, while, group and parallel";
             return Err(self.source.wrong(at, problem));
         }
-        let kind = match (target, &step.repeat, &step.holds, &step.group) {
+        let named =
+            |text: &'s Option<toml::Spanned<String>>| Some(text.as_ref()?.get_ref().as_str());
+        let several = (named(&step.group), named(&step.parallel));
+        let kind = match (target, &step.repeat, &step.holds, several) {
             (Some(target), ..) => Kind::Request(target),
             (_, Some(turns), ..) => Kind::Repeat(*turns.get_ref()),
             (_, _, Some(condition), _) => Kind::While(condition),
-            (.., Some(name)) => Kind::Group(name.get_ref()),
-            (None, None, None, None) => Kind::Each,
+            (.., (Some(name), _)) => Kind::Group(name),
+            (.., (_, Some(name))) => Kind::Parallel(name),
+            (None, None, None, (None, None)) => Kind::Each,
         };
         match self.misplaced(step, &kind) {
             None => Ok(kind),
@@ -383,7 +391,9 @@ impl<'a> Compiler<'a> {
                 program.push(Instruction::Turns);
                 program.push(Instruction::While { condition, most, to: 0, fails: 0 });
             }
-            Kind::Each | Kind::Request(_) | Kind::Group(_) => program.push(self.each(step, &at)?),
+            Kind::Each | Kind::Request(_) | Kind::Group(_) | Kind::Parallel(_) => {
+                program.push(self.each(step, &at)?);
+            }
         }
         Ok(())
     }
@@ -423,6 +433,7 @@ enum Kind<'s> {
     Repeat(u64),
     While(&'s toml::Spanned<String>),
     Group(&'s str),
+    Parallel(&'s str),
 }
 
 /// The name of a variable that may be written as `${NAME}`.
@@ -432,11 +443,7 @@ pub(crate) fn bare(name: &str) -> &str {
 
 /// The step that is asked for first.
 fn first_request(program: &[Instruction]) -> u16 {
-    let mut requests = program.iter().filter_map(|it| match it {
-        Instruction::Request(step) => Some(*step),
-        _ => None,
-    });
-    requests.next().unwrap_or(0) // there is one: what asks for nothing was refused
+    program.iter().flat_map(Instruction::requests).next().unwrap_or(0) // there is one: what asks for nothing was refused
 }
 
 fn think_of(step: &file::Step) -> Option<Think> {

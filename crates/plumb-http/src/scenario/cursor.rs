@@ -10,7 +10,7 @@ use plumb_scenario::draw::Draw;
 use plumb_scenario::template::{Missing, Template};
 use plumb_scenario::variables::{Slot, Value, Variables};
 
-use super::program::{Instruction, InstructionIndex, Program, Turns};
+use super::program::{Instruction, InstructionIndex, Parallel, Program, Turns};
 
 /// Instructions that are carried out without a request before others have their turn.
 const STEPS_AT_ONCE: usize = 10_000;
@@ -62,7 +62,9 @@ enum Frame {
 pub(crate) enum Halt {
     /// At a request, until [`Cursor::pass`].
     Request(u16),
-    /// The same, at one of which nobody knows whether it is to be done.
+    /// At several that are made at the same time, until it is passed: [`Cursor::parallel`].
+    Parallel,
+    /// At a request of which nobody knows whether it is to be done, until it is passed.
     Undecided(u16),
     /// For so many nanoseconds.
     Pause(u64),
@@ -95,6 +97,7 @@ impl Cursor {
             };
             match instruction {
                 Instruction::Request(step) => return Halt::Request(*step),
+                Instruction::Parallel(_) => return Halt::Parallel,
                 Instruction::Think(think) => {
                     self.at += 1;
                     match around.draw.think_ns(think) {
@@ -106,6 +109,14 @@ impl Cursor {
             }
         }
         Halt::Pause(BREATH_NS)
+    }
+
+    /// The requests it halted at, that are made at the same time.
+    pub(crate) fn parallel(&self, program: &Program) -> Option<Arc<Parallel>> {
+        match program.get(self.at as usize) {
+            Some(Instruction::Parallel(parallel)) => Some(Arc::clone(parallel)),
+            _ => None,
+        }
     }
 
     /// Goes past the request it halted at.
@@ -142,7 +153,7 @@ impl Cursor {
     fn step(&mut self, instruction: &Instruction, around: &mut Around<'_>) -> InstructionIndex {
         let next = self.at + 1;
         match instruction {
-            Instruction::Request(_) | Instruction::Think(_) => next, // they halt
+            Instruction::Request(_) | Instruction::Parallel(_) | Instruction::Think(_) => next, // they halt
             Instruction::Share { share, to } => {
                 if around.draw.happens(*share) {
                     next
@@ -330,6 +341,7 @@ mod tests {
                     cursor.pass();
                 }
                 Halt::Pause(_) => {}
+                Halt::Parallel => cursor.pass(),
                 Halt::Undecided(step) => panic!("step {step}: {undecided:?}"),
                 Halt::End => {
                     assert!(cursor.frames.is_empty());

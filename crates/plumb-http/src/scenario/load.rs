@@ -1,5 +1,7 @@
 //! `plumb http load`: the users of a scenario file, all of them at the same time.
 
+mod finish;
+mod hops;
 mod preview;
 mod spread;
 mod verdict;
@@ -16,22 +18,22 @@ use plumb_engine::{
 };
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{
-    Distribution, LoadPart, PartRecord, Rate, RemoteSelector, ResultRecord, Row as Figures,
-    ScenarioFigures, Shape, Span, ToldNames,
+    Distribution, LoadPart, PartRecord, Rate, RemoteSelector, Row as Figures, ScenarioFigures,
+    Shape, Span, ToldNames,
 };
 use plumb_scenario::Patterns;
 use plumb_scenario::ScenarioError;
 use plumb_scenario::ScenarioSource;
+use plumb_scenario::file::Resolve;
 use plumb_scenario::masked;
 use plumb_scenario::variables::{Slot, Value};
 use plumb_wire::http::Scheme;
 use serde_json::json;
 
-use super::compile::{PREPARATION, Row};
+use super::compile::Row;
 use super::options::ScenarioOptions;
 use super::origin::Origins;
 use super::player::{Player, Script};
-use super::program::HOP_ROWS;
 use super::script::{CompiledScenario, Overrides, compile, seed_of};
 use super::timeline::{PlannedScenario, Times, dealt, part};
 use crate::HttpError;
@@ -40,6 +42,7 @@ use crate::jtl::{Jtl, JtlRow};
 use crate::route::{Route, RouteOptions, Routes, Supervision};
 use plumb_trace::Tracing;
 
+use hops::{mark_hops, settle_hops};
 pub use preview::DryRun;
 use verdict::{judge, remarks};
 
@@ -58,6 +61,8 @@ pub struct ScenarioLoad {
     /// The points of the sweep: users of all scenarios without a rate together; `None`: as the
     /// file says.
     points: Vec<Option<u64>>,
+    /// What is done once when the load is over was done.
+    finished: bool,
     tracing: Option<Tracing>,
 }
 
@@ -88,6 +93,7 @@ impl ScenarioLoad {
             credentials: options.credentials.clone(),
             body_bytes_max: options.exchange.body_bytes_max(),
             part: options.drive.spread.part(),
+            close: options.close,
         };
         let seed = options.drive.seed.or(file.seed).unwrap_or_else(clock::seed);
         let mut points: Vec<Option<u64>> =
@@ -107,14 +113,21 @@ impl ScenarioLoad {
             overrides,
             seed,
             points,
+            finished: false,
             tracing,
         };
-        load.compile(&[])?; // what is wrong is said before anything is asked
+        // what is wrong is said before anything is asked
+        let certificates = load.compile(&[])?.certificates;
+        load.routes.of_identities(load.origins.base(), &certificates)?;
         for point in &load.points {
             load.parts(*point)?.iter().try_for_each(|part| part.plan.check())?;
         }
         load.options.drive.driver.confirm_tick("an HTTP server", None)?;
         Ok(load)
+    }
+
+    fn resolve(&self) -> Resolve {
+        self.options.resolve.or(self.source.file().resolve).unwrap_or_default()
     }
 
     fn compile(&self, extracted: &[(Slot, Value)]) -> Result<CompiledScenario, HttpError> {
@@ -185,7 +198,7 @@ impl ScenarioLoad {
 
     fn measure(
         &mut self,
-        point: Option<u64>,
+        (point, last): (Option<u64>, bool),
         extracted: &[(Slot, Value)],
         (route, jtl): (&Route, &mut Option<Jtl>),
         (watch, stop): (&mut dyn Watch, &Stop),
@@ -216,6 +229,11 @@ impl ScenarioLoad {
         let left_out = jtl.as_mut().map_or(Ok(0), Jtl::settle);
         let mut load = driven.map_err(HttpError::from)?;
         load.told_names = names.all();
+        let mut finishes = vec![self.finish_users(route, &compiled, &mut load)];
+        if last || stop.asked() {
+            self.finished = true;
+            finishes.push(self.finish_load(route, extracted));
+        }
         if gate.is_some() {
             watch.loaded(&load.without_protocols());
         }
@@ -227,7 +245,7 @@ impl ScenarioLoad {
         result.groups = records("group", &compiled.groups[groups..], &group_rows[groups..], &load);
         result.groups.iter_mut().for_each(|group| group.first_byte_ns = None);
         result.scenarios = scenarios(&parts, &compiled.scripts, &load);
-        mark_redirects(&mut result, &compiled);
+        mark_hops(&mut result, &compiled);
         if self.options.drive.spread.part.is_none() {
             judge(&mut result, &compiled.thresholds, &load); // those of all parts are the controller's
         }
@@ -237,8 +255,9 @@ impl ScenarioLoad {
             let of = (&mut result.parts[..], &rows[steps..]);
             tracing.add_to(of, &mut result.validity, &load, stop)
         });
+        finishes.into_iter().for_each(|finish| finish.add_to(&mut result));
         if self.options.drive.spread.part.is_none() {
-            leave_out_idle_redirects(&mut result);
+            settle_hops(&mut result);
         }
         if let Some(transport) = load.transports.first() {
             watch.reached(transport.clone());
@@ -246,6 +265,28 @@ impl ScenarioLoad {
         watch.result(result, load.began_ns)?;
         left_out?; // the figures stand without the files
         traced?;
+        Ok(())
+    }
+
+    fn measure_all(
+        &mut self,
+        extracted: &[(Slot, Value)],
+        route: &Route,
+        (watch, stop): (&mut dyn Watch, &Stop),
+    ) -> Result<(), JobError> {
+        let rows = self.compile(extracted)?.rows;
+        let mut jtl = self.jtl(&rows)?;
+        watch.rows(&names(&rows));
+        if let Some(floor) = floor(Waiting::Epoll, &self.options.drive.driver.pin, stop)? {
+            watch.floor(floor);
+        }
+        let points = self.points.clone();
+        for (left, point) in (0..points.len()).rev().zip(points) {
+            if stop.asked() {
+                break;
+            }
+            self.measure((point, left == 0), extracted, (route, &mut jtl), (watch, stop))?;
+        }
         Ok(())
     }
 
@@ -277,6 +318,8 @@ impl Measure for ScenarioLoad {
         in_force.insert("exclude".into(), json!(options.exclude));
         in_force.insert("files-from".into(), json!(options.files_from));
         in_force.insert("variable".into(), json!(options.variable));
+        in_force.insert("close".into(), json!(options.close || file.close));
+        in_force.insert("resolve".into(), json!(self.resolve()));
         in_force.insert("users".into(), json!(options.users));
         in_force.insert("credentials".into(), json!(options.credentials));
         in_force.extend(options.exchange.in_force(self.routes.proxy()));
@@ -322,28 +365,24 @@ impl Measure for ScenarioLoad {
 
     fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError> {
         self.tracing.as_mut().map_or(Ok(()), Tracing::listen)?;
-        let route = self.routes.to_all(self.origins.base(), self.origins.others(), stop)?;
+        let (base, others) = (self.origins.base(), self.origins.others());
+        let certificates = self.compile(&[])?.certificates;
+        let how = (self.resolve(), &certificates[..]);
+        let route = self.routes.to_all(base, others, how, stop)?;
         let Some(extracted) = self.prepare(&route, stop)? else { return Ok(()) };
-        let rows = self.compile(&extracted)?.rows;
-        let mut jtl = self.jtl(&rows)?;
-        watch.rows(&names(&rows));
-        if let Some(floor) = floor(Waiting::Epoll, &self.options.drive.driver.pin, stop)? {
-            watch.floor(floor);
+        let outcome = self.measure_all(&extracted, &route, (watch, stop));
+        if !self.finished {
+            self.finish_load(&route, &extracted); // there is no result to write it down with
         }
-        for point in self.points.clone() {
-            if stop.asked() {
-                break;
-            }
-            self.measure(point, &extracted, (&route, &mut jtl), (watch, stop))?;
-        }
-        Ok(())
+        outcome
     }
 }
 
-/// What the rows are called while they are measured; those of a preparation have no name.
+/// What the rows are called while they are measured; those of a preparation, and of what is done when
+/// the load is over, have no name.
 fn names(rows: &[Row]) -> Vec<String> {
     let name = |row: &Row| match row.scenario.as_str() {
-        PREPARATION => String::new(),
+        scenario if scenario.starts_with('\0') => String::new(),
         scenario => format!("{scenario} {}", row.name),
     };
     rows.iter().map(name).collect()
@@ -406,31 +445,6 @@ fn records<P>(
             ..part_record(row.name.clone(), figures, load)
         })
         .collect()
-}
-
-/// The label of rows of redirects, and of steps with their redirects.
-const REDIRECT: &str = "redirect";
-
-/// Labels the rows of redirects.
-fn mark_redirects(result: &mut ResultRecord, compiled: &CompiledScenario) {
-    let (steps, groups) = compiled.prepared;
-    let hops = result.parts.iter_mut().skip(compiled.own.0 - steps);
-    for (part, number) in hops.zip((1..=HOP_ROWS).cycle()) {
-        part.labels.insert(REDIRECT.into(), number.to_string());
-    }
-    for group in result.groups.iter_mut().skip(compiled.own.1 - groups) {
-        group.labels.insert(REDIRECT.into(), "followed".into());
-    }
-}
-
-/// Leaves out the rows of redirects of which there were none.
-fn leave_out_idle_redirects(result: &mut ResultRecord) {
-    let kept = |part: &PartRecord| {
-        let idle = part.operations == 0 && part.failures.is_empty();
-        !(idle && part.labels.contains_key(REDIRECT))
-    };
-    result.parts.retain(kept);
-    result.groups.retain(kept);
 }
 
 /// What became of the users of each scenario, those of all its threads together.

@@ -1,5 +1,6 @@
 //! Scenarios as they are played: what a file says is compiled once, then a cursor of each user goes through it.
 
+mod certificate;
 mod coding;
 mod compile;
 mod constants;
@@ -14,6 +15,8 @@ mod request_template;
 mod script;
 mod threshold;
 mod timeline;
+mod token;
 
+pub(crate) use certificate::CertificateFiles;
 pub use load::{DryRun, ScenarioLoad};
 pub use options::ScenarioOptions;

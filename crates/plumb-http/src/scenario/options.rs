@@ -8,7 +8,7 @@ use clap::Args;
 use plumb_engine::options::{DriverOptions, MeasurementOptions, SpreadOptions};
 use plumb_engine::{Extent, LoadPlan, Pace, Waiting};
 use plumb_measure::Span;
-use plumb_scenario::file::ScenarioFile;
+use plumb_scenario::file::{Resolve, ScenarioFile};
 use serde_json::{Value, json};
 
 use crate::options::{ExchangeOptions, ExportOptions};
@@ -58,6 +58,17 @@ pub struct ScenarioOptions {
     /// found is sent with every request.
     #[arg(long, value_name = "FILE", help_heading = "Request")]
     pub credentials: Option<PathBuf>,
+
+    /// Ask for everything on a new connection
+    #[arg(long, help_heading = "Request")]
+    pub close: bool,
+
+    /// Where connections go when a name has several addresses: all to the first that answers (once),
+    /// to what the name stands for at the time (each), or those of each user to another (spread)
+    ///
+    /// A name is looked up again every second. Without it the file decides; else it is once.
+    #[arg(long, value_name = "once|each|spread", help_heading = "Request")]
+    pub resolve: Option<Resolve>,
 
     /// What holds for every request.
     #[command(flatten)]

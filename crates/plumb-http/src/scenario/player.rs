@@ -1,7 +1,9 @@
 //! Users of a scenario as a [`Protocol`]: what each asks for next, and whether the answer was right.
 
 mod exchange;
+mod page;
 mod reading;
+mod stages;
 #[cfg(test)]
 mod tests;
 
@@ -18,13 +20,19 @@ use plumb_scenario::generator::Generator;
 use plumb_scenario::variables::{Common, Names, Slot, Value, Variables};
 use plumb_wire::http::Memo;
 
-use super::cursor::{Around, Cursor, Halt, SharedTurns};
+use super::certificate::Identities;
+use super::cursor::{Cursor, SharedTurns};
 use super::origin::Origins;
 use super::program::{Program, Step};
+use super::token::{Token, TokenState};
+use crate::credentials::Credentials;
+use crate::digest::DigestSession;
 use crate::heard::Heard;
 use exchange::Exchange;
-use plumb_trace::{Traces, insert_parent, traced_answer, traced_step};
+use page::Page;
+use plumb_trace::{Traces, behind_the_first_line, insert_parent, traced_answer, traced_step};
 use reading::Wire;
+use stages::{Halted, Stage};
 
 /// The moment for which cookies are judged: a protocol reads no clock. One that ends at once is
 /// deleted, and no other ends before the run does.
@@ -39,6 +47,15 @@ pub(crate) struct Script {
     pub(crate) origins: Arc<Origins>,
     pub(crate) login: Program,
     pub(crate) program: Program,
+    /// What its users do when the load is over.
+    pub(crate) finish: Program,
+    pub(crate) token: Option<Token>,
+    /// Who answers challenges of Digest.
+    pub(crate) digest: Option<Credentials>,
+    /// Each request has a connection of its own.
+    pub(crate) close: bool,
+    /// The certificates of its users.
+    pub(crate) identities: Option<Identities>,
     pub(crate) common: Arc<Common>,
     pub(crate) data: Vec<(String, Lines)>,
     pub(crate) shared: SharedTurns,
@@ -62,9 +79,15 @@ pub(crate) struct Player {
     /// The first complaint about each step.
     complaints: Vec<Option<String>>,
     complete: Vec<OperationGroup>,
+    /// On the clock of the run.
+    now_ns: u64,
     counts: Counts,
     heard: Heard,
     traces: Option<Traces>,
+    /// Users who may have something to do now that the load is over.
+    left: Vec<User>,
+    /// Of those who do it: who has not begun.
+    returning: Vec<User>,
     /// What was extracted last, for whoever comes after a preparation.
     extracted: Vec<(Slot, Value)>,
     /// Buffers that go round.
@@ -96,6 +119,10 @@ pub(crate) struct User {
     variables: Variables,
     jar: Jar,
     exchange: Exchange,
+    /// What it asks for beside that, at the same time.
+    page: Option<Box<Page>>,
+    digest: Option<Box<DigestSession>>,
+    token: TokenState,
     draw: Draw,
     cursor: Cursor,
     stage: Stage,
@@ -106,18 +133,7 @@ pub(crate) struct User {
     /// It has what belongs to its next script: the lines that its login took.
     provided: bool,
     own_lines: Vec<OwnLine>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    New,
-    Login,
-    /// Before a script.
-    Between,
-    Script,
-    /// Behind a script, in the pause before the next.
-    Pausing,
-    Done,
+    identity: u32,
 }
 
 impl Player {
@@ -133,14 +149,27 @@ impl Player {
             seen: script.steps.iter().map(seen).collect(),
             complaints: vec![None; script.steps.len()],
             complete: Vec::new(),
+            now_ns: 0,
             counts: Counts::default(),
             heard: Heard::with(names),
             traces,
+            left: Vec::new(),
+            returning: Vec::new(),
             extracted: Vec::new(),
             spare: Vec::new(),
             content: Vec::new(),
             script,
         }
+    }
+
+    /// The `users` of `script`, who finish now that the load is over.
+    pub(crate) fn finishing(script: Arc<Script>, users: Vec<User>) -> Self {
+        Self { returning: users, ..Self::new(script, ToldNames::default(), None) }
+    }
+
+    /// Takes the users who have something to do now that the load is over.
+    pub(crate) fn take_left(&mut self) -> Vec<User> {
+        std::mem::take(&mut self.left)
     }
 
     /// The script.
@@ -187,124 +216,6 @@ impl Player {
         }
     }
 
-    /// Goes on to the next request, pause or end.
-    fn next(&mut self, user: &mut User) -> Halted {
-        loop {
-            match user.stage {
-                Stage::Done => return Halted::Finish,
-                Stage::Pausing => {
-                    user.stage = Stage::Between;
-                    return Halted::Turn;
-                }
-                Stage::New => {
-                    self.counts.begun += 1;
-                    // a login belongs to the first script: it has the same lines
-                    user.provided = !self.script.login.is_empty();
-                    let all = user.provided;
-                    if self.take_lines(user, |take| all || take == Take::EachUser) {
-                        user.stage = if user.provided { Stage::Login } else { Stage::Between };
-                    }
-                }
-                Stage::Between => {
-                    user.asked = false;
-                    user.variables.begin_iteration(user.scripts + 1);
-                    if std::mem::take(&mut user.provided) {
-                        user.stage = Stage::Script; // and the cookies of the login stay
-                        continue;
-                    }
-                    if self.script.cookies == Cookies::Clear {
-                        user.jar.clear();
-                    }
-                    if self.take_lines(user, |take| take != Take::EachUser) {
-                        user.stage = Stage::Script;
-                    }
-                }
-                Stage::Login | Stage::Script => match self.cursor(user) {
-                    Halt::Request(step) => return Halted::Request(step),
-                    Halt::Undecided(step) => return Halted::Undecided(step),
-                    Halt::Pause(ns) => return Halted::Pause(ns),
-                    Halt::End => {
-                        user.cursor.restart(&mut self.complete);
-                        if user.stage == Stage::Login {
-                            user.stage = Stage::Between;
-                            continue;
-                        }
-                        self.counts.scripts += 1;
-                        self.counts.empty += u64::from(!user.asked);
-                        return self.script_over(user, Stage::Between);
-                    }
-                },
-            }
-        }
-    }
-
-    fn cursor(&mut self, user: &mut User) -> Halt {
-        let mut undecided = None;
-        let script = &*self.script;
-        let halt = user.cursor.go(&mut Around {
-            program: if user.stage == Stage::Login { &script.login } else { &script.program },
-            variables: &mut user.variables,
-            draw: &mut user.draw,
-            shared: &script.shared,
-            complete: &mut self.complete,
-            undecided: &mut undecided,
-        });
-        if let (Some(undecided), Halt::Undecided(step)) = (undecided, halt) {
-            let script = Arc::clone(&self.script);
-            self.complain(step, || undecided.words(&script.names));
-        }
-        halt
-    }
-
-    /// A script is over, well or not; the user goes on with `stage`.
-    fn script_over(&mut self, user: &mut User, stage: Stage) -> Halted {
-        user.scripts += 1;
-        if self.script.iterations.is_some_and(|most| user.scripts >= most) {
-            user.stage = Stage::Done;
-            return Halted::Finish;
-        }
-        user.stage = stage;
-        let pause_ns = self.script.pause.map_or(0, |pause| user.draw.think_ns(&pause));
-        if pause_ns > 0 && stage == Stage::Between {
-            user.stage = Stage::Pausing;
-            return Halted::Pause(pause_ns);
-        }
-        Halted::Turn
-    }
-
-    /// Takes the next lines of the data files that `wanted` names; false when one ran dry.
-    fn take_lines(&mut self, user: &mut User, wanted: impl Fn(Take) -> bool) -> bool {
-        let script = &*self.script;
-        for ((name, lines), own) in script.data.iter().zip(&mut user.own_lines) {
-            if wanted(lines.take_when()) && lines.take(own, &mut user.variables).is_err() {
-                *self.counts.ended.entry(format!("{name} ran dry")).or_default() += 1;
-                user.stage = Stage::Done;
-                return false;
-            }
-        }
-        true
-    }
-
-    /// What a user does after a step that failed.
-    fn failed(&mut self, user: &mut User) -> Option<Halted> {
-        match self.script.on_failure {
-            OnFailure::Continue => None,
-            OnFailure::Restart => {
-                user.cursor.restart(&mut self.complete);
-                self.counts.broken += 1;
-                let again = if user.stage == Stage::Login { Stage::Login } else { Stage::Between };
-                Some(self.script_over(user, again))
-            }
-            OnFailure::Stop => {
-                user.cursor.restart(&mut self.complete);
-                self.counts.broken += 1;
-                *self.counts.ended.entry("a step failed".into()).or_default() += 1;
-                user.stage = Stage::Done;
-                Some(Halted::Finish)
-            }
-        }
-    }
-
     /// Appends the request of step `number`, or of the redirect behind it.
     fn write(&mut self, user: &mut User, number: u16, out: &mut Vec<u8>) -> Next {
         let begins = out.len();
@@ -315,6 +226,7 @@ impl Player {
         let cookies = |route: u16, target: &str, line: &mut Vec<u8>| {
             script.cookies != Cookies::Off && jar.write(usize::from(route), target, NOW_NS, line)
         };
+        let gets = user.exchange.pending().is_some_and(|hop| hop.gets);
         let written = step.request_template.write(
             &script.origins,
             user.exchange.pending(),
@@ -334,6 +246,13 @@ impl Player {
                 exchange.target.clear();
                 exchange.target.push_str(std::str::from_utf8(&out[sent.target]).unwrap_or("/"));
                 exchange.trace = self.traces.as_ref().and_then(Traces::next);
+                if let (0, Some(who), Some(session)) =
+                    (sent.route, &script.digest, &mut user.digest)
+                {
+                    let method = step.request_template.method(gets);
+                    let value = session.answer(who, method, &exchange.target);
+                    insert_line("Authorization", &value, begins, out);
+                }
                 if let Some(trace) = exchange.trace {
                     insert_parent(trace, begins, out);
                 }
@@ -390,28 +309,6 @@ impl Player {
     }
 }
 
-/// Where a user halts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Halted {
-    Request(u16),
-    /// A step that fails without being asked for.
-    Undecided(u16),
-    Pause(u64),
-    Turn,
-    Finish,
-}
-
-impl From<Halted> for After {
-    fn from(halted: Halted) -> Self {
-        match halted {
-            Halted::Request(_) | Halted::Undecided(_) => Self::Go,
-            Halted::Pause(ns) => Self::Pause(ns),
-            Halted::Turn => Self::Turn,
-            Halted::Finish => Self::Finish,
-        }
-    }
-}
-
 impl Protocol for Player {
     type User = User;
     type Wire = Wire;
@@ -419,21 +316,38 @@ impl Protocol for Player {
     const SCRIPTED: bool = true;
 
     fn user(&mut self, n: usize) -> User {
+        if let Some(user) = self.returning.pop() {
+            return User {
+                cursor: Cursor::default(),
+                exchange: Exchange::default(),
+                page: None,
+                token: user.token.at_rest(),
+                stage: Stage::Finish,
+                ..user
+            };
+        }
         User {
             variables: self.variables(n as u64),
             jar: Jar::new(Arc::clone(&self.script.sites)),
             exchange: Exchange::default(),
+            page: None,
+            digest: None,
+            token: TokenState::default(),
             draw: Draw::of_user(self.script.seed, n as u64),
             cursor: Cursor::default(),
             stage: Stage::New,
             scripts: 0,
             asked: false,
             provided: false,
-            own_lines: vec![OwnLine::default(); self.script.data.len()],
+            own_lines: self.script.data.iter().map(|(_, lines)| own_line(lines, n)).collect(),
+            identity: self.script.identities.map_or(0, |it| it.of(n)),
         }
     }
 
     fn encode(&mut self, user: &mut User, _: &mut Wire, out: &mut Vec<u8>) -> Next {
+        if user.page.is_some() {
+            return self.encode_part(user, out);
+        }
         if user.exchange.under_way {
             return Next::Wait;
         }
@@ -443,6 +357,7 @@ impl Protocol for Player {
         };
         let number = match next {
             Halted::Request(number) => number,
+            Halted::Parallel => return self.encode_part(user, out),
             Halted::Undecided(number) => {
                 user.asked = true;
                 let label = self.script.steps[usize::from(number)].row;
@@ -464,16 +379,19 @@ impl Protocol for Player {
         bytes: &[u8],
         _: &mut Vec<u8>,
     ) -> Reading {
+        look_at(user, op);
         let step = self.read(user, wire, op, bytes);
         traced_step(step, user.exchange.trace)
     }
 
     fn eof(&mut self, user: &mut User, wire: &mut Wire, op: Op) -> Answer {
+        look_at(user, Some(op));
         let answer = self.end(user, wire, op);
         traced_answer(answer, user.exchange.trace)
     }
 
     fn settle(&mut self, user: &mut User, end: &mut OpEnd) -> After {
+        look_at(user, Some(end.op));
         let tag = usize::from(end.op.tag);
         self.judge_end(user, end);
         let Some((took_ns, counts)) = user.exchange.ended(&self.script.steps[tag], end) else {
@@ -485,19 +403,49 @@ impl Protocol for Player {
             Outcome::Refused => Some(FailureKind::Refused),
         };
         self.complete.extend(user.exchange.whole(&self.script.steps[tag], failed));
-        user.cursor.count(took_ns, counts, failed);
-        user.cursor.pass();
+        let (took_ns, counts, failed) = match user.page {
+            None => (took_ns, counts, failed),
+            Some(_) => match self.part_ended(user, counts, failed) {
+                Some(ended) => ended,
+                None => return After::Go,
+            },
+        };
+        if user.token.renewing {
+            user.token.cursor.pass();
+            user.token.failed |= failed.is_some();
+        } else {
+            user.cursor.count(took_ns, counts, failed);
+            user.cursor.pass();
+            user.token.failed = false;
+        }
         let broken = failed.and_then(|_| self.failed(user));
         broken.unwrap_or_else(|| self.next(user)).into()
     }
 
+    fn identity(&self, user: &User) -> u32 {
+        user.identity
+    }
+
+    fn moment(&mut self, now_ns: u64) {
+        self.now_ns = now_ns;
+    }
+
     fn resume(&mut self, user: &mut User) -> After {
+        if user.page.is_some() {
+            return if self.has_part(user) { After::Go } else { After::Wait };
+        }
         if user.exchange.under_way {
             return After::Wait;
         }
         match user.exchange.pending() {
             Some(_) => After::Go,
             None => self.next(user).into(),
+        }
+    }
+
+    fn leave(&mut self, user: User) {
+        if !self.script.finish.is_empty() && user.stage != Stage::New {
+            self.left.push(user);
         }
     }
 
@@ -508,4 +456,27 @@ impl Protocol for Player {
     fn complaint(&self) -> Option<String> {
         self.complaints().next().map(str::to_owned)
     }
+}
+
+/// Where user `number` begins in `lines`, as far as they are its own.
+fn own_line(lines: &Lines, number: usize) -> OwnLine {
+    match lines.take_when() {
+        Take::ByUser => OwnLine::of_user(number),
+        Take::EachScript | Take::EachUser | Take::OwnLines => OwnLine::default(),
+    }
+}
+
+/// Of several requests under way, the one of `op` is looked at.
+fn look_at(user: &mut User, op: Option<Op>) {
+    if let (Some(page), Some(op)) = (&mut user.page, op) {
+        page.look_at(&mut user.exchange, op.tag);
+    }
+}
+
+/// Puts a header line into the request of `out` that begins at `begins`.
+fn insert_line(name: &str, value: &str, begins: usize, out: &mut Vec<u8>) {
+    let at = begins + behind_the_first_line(&out[begins..]);
+    let rest = out.split_off(at);
+    out.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
+    out.extend_from_slice(&rest);
 }

@@ -1,5 +1,7 @@
 //! A script as a flat program: requests, pauses, and jumps for everything that is nested.
 
+use std::sync::Arc;
+
 use plumb_measure::Share;
 use plumb_scenario::check::Checker;
 use plumb_scenario::condition::Condition;
@@ -43,6 +45,38 @@ pub(crate) enum Instruction {
     Group(u16),
     /// Ends it.
     GroupEnd,
+    /// Asks for several at the same time.
+    Parallel(Arc<Parallel>),
+}
+
+/// Requests that are made at the same time.
+#[derive(Debug)]
+pub(crate) struct Parallel {
+    /// The row of the groups that times them as one.
+    pub(crate) row: u16,
+    pub(crate) parts: Vec<ParallelPart>,
+}
+
+/// One of them.
+#[derive(Debug)]
+pub(crate) struct ParallelPart {
+    pub(crate) step: u16,
+    /// It is made in this share of the turns.
+    pub(crate) share: Option<Share>,
+    /// It is made if this holds.
+    pub(crate) condition: Option<Condition>,
+}
+
+impl Instruction {
+    /// The steps that it asks for itself.
+    pub(crate) fn requests(&self) -> impl Iterator<Item = u16> + '_ {
+        let (one, several) = match self {
+            Self::Request(step) => (Some(*step), &[][..]),
+            Self::Parallel(parallel) => (None, &parallel.parts[..]),
+            _ => (None, &[][..]),
+        };
+        one.into_iter().chain(several.iter().map(|part| part.step))
+    }
 }
 
 /// Whose turns those of a list are.
@@ -79,6 +113,8 @@ pub(crate) struct Step {
 pub(crate) struct HopRows {
     /// The row of the first; the others follow, up to [`HOP_ROWS`].
     pub(crate) first: u16,
+    /// That of challenges, of a load that answers them.
+    pub(crate) challenge: Option<u16>,
     /// The row of the groups that has the step with all its redirects.
     pub(crate) whole: u16,
 }

@@ -144,6 +144,19 @@ impl RequestTemplate {
         if self.method == "HEAD" { Ask::Head } else { Ask::Content }
     }
 
+    /// The server that it is asked for at; `None` where each user makes its address.
+    pub(crate) fn route(&self) -> Option<u16> {
+        match &self.target {
+            Target::Fixed(place) => Some(place.route),
+            Target::Made(_) => None,
+        }
+    }
+
+    /// Its method, where a redirect made it `gets` that of a GET.
+    pub(crate) fn method(&self, gets: bool) -> &str {
+        if gets { "GET" } else { &self.method }
+    }
+
     /// Whether a redirect with `status` turns it into a GET without content.
     ///
     /// # Source
@@ -181,7 +194,7 @@ impl RequestTemplate {
         (out, spare): (&mut Vec<u8>, &mut Vec<u8>),
     ) -> Result<Sent, Unsent> {
         let gets = hop.is_some_and(|hop| hop.gets);
-        out.extend_from_slice(if gets { b"GET" } else { self.method.as_bytes() });
+        out.extend_from_slice(self.method(gets).as_bytes());
         out.push(b' ');
         let (route, target) = self.write_target(origins, hop, variables, (out, spare))?;
         spare.clear();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use plumb_measure::LoadPart;
 use plumb_measure::statistics::SplitMix64;
@@ -11,17 +11,19 @@ use plumb_scenario::ScenarioError;
 use plumb_scenario::ScenarioSource;
 use plumb_scenario::cookies::Site;
 use plumb_scenario::data::Lines;
-use plumb_scenario::file::{Cookies, OnFailure, Pairs, Scenario};
+use plumb_scenario::file::{self, Authentication, Cookies, OnFailure, Pairs, Scenario};
 use plumb_scenario::variables::{Common, Slot, Value};
 use toml::Spanned;
 
-use super::compile::{Compiler, Manner, PREPARATION, Row, header_problem};
+use super::certificate::{CertificateFiles, Identities};
+use super::compile::{Compiler, FINISH, Manner, PREPARATION, Row, header_problem};
 use super::constants::{self, NoValue};
 use super::cursor::SharedTurns;
 use super::origin::Origins;
 use super::player::Script;
 use super::program::{Instruction, Program, Step};
 use super::threshold::Threshold;
+use super::token::Token;
 use crate::HttpError;
 use crate::credentials::{Credentials, Source};
 use crate::request::split;
@@ -35,6 +37,8 @@ pub(crate) struct Overrides {
     pub(crate) body_bytes_max: u64,
     /// Which users, and which lines of data, are those of this process.
     pub(crate) part: LoadPart,
+    /// Each request has a connection of its own.
+    pub(crate) close: bool,
 }
 
 impl Overrides {
@@ -55,9 +59,16 @@ pub(crate) struct CompiledScenario {
     pub(crate) preparation: Option<Arc<Script>>,
     /// One a scenario.
     pub(crate) scripts: Vec<Arc<Script>>,
+    /// The certificates of their users: identity 1 shows the first.
+    pub(crate) certificates: Vec<CertificateFiles>,
+    /// What is done once when the load is over.
+    pub(crate) finish: Option<Arc<Script>>,
+    /// The first row of what is done then; such rows go up to `prepared`.
+    pub(crate) finished: usize,
     pub(crate) rows: Vec<Row>,
     pub(crate) groups: Vec<Row>,
-    /// The first of both belong to the preparation, which is not recorded.
+    /// The first of both belong to the preparation, which is not recorded, and to what is done when the
+    /// load is over, which is recorded apart.
     pub(crate) prepared: (usize, usize),
     /// How many of both are steps and groups of the file; behind them are redirects, and steps with
     /// their redirects.
@@ -89,11 +100,19 @@ struct ScenarioCompiler<'a> {
     extracted: &'a [(Slot, Value)],
 }
 
+/// The scenario of what belongs to none.
+static NOBODY: LazyLock<Scenario> = LazyLock::new(Scenario::default);
+
 /// A scenario whose steps are compiled.
 struct Draft<'a> {
     scenario: &'a Scenario,
+    token: Option<Token>,
     login: Program,
     program: Program,
+    finish: Program,
+    /// Who answers challenges.
+    digest: Option<Credentials>,
+    identities: Option<Identities>,
     common: Common,
     data: Vec<(String, Lines)>,
     lists: usize,
@@ -111,18 +130,46 @@ impl ScenarioCompiler<'_> {
         let preparation = compiler.program(&file.prepare, &manner)?;
         known.extend(compiler.set_by(&preparation));
         compiler.check_variables(&known)?;
-        let prepared = (compiler.rows.len(), compiler.groups.len());
-        let first = Draft {
-            scenario: &Scenario::default(),
+        let lists = std::mem::take(&mut compiler.lists);
+        let once = |program: Program, lists: usize| Draft {
+            scenario: &NOBODY,
+            token: None,
             login: Program::new(),
-            program: preparation,
-            common,
+            program,
+            finish: Program::new(),
+            digest: who.clone().filter(|_| self.proves_by_digest(&NOBODY)),
+            identities: None,
+            common: common.clone(),
             data: Vec::new(),
-            lists: std::mem::take(&mut compiler.lists),
+            lists,
         };
-        let mut drafts = Vec::new();
+        let first = once(preparation, lists);
+        let finished = compiler.rows.len();
+        let last = self.finish(&file.finish, "", &mut compiler)?;
+        compiler.check_variables(&[&known[..], &compiler.set_by(&last)].concat())?;
+        let mut last = once(last, std::mem::take(&mut compiler.lists));
+        for (slot, value) in self.extracted {
+            last.common.set(*slot, value.clone());
+        }
+        let mut finishes = Vec::new();
         for scenario in &file.scenario {
-            drafts.push(self.draft(scenario, &known, &mut compiler)?);
+            let program = self.finish(&scenario.finish, &scenario.name, &mut compiler)?;
+            finishes.push((program, compiler.take_used()));
+        }
+        let prepared = (compiler.rows.len(), compiler.groups.len());
+        let (mut drafts, mut certificates) = (Vec::new(), Vec::new());
+        for (scenario, (finish, used)) in file.scenario.iter().zip(finishes) {
+            compiler.add_used(used);
+            let known = [&known[..], &compiler.set_by(&finish)].concat();
+            let draft = self.draft(scenario, &known, &mut compiler)?;
+            let identities = Identities::of_scenario(
+                scenario,
+                self.source,
+                &mut compiler.names,
+                (&draft.common, &draft.data),
+                &mut certificates,
+            )?;
+            drafts.push(Draft { finish, identities, ..draft });
         }
         let own = compiler.add_hop_rows();
         let thresholds = self.thresholds(&compiler.rows, &compiler.groups)?;
@@ -135,8 +182,13 @@ impl ScenarioCompiler<'_> {
                 steps: Arc::clone(&steps),
                 names: Arc::clone(&names),
                 origins: Arc::clone(self.origins),
+                token: draft.token,
                 login: draft.login,
                 program: draft.program,
+                finish: draft.finish,
+                digest: draft.digest,
+                close: self.overrides.close || file.close,
+                identities: draft.identities,
                 common: draft.common.share(),
                 data: draft.data,
                 shared: SharedTurns::new(draft.lists, self.overrides.part),
@@ -150,21 +202,27 @@ impl ScenarioCompiler<'_> {
                 prepares: false,
             })
         };
-        let preparation = (!first.program.is_empty()).then(|| {
-            let mut script = script(first, 0);
+        let once = |draft: Draft<'_>, name: &str, on_failure: OnFailure| {
+            let asks = !draft.program.is_empty();
+            let mut script = script(draft, 0);
             if let Some(script) = Arc::get_mut(&mut script) {
-                script.name = "prepare".into();
+                script.name = name.into();
                 script.iterations = Some(1);
                 script.cookies = Cookies::Keep;
-                script.on_failure = OnFailure::Stop;
+                script.on_failure = on_failure;
                 script.prepares = true;
             }
-            script
-        });
+            asks.then_some(script)
+        };
+        let preparation = once(first, "prepare", OnFailure::Stop);
+        let finish = once(last, "finish", OnFailure::Continue);
         let scripts = (1..).zip(drafts).map(|(number, draft)| script(draft, number)).collect();
         Ok(CompiledScenario {
             preparation,
             scripts,
+            certificates,
+            finish,
+            finished,
             rows: compiler.rows,
             groups: compiler.groups,
             prepared,
@@ -213,6 +271,45 @@ impl ScenarioCompiler<'_> {
         )
     }
 
+    /// What is done when the load is over, by the users of `scenario` or, where that has no name, by
+    /// nobody in particular.
+    fn finish(
+        &self,
+        steps: &[file::Step],
+        scenario: &str,
+        compiler: &mut Compiler<'_>,
+    ) -> Result<Program, HttpError> {
+        let file = self.source.file();
+        let of = file.scenario.iter().find(|it| it.name == scenario).unwrap_or(&NOBODY);
+        let who = self.credentials(of.credentials.as_deref().or(file.credentials.as_deref()))?;
+        let (name, headers) = (format!("{FINISH}{scenario}"), [&of.headers]);
+        let mut manner = self.manner(&name, &headers, who.as_ref());
+        manner.redirects = of.redirects.unwrap_or(manner.redirects);
+        Ok(compiler.program(steps, &manner)?)
+    }
+
+    fn token(
+        &self,
+        scenario: &Scenario,
+        manner: &Manner<'_>,
+        compiler: &mut Compiler<'_>,
+    ) -> Result<Option<Token>, ScenarioError> {
+        let Some(written) = &scenario.token else { return Ok(None) };
+        let program = compiler.program(&written.step, manner)?;
+        if !program.iter().any(|it| it.requests().next().is_some()) {
+            let problem = "this asks for nothing: give it a [[scenario.token.step]]";
+            return Err(self.source.wrong(&written.lasts.span(), problem));
+        }
+        if program.iter().any(|it| matches!(it, Instruction::Parallel(_))) {
+            let problem = "a token is got by one request after another: take parallel out";
+            return Err(self.source.wrong(&written.lasts.span(), problem));
+        }
+        let token = Token::new(written, program, self.source, &mut compiler.names)?;
+        let used = token.slots().map(|slot| (slot, written.lasts.span())).collect();
+        compiler.add_used(used);
+        Ok(Some(token))
+    }
+
     fn draft<'s>(
         &self,
         scenario: &'s Scenario,
@@ -238,24 +335,46 @@ impl ScenarioCompiler<'_> {
         }
         let path = scenario.credentials.as_deref().or(file.credentials.as_deref());
         let who = self.credentials(path)?;
+        if who.is_none() && self.proves_by_digest(scenario) {
+            let problem = "authentication = \"digest\" needs who asks: give credentials, or set \
+                           PLUMB_HTTP_USER and PLUMB_HTTP_PASSWORD";
+            return Err(self.source.wrong(&self.source.place_of(scenario), problem).into());
+        }
         let headers = [&scenario.headers];
         let mut manner = self.manner(&scenario.name, &headers, who.as_ref());
         manner.think = scenario.think.as_ref().map(|think| *think.get_ref());
         manner.redirects = scenario.redirects.unwrap_or(manner.redirects);
+        let token = self.token(scenario, &manner, compiler)?;
         let login = compiler.program(&scenario.login, &manner)?;
         let program = compiler.program(&scenario.step, &manner)?;
-        if !program.iter().any(|it| matches!(it, Instruction::Request(_))) {
+        if !program.iter().any(|it| it.requests().next().is_some()) {
             let problem = match compiler.excluded {
                 0 => "this scenario asks for nothing: give it a [[scenario.step]]",
                 _ => "--exclude leaves nothing of this scenario",
             };
             return Err(self.source.wrong(&self.source.place_of(scenario), problem).into());
         }
-        known.extend(compiler.set_by(&login));
-        known.extend(compiler.set_by(&program));
+        let of_token = token.as_ref().map(|token| &token.program);
+        for program in [&login, &program].into_iter().chain(of_token) {
+            known.extend(compiler.set_by(program));
+        }
         compiler.check_variables(&known)?;
         let lists = std::mem::take(&mut compiler.lists);
-        Ok(Draft { scenario, login, program, common, data, lists })
+        let finish = Program::new();
+        let digest = who.filter(|_| self.proves_by_digest(scenario));
+        let identities = None;
+        Ok(Draft {
+            scenario,
+            token,
+            login,
+            program,
+            finish,
+            digest,
+            identities,
+            common,
+            data,
+            lists,
+        })
     }
 
     fn manner<'m>(
@@ -264,15 +383,25 @@ impl ScenarioCompiler<'_> {
         headers: &'m [&'m Pairs],
         who: Option<&'m Credentials>,
     ) -> Manner<'m> {
+        let name = scenario.strip_prefix(FINISH).unwrap_or(scenario);
+        let of = self.source.file().scenario.iter().find(|it| it.name == name);
+        let digest = self.proves_by_digest(of.unwrap_or(&NOBODY));
         Manner {
             scenario,
             file: &self.source.file().headers,
             headers,
             told: &self.overrides.headers,
-            authorization: who.map(Credentials::authorization),
+            authorization: who.map(Credentials::authorization).filter(|_| !digest),
             think: None,
             redirects: self.source.file().redirects.unwrap_or_default(),
+            digest,
+            close: self.overrides.close || self.source.file().close,
         }
+    }
+
+    fn proves_by_digest(&self, scenario: &Scenario) -> bool {
+        let file = self.source.file().authentication;
+        scenario.authentication.or(file).unwrap_or_default() == Authentication::Digest
     }
 
     /// Who asks: as the command line says, else the file, else the environment.
@@ -307,112 +436,4 @@ pub(crate) fn seed_of(seed: u64, number: u64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::scenario::cursor::{Around, Cursor, Halt};
-
-    const WHOLE: &str = include_str!("../../../../examples/scenarios/user-mix.toml");
-    const LIST: &str = include_str!("../../../../examples/scenarios/list-details.toml");
-
-    fn overrides(exclude: &[String]) -> Overrides {
-        Overrides {
-            headers: Pairs::new(),
-            exclude: Patterns::new(exclude),
-            credentials: None,
-            body_bytes_max: u64::MAX,
-            part: LoadPart::default(),
-        }
-    }
-
-    fn compiled_of(text: &str) -> Result<CompiledScenario, HttpError> {
-        let source = ScenarioSource::parse(Path::new("s.toml"), text.into())?;
-        let origins = Arc::new(Origins::new(&source, None, None)?);
-        compile(&source, &origins, &overrides(&[]), 1, &[])
-    }
-
-    #[test]
-    fn a_whole_file_becomes_scripts_with_their_rows() {
-        let compiled = compiled_of(WHOLE).unwrap();
-        let rows = compiled.rows.iter().map(|row| format!("{}/{}", row.scenario, row.name));
-        let own = rows.filter(|row| !row.contains("(redirect"));
-        assert_eq!(own.collect::<Vec<_>>(), ["eager/part", "calm/part", "background/message"]);
-        assert_eq!((compiled.scripts.len(), compiled.groups.len()), (3, 2 + 3));
-        assert!(compiled.preparation.is_none());
-        assert_ne!(compiled.scripts[0].seed, compiled.scripts[1].seed);
-        let compiled = compiled_of(LIST).unwrap();
-        assert_eq!((compiled.prepared, compiled.rows.len()), ((1, 0), 3 + 2 * 5));
-        assert_eq!(compiled.preparation.unwrap().iterations, Some(1));
-    }
-
-    #[test]
-    fn what_is_left_out_takes_its_loops_and_groups_along() {
-        let source = ScenarioSource::parse(Path::new("s.toml"), WHOLE.into()).unwrap();
-        let origins = Arc::new(Origins::new(&source, None, None).unwrap());
-        let error = compile(&source, &origins, &overrides(&["*kb.*".into()]), 1, &[]).unwrap_err();
-        assert!(error.to_string().contains("--exclude leaves nothing"), "{error}");
-        let compiled = compile(&source, &origins, &overrides(&["kb.htm".into()]), 1, &[]).unwrap();
-        assert_eq!(compiled.steps(), 1 + 1 + 1);
-    }
-
-    impl CompiledScenario {
-        fn steps(&self) -> usize {
-            let programs = self.scripts.iter().map(|script| &script.program);
-            let requests = |program: &Program| {
-                program.iter().filter(|it| matches!(it, Instruction::Request(_))).count()
-            };
-            programs.map(requests).sum()
-        }
-    }
-
-    /// Walks a script for a while, whatever it is.
-    fn wander(script: &Script) {
-        let mut variables = plumb_scenario::variables::Variables::new(Arc::clone(&script.common));
-        let mut draw = plumb_scenario::draw::Draw::of_user(script.seed, 0);
-        let (mut cursor, mut complete, mut undecided) = (Cursor::default(), Vec::new(), None);
-        for _ in 0..20 {
-            let halt = cursor.go(&mut Around {
-                program: &script.program,
-                variables: &mut variables,
-                draw: &mut draw,
-                shared: &script.shared,
-                complete: &mut complete,
-                undecided: &mut undecided,
-            });
-            match halt {
-                Halt::Request(step) | Halt::Undecided(step) => {
-                    assert!(usize::from(step) < script.steps.len());
-                    cursor.pass();
-                }
-                Halt::Pause(_) => {}
-                Halt::End => return,
-            }
-        }
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
-
-        #[test]
-        fn a_file_that_was_changed_anywhere_is_read_or_refused(
-            at in 0usize..4_000,
-            gone in 0usize..40,
-            put in "[ -~\n]{0,12}",
-            whole in any::<bool>(),
-        ) {
-            let text = if whole { WHOLE } else { LIST };
-            let at = at.min(text.len());
-            let end = (at + gone).min(text.len());
-            let changed = format!("{}{put}{}", &text[..at], &text[end..]);
-            if let Ok(compiled) = compiled_of(&changed) {
-                compiled.scripts.iter().for_each(|script| wander(script));
-            }
-        }
-
-        #[test]
-        fn any_text_is_read_or_refused(text in "\\PC{0,200}") {
-            let _ = compiled_of(&text);
-        }
-    }
-}
+mod tests;

@@ -84,13 +84,22 @@ fn time_columns(record: &RunRecord) -> Vec<Column> {
 }
 
 pub(super) fn groups(record: &RunRecord) -> Table {
-    let mut columns =
-        vec![Column::words("group"), Column::figure("count"), Column::figure("failed")];
+    counted(record, "group", |result| &result.groups)
+}
+
+/// What was asked for when the load was over.
+pub(super) fn finish(record: &RunRecord) -> Table {
+    counted(record, "step", |result| &result.finish)
+}
+
+/// How often, how often in vain, and how long.
+fn counted(record: &RunRecord, what: &str, all: fn(&ResultRecord) -> &Vec<PartRecord>) -> Table {
+    let mut columns = vec![Column::words(what), Column::figure("count"), Column::figure("failed")];
     columns.extend(time_columns(record));
     rows_of(
         record,
         columns,
-        |result| &result.groups,
+        |result| all(result),
         |_, group| {
             let failed = grouped(total(group.failures.values().copied()));
             let mut cells = vec![grouped(group.operations), failed];

@@ -6,12 +6,13 @@
 //! challenge ([`basic_realm`]), cookies ([`SetCookie`]), times the server tells of itself ([`told`]).
 //!
 //! # Source
-//! RFC 9110 and RFC 9112; RFC 3986 for URLs, RFC 6265 for cookies, RFC 7617 for Basic.
+//! RFC 9110 and RFC 9112; RFC 3986 for URLs, RFC 6265 for cookies, RFC 7617 for Basic, RFC 7616 for Digest.
 
 mod batch;
 mod body;
 mod challenge;
 mod date;
+mod digest;
 mod head;
 mod memo;
 mod set_cookie;
@@ -22,6 +23,7 @@ pub use batch::{BatchError, batch_statuses};
 pub use body::{Body, BodyError, Taken};
 pub use challenge::basic_realm;
 pub use date::cookie_date;
+pub use digest::{DigestAlgorithm, DigestChallenge, NoDigest};
 pub use head::{Ask, Framing, HEAD_BYTES_MAX, Head, HeadError, RawHead};
 pub use memo::Memo;
 pub use set_cookie::{SetCookie, path_matches};

@@ -89,7 +89,10 @@ fn what_cannot_be_is_refused_with_its_place_before_anything_is_asked() {
     for (text, says) in [
         (with_step("gte = \"/\""), "line 6, column 1: unknown field `gte`"),
         (with_step("get = \"/\"\nthnik = \"1s\""), "did you mean `think`?"),
-        (with_step("name = \"x\""), "exactly one of get, path, each, repeat, while and group"),
+        (
+            with_step("name = \"x\""),
+            "exactly one of get, path, each, repeat, while, group and parallel",
+        ),
         (with_step("get = \"/\"\npath = \"/\""), "exactly one of"),
         (with_step("get = \"/\"\nbody = \"x\""), "`body` belongs to path"),
         (with_step("get = \"/${nmae}\"\n[scenario.variables]\nname = \"x\""), "did you mean `name`?"),

@@ -15,7 +15,7 @@ use plumb_scenario::{OutOfReach, ScenarioError, masked, place_of};
 use plumb_wire::secret::is_secret;
 
 use super::parts::content_type;
-use super::{Compiler, Manner, PREPARATION, Row, number};
+use super::{Compiler, Manner, Row, number};
 use crate::request::is_token;
 use crate::scenario::content::Content;
 use crate::scenario::program::{Instruction, Program, Step};
@@ -71,8 +71,10 @@ impl Compiler<'_> {
         let takes_location = extracts.iter().any(Extractor::takes_location);
         let redirects = step.redirects.unwrap_or(manner.redirects);
         let redirects = if takes_location { Redirects::NONE } else { redirects }.most();
-        if redirects > 0 && manner.scenario != PREPARATION && !self.redirected.contains(&row) {
-            self.redirected.push(row);
+        let of_users = !manner.scenario.starts_with('\0');
+        let led_on = redirects > 0 || manner.digest;
+        if led_on && of_users && !self.redirected.iter().any(|(known, _)| *known == row) {
+            self.redirected.push((row, manner.digest));
         }
         program.push(Instruction::Request(number(self.steps.len())));
         self.steps.push(Step {
@@ -188,6 +190,10 @@ impl Compiler<'_> {
             lines.retain(|line| !line.name.eq_ignore_ascii_case("content-type"));
             let value = self.template(&kind, at)?;
             lines.push(HeaderLine { name: "Content-Type".into(), value, goes_to: GoesTo::Any });
+        }
+        if manner.close && !lines.iter().any(|line| line.name.eq_ignore_ascii_case("connection")) {
+            let value = self.template("close", at)?;
+            lines.push(HeaderLine { name: "Connection".into(), value, goes_to: GoesTo::Any });
         }
         let named = lines.iter().any(|line| line.name.eq_ignore_ascii_case("authorization"));
         if let (Some(authorization), false) = (manner.authorization, named) {

@@ -4,8 +4,10 @@ use plumb_engine::Lengths;
 use plumb_engine::layer::{NamedFile, Spread, SpreadParts, SpreadPoint};
 use plumb_measure::ResultRecord;
 
+use super::finish;
+use super::hops::settle_hops;
 use super::verdict::judge;
-use super::{PlannedScenario, ScenarioLoad, labels, leave_out_idle_redirects, names, together};
+use super::{PlannedScenario, ScenarioLoad, labels, names, together};
 use crate::heard::account_all;
 
 impl Spread for ScenarioLoad {
@@ -31,9 +33,10 @@ impl Spread for ScenarioLoad {
     }
 
     fn conclude(&mut self, _: usize, result: &mut ResultRecord, parts: &SpreadParts<'_>) {
+        result.finish = finish::of_all(parts.results);
         account_all(&mut result.parts, parts.whole);
         result.groups.iter_mut().for_each(|group| group.first_byte_ns = None);
-        leave_out_idle_redirects(result);
+        settle_hops(result);
         if let Ok(compiled) = self.compile(&[]) {
             judge(result, &compiled.thresholds, parts.whole);
         }

@@ -2,12 +2,13 @@
 
 use plumb_engine::{OpEnd, OperationGroup};
 use plumb_measure::{FailureKind, Outcome, TraceId};
-use plumb_wire::http::{RawHead, Url};
+use plumb_wire::http::{DigestChallenge, RawHead, Url};
 use plumb_wire::secret::masked_url;
 
 use super::super::origin::{Origins, Place};
 use super::super::program::Step;
 use super::super::request_template::{Hop, name_it};
+use crate::digest::DigestSession;
 
 /// The header that says where a redirect leads.
 pub(super) const LOCATION: &str = "location";
@@ -37,6 +38,10 @@ pub(super) struct Chain {
     pub(super) pending: bool,
     /// How many.
     number: u8,
+    /// Challenges that were answered.
+    challenges: u8,
+    /// The last answer was a challenge.
+    is_challenge: bool,
     /// What was asked for, first to last, without secrets.
     visited: Vec<String>,
     /// How long the requests took whose answers led here, nanoseconds.
@@ -45,6 +50,8 @@ pub(super) struct Chain {
     counts: bool,
 }
 
+/// Challenges that are answered for one request: a nonce may be too old.
+const CHALLENGES_MAX: u8 = 2;
 /// Addresses of a chain that are told at most, and characters of each.
 const TOLD: usize = 6;
 const TOLD_CHARS: usize = 200;
@@ -54,6 +61,11 @@ const TOLD_CHARS: usize = 200;
 pub(super) struct Astray(pub(super) String);
 
 impl Exchange {
+    /// True while it is under way, or has a redirect to ask for.
+    pub(super) fn is_active(&self) -> bool {
+        self.under_way || self.pending().is_some()
+    }
+
     /// The redirect that is to be asked for next.
     pub(super) fn pending(&self) -> Option<&Hop> {
         self.chain.as_deref().filter(|chain| chain.pending).map(|chain| &chain.hop)
@@ -94,18 +106,7 @@ impl Exchange {
         (asked, url): (&Url, &Url),
         place: Place,
     ) -> Result<(), Astray> {
-        let first = self.route;
-        let chain = self.chain.get_or_insert_with(|| {
-            let nowhere = Place { route: first, target: String::new() };
-            Box::new(Chain {
-                hop: Hop { place: nowhere, first, gets: false },
-                pending: false,
-                number: 0,
-                visited: Vec::new(),
-                took_ns: 0,
-                counts: true,
-            })
-        });
+        let chain = self.chain();
         chain.visited.push(asked.masked().chars().take(TOLD_CHARS).collect());
         if chain.number == step.redirects {
             return Err(Astray(chain.too_many(url)));
@@ -113,7 +114,58 @@ impl Exchange {
         chain.number += 1;
         chain.hop.gets |= step.request_template.is_turned_by(status);
         chain.hop.place = place;
-        chain.pending = true;
+        (chain.pending, chain.is_challenge) = (true, false);
+        Ok(())
+    }
+
+    /// What has happened so far, from here on.
+    fn chain(&mut self) -> &mut Chain {
+        let first = self.route;
+        self.chain.get_or_insert_with(|| {
+            let nowhere = Place { route: first, target: String::new() };
+            Box::new(Chain {
+                hop: Hop { place: nowhere, first, gets: false },
+                pending: false,
+                number: 0,
+                challenges: 0,
+                is_challenge: false,
+                visited: Vec::new(),
+                took_ns: 0,
+                counts: true,
+            })
+        })
+    }
+
+    /// The answer with `head` asks who asks: the same is asked for again, with an answer to that, in
+    /// a session that begins with numbers that were `drawn`.
+    pub(super) fn challenged(
+        &mut self,
+        session: &mut Option<Box<DigestSession>>,
+        head: &[u8],
+        drawn: [u64; 2],
+    ) -> Result<(), Astray> {
+        let refused = |why: String| Astray(format!("the status is 401: {why}"));
+        if self.route != 0 {
+            return Err(refused("credentials go to the base alone".into()));
+        }
+        let head = RawHead::new(head);
+        let challenge = DigestChallenge::find(head.values("www-authenticate"))
+            .map_err(|error| refused(error.to_string()))?;
+        let before = session.take();
+        if before.is_some_and(|before| before.is_fresh() && !challenge.stale) {
+            let why = "the server does not accept the user and the password (Digest)";
+            return Err(refused(why.into()));
+        }
+        if self.chain().challenges == CHALLENGES_MAX {
+            let why = "the server asks again and again (Digest): each nonce is too old for it";
+            return Err(refused(why.into()));
+        }
+        *session = Some(Box::new(DigestSession::new(challenge, drawn)));
+        let place = Place { route: self.route, target: self.target.clone() };
+        let chain = self.chain();
+        chain.challenges += 1;
+        chain.hop.place = place;
+        (chain.pending, chain.is_challenge) = (true, true);
         Ok(())
     }
 
@@ -126,7 +178,8 @@ impl Exchange {
         chain.counts &= end.counts;
         if chain.pending {
             if let Some(rows) = step.hop_rows {
-                end.op.label = rows.row(chain.number);
+                let challenge = rows.challenge.filter(|_| chain.is_challenge);
+                end.op.label = challenge.unwrap_or_else(|| rows.row(chain.number));
             }
             return None;
         }
@@ -140,7 +193,7 @@ impl Exchange {
         step: &Step,
         failed: Option<FailureKind>,
     ) -> Option<OperationGroup> {
-        let chain = self.chain.take().filter(|chain| chain.counts && chain.number > 0)?;
+        let chain = self.chain.take().filter(|chain| chain.counts && chain.led_on())?;
         let outcome = failed.map_or(Outcome::Ok, Outcome::Failed);
         Some(OperationGroup { row: step.hop_rows?.whole, took_ns: chain.took_ns, outcome })
     }
@@ -152,6 +205,10 @@ impl Exchange {
 }
 
 impl Chain {
+    fn led_on(&self) -> bool {
+        self.number > 0 || self.challenges > 0
+    }
+
     /// That there are too many, and whether they go round in a circle.
     fn too_many(&self, last: &Url) -> String {
         let last: String = last.masked().chars().take(TOLD_CHARS).collect();

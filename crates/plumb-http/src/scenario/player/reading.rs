@@ -108,7 +108,7 @@ impl Player {
             keep_alive: head.keep_alive,
             body: Body::new(head.framing),
             coding,
-            head: if step.keeps_head() || is_redirect(head.status) {
+            head: if step.keeps_head() || leads_on(head.status) {
                 bytes.to_vec()
             } else {
                 Vec::new()
@@ -174,7 +174,7 @@ impl Player {
             let words = "sent more bytes than its head announced".to_owned();
             return self.wrong(tag, all, code, Fault { kind: FailureKind::Garbled, words });
         }
-        let then = if coming.keep_alive { Then::Keep } else { Then::Close };
+        let then = if coming.keep_alive && !self.script.close { Then::Keep } else { Then::Close };
         let answer = self.judge(user, tag, &mut coming);
         self.content = coming.content;
         Reading::Done { consumed, answer, then }
@@ -208,6 +208,16 @@ impl Player {
             content: &coming.content,
         };
         let step = &self.script.steps[usize::from(tag)];
+        let answers = answer.status == 401 && !step.checker.expects(401);
+        if let (true, Some(_)) = (answers, &self.script.digest) {
+            let drawn = [(); 2].map(|()| user.draw.one_of(usize::MAX) as u64);
+            match user.exchange.challenged(&mut user.digest, answer.head, drawn) {
+                Ok(()) => return None,
+                Err(Astray(words)) => {
+                    return Some(Fault { kind: FailureKind::UnexpectedStatus, words });
+                }
+            }
+        }
         if step.follows(answer.status) {
             let heard = (answer.status, answer.head);
             match user.exchange.lead_on(step, heard, &self.script.origins) {
@@ -289,8 +299,9 @@ impl Player {
     }
 }
 
-fn is_redirect(status: u16) -> bool {
-    (300..400).contains(&status)
+/// True of a redirect and of a challenge.
+fn leads_on(status: u16) -> bool {
+    (300..400).contains(&status) || status == 401
 }
 
 /// `value` with addresses in the place of references: they are relative to what `exchange` asked for.

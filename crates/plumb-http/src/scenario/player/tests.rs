@@ -21,6 +21,7 @@ fn player(step: &str) -> Player {
         credentials: None,
         body_bytes_max: 100,
         part: LoadPart::default(),
+        close: false,
     };
     let origins = Arc::new(Origins::new(&source, None, None).unwrap());
     let mut compiled = compile(&source, &origins, &overrides, 1, &[]).unwrap();

@@ -15,6 +15,7 @@ use plumb_engine::Stop;
 use plumb_engine::layer::{JobError, Output, Verb};
 use plumb_measure::{Program, Span};
 use plumb_scenario::ScenarioSource;
+use plumb_scenario::file::{ScenarioFile, Step};
 use plumb_scenario::masked;
 use serde::Serialize;
 
@@ -81,6 +82,8 @@ struct Preview {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     prepare: Vec<ShownStep>,
     scenarios: Vec<ShownScript>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    finish: Vec<ShownStep>,
     thresholds: Vec<String>,
 }
 
@@ -120,13 +123,18 @@ impl Preview {
             connect_timeout_ns: plan.connect_timeout.ns(),
             predicted_ns: lengths.sum(),
             points,
-            prepare: Self::prepare(load, &masked),
+            prepare: Self::once(load, &masked, |file| &file.prepare),
+            finish: Self::once(load, &masked, |file| &file.finish),
             scenarios,
             thresholds: file.thresholds.iter().map(|text| text.get_ref().clone()).collect(),
         })
     }
 
-    fn prepare(load: &ScenarioLoad, masked: &ScenarioSource) -> Vec<ShownStep> {
+    fn once(
+        load: &ScenarioLoad,
+        masked: &ScenarioSource,
+        steps: fn(&ScenarioFile) -> &Vec<Step>,
+    ) -> Vec<ShownStep> {
         let (file, shown) = (load.source.file(), masked.file());
         let mut constants: BTreeMap<String, String> = shown.variables.clone();
         script::set_by(&file.prepare).iter().for_each(|name| drop(constants.remove(*name)));
@@ -139,7 +147,7 @@ impl Preview {
             think: None,
             constants: &constants,
         };
-        view.steps(&file.prepare, &shown.prepare)
+        view.steps(steps(file), steps(shown))
     }
 }
 

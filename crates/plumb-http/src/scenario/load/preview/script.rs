@@ -37,8 +37,13 @@ pub(super) struct ShownScript {
     /// What a script comes to.
     pub(super) script: Amount,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) token: Vec<ShownStep>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) login: Vec<ShownStep>,
     pub(super) steps: Vec<ShownStep>,
+    /// What each user does when the load is over.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) finish: Vec<ShownStep>,
 }
 
 /// A data file.
@@ -74,7 +79,10 @@ impl ShownScript {
         let prepared = set_by(&file.prepare);
         let given = given(masked, shown, &all_of(&file.variables, &written.variables));
         let mut constants = given.clone();
-        let changing = [&written.login, &written.step].into_iter().flat_map(|steps| set_by(steps));
+        let of_token = |it: &Scenario| it.token.as_ref().map_or(Vec::new(), |it| it.step.clone());
+        let (of_token, shown_token) = (of_token(written), of_token(shown));
+        let all = [&written.login, &written.step, &written.finish, &of_token];
+        let changing = all.into_iter().flat_map(|steps| set_by(steps));
         let from_data = data.iter().flat_map(|data| data.names.iter().map(String::as_str));
         for name in changing.chain(prepared).chain(from_data) {
             constants.remove(name);
@@ -88,11 +96,13 @@ impl ShownScript {
             think: written.think.as_ref().map(|think| *think.get_ref()),
             constants: &constants,
         };
+        let token = view.steps(&of_token, &shown_token);
+        let finish = view.steps(&written.finish, &shown.finish);
         let login = view.steps(&written.login, &shown.login);
         let steps = view.steps(&written.step, &shown.step);
         let pause = written.pause.as_ref().map(|pause| *pause.get_ref());
         let credentials = written.credentials.as_deref().or(file.credentials.as_deref());
-        let mut variables = variables(&given, &data, login.iter().chain(&steps));
+        let mut variables = variables(&given, &data, token.iter().chain(&login).chain(&steps));
         variables.extend(from_preparation(&file.prepare));
         variables.sort();
         variables.dedup();
@@ -106,8 +116,10 @@ impl ShownScript {
             pause,
             iterations: written.iterations.as_ref().map(|most| *most.get_ref()),
             script: Amount::of(&steps, pause, &constants),
+            token,
             login,
             steps,
+            finish,
         })
     }
 }

@@ -26,6 +26,11 @@ pub(super) fn of(preview: &Preview) -> String {
         lines.push(String::new());
         lines.extend(scenario_lines(preview, number, scenario));
     }
+    if !preview.finish.is_empty() {
+        lines.push(String::new());
+        lines.push("once when the load is over, recorded apart".into());
+        lines.extend(preview.finish.iter().flat_map(|step| step_lines(step, 1)));
+    }
     if !preview.thresholds.is_empty() {
         lines.push(String::new());
         lines.push("thresholds".into());
@@ -134,7 +139,13 @@ fn scenario_lines(preview: &Preview, number: usize, shown: &ShownScript) -> Vec<
     lines.push(entry("credentials", whence));
     lines.extend(shown.data.iter().map(|data| entry("data", &data_words(data))));
     lines.extend(shown.variables.iter().map(|it| entry("variable", &variable_words(it))));
-    for (title, steps) in [("login", &shown.login), ("steps", &shown.steps)] {
+    let parts = [
+        ("token", &shown.token),
+        ("login", &shown.login),
+        ("steps", &shown.steps),
+        ("finish", &shown.finish),
+    ];
+    for (title, steps) in parts {
         if !steps.is_empty() {
             lines.push(format!("  {title}"));
             lines.extend(steps.iter().flat_map(|step| step_lines(step, 2)));
@@ -215,6 +226,7 @@ fn data_words(data: &ShownData) -> String {
         Take::EachScript => "one for each script",
         Take::EachUser => "one for each user",
         Take::OwnLines => "all for each user",
+        Take::ByUser => "that of its number for each user",
     };
     let end = match data.at_end {
         AtEnd::Again => "then again from the first",
@@ -259,6 +271,9 @@ fn kind(step: &Step) -> String {
     if step.holds.is_some() {
         let most = step.most.as_ref().map(|it| format!(", {} at most", grouped(*it.get_ref())));
         return format!("while {}{}", value(&step.holds), most.unwrap_or_default());
+    }
+    if step.parallel.is_some() {
+        return format!("at the same time, timed as one: {}", value(&step.parallel));
     }
     if step.group.is_some() {
         return format!("timed as one: {}", value(&step.group));
