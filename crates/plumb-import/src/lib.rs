@@ -232,7 +232,8 @@ impl Import {
         let scenarios = &draft.file.scenario;
         let steps = scenarios.iter().map(|scenario| requests(&scenario.step)).sum::<usize>()
             + scenarios.iter().map(|scenario| requests(&scenario.login)).sum::<usize>()
-            + requests(&draft.file.prepare);
+            + requests(&draft.file.prepare)
+            + requests(&draft.file.finish);
         let made =
             format!("{}, {}", counted(scenarios.len(), "scenario"), counted(steps, "request"));
         let lost = match self.lost {
@@ -274,7 +275,7 @@ fn head(source: &Source, draft: &Draft) -> Vec<String> {
 /// Names data and bodies by their paths from `folder`; false when there are none.
 fn from_folder(folder: &Path, file: &mut ScenarioFile) -> bool {
     let mut any = false;
-    let mut open: Vec<&mut Step> = file.prepare.iter_mut().collect();
+    let mut open: Vec<&mut Step> = file.prepare.iter_mut().chain(&mut file.finish).collect();
     for scenario in &mut file.scenario {
         for data in &mut scenario.data {
             let path = data.file.get_mut();

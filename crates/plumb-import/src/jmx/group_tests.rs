@@ -122,14 +122,14 @@ fn groups_of_the_plugins_become_stages() {
 }
 
 #[test]
-fn what_is_set_up_is_prepared_and_what_is_torn_down_is_named() {
+fn what_is_set_up_is_prepared_and_what_is_torn_down_is_done_at_the_end() {
     let requests = [request("a", "GET", ""), request("b", "GET", "")].concat();
     let loops = "<elementProp name='ThreadGroup.main_controller'><stringProp \
                  name='LoopController.loops'>1</stringProp></elementProp>";
     let groups = [
         group("SetupThreadGroup", &format!("{USERS}{loops}"), &requests),
         group("ThreadGroup", USERS, &request("c", "GET", "")),
-        group("PostThreadGroup", USERS, &request("d", "GET", "")),
+        group("PostThreadGroup", &format!("{USERS}{loops}"), &request("d", "GET", "")),
     ]
     .concat();
     let draft = draft(&plan(&groups));
@@ -137,11 +137,11 @@ fn what_is_set_up_is_prepared_and_what_is_torn_down_is_named() {
         draft.file.prepare.iter().map(|step| text(step.name.as_ref())).collect();
     assert_eq!(prepared, ["a", "b"]);
     assert!(draft.remarks.contains_key("prepare.0") && draft.remarks.contains_key("prepare.1"));
-    let said = notes(&draft);
-    assert!(
-        said.iter().any(|note| note.contains("a tearDown group") && note.contains("1 request"))
-    );
-    assert_eq!(said.len(), 1, "{said:?}");
+    let finished: Vec<&str> =
+        draft.file.finish.iter().map(|step| text(step.name.as_ref())).collect();
+    assert_eq!(finished, ["d"]);
+    assert!(draft.remarks.contains_key("finish.0"));
+    assert_eq!(notes(&draft), [""; 0]);
 }
 
 #[test]

@@ -49,6 +49,7 @@ use crate::secrets::Secrets;
 use crate::source::Source;
 use element::Element;
 use scope::{Role, Scope, role};
+use users::Once;
 use words::Words;
 
 /// Makes a scenario of a test plan.
@@ -218,14 +219,8 @@ impl Importer {
         for element in &below {
             match role(element) {
                 Role::Group => self.group(element, &scope, groups),
-                Role::Setup => self.setup(element, &scope),
-                Role::Teardown => {
-                    let requests = counted(requests_below(element), "request");
-                    let why = format!(
-                        "a tearDown group: nothing is asked for behind a load; {requests} left out"
-                    );
-                    self.draft.notes.add(element.place(), element.what(), why);
-                }
+                Role::Setup => self.group_once(element, &scope, Once::Before),
+                Role::Teardown => self.group_once(element, &scope, Once::Behind),
                 Role::Request | Role::Controller | Role::Action => {
                     let why = "it stands in no group of users";
                     self.draft.notes.add(element.place(), element.what(), why);

@@ -16,8 +16,32 @@ use crate::counted;
 use crate::draft::{DraftStep, Remarks, laid_out, shared_headers};
 use crate::wait::ms;
 
-/// Where the steps stand that are done before a load, while they are laid out.
-const PREPARED: &str = "prepare";
+/// When the requests of a group are made that are made once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Once {
+    /// Before the load.
+    Before,
+    /// When it is over.
+    Behind,
+}
+
+impl Once {
+    /// The key of its steps.
+    fn key(self) -> &'static str {
+        match self {
+            Self::Before => "prepare",
+            Self::Behind => "finish",
+        }
+    }
+
+    /// What such a group is called, and when it has its turn.
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Before => ("a setUp group", "before the load"),
+            Self::Behind => ("a tearDown group", "when the load is over"),
+        }
+    }
+}
 
 impl Importer {
     /// The scenario of a group. `outer` is the scope of the plan, which has `groups` of them.
@@ -60,38 +84,46 @@ impl Importer {
         self.draft.file.scenario.push(scenario);
     }
 
-    /// The requests of a setUp group are done once before the load, by one user.
-    pub(super) fn setup<'a>(&mut self, group: &Element<'a>, outer: &Scope<'a>) {
+    /// The requests of a setUp or tearDown group are made once, by one user.
+    pub(super) fn group_once<'a>(&mut self, group: &Element<'a>, outer: &Scope<'a>, once: Once) {
+        let (kind, when) = once.words();
         let below = group.below();
         let scope = outer.with(&below);
         let users = self.count(group, "ThreadGroup.num_threads").unwrap_or(1);
         let times = self.iterations(group).map(|turns| turns.saturating_mul(users));
         if times != Some(1) {
-            let why = "a setUp group: what it asks for is done once before the load, by one user";
+            let why = format!("{kind}: what it asks for is done once {when}, by one user");
             self.draft.notes.add(group.place(), group.what(), why);
         }
         for data in &scope.data {
-            let why = "what is done once before the load takes no line of data";
+            let why = format!("what is done once {when} takes no line of data");
             self.draft.notes.add(data.place(), data.what(), why);
         }
         let mut steps = self.steps(&below, &scope);
         if let Some(first) = steps.first_mut() {
             first.remarks.insert(0, group.remark());
         }
-        let from = self.draft.file.prepare.len();
+        let key = once.key();
+        let from = match once {
+            Once::Before => self.draft.file.prepare.len(),
+            Once::Behind => self.draft.file.finish.len(),
+        };
         let mut remarks = Remarks::new();
-        let laid = laid_out(steps, PREPARED, &mut remarks);
+        let laid = laid_out(steps, key, &mut remarks);
         // the steps of several groups stand behind each other
         for (place, said) in remarks {
-            let rest = place.strip_prefix(PREPARED).and_then(|rest| rest.strip_prefix(".step."));
+            let rest = place.strip_prefix(key).and_then(|rest| rest.strip_prefix(".step."));
             let Some(rest) = rest else { continue };
             let (number, inner) = rest
                 .split_once('.')
                 .map_or((rest, ""), |(number, _)| (number, &rest[number.len()..]));
             let number = from + number.parse::<usize>().unwrap_or(0);
-            self.draft.remarks.insert(format!("prepare.{number}{inner}"), said);
+            self.draft.remarks.insert(format!("{key}.{number}{inner}"), said);
         }
-        self.draft.file.prepare.extend(laid);
+        match once {
+            Once::Before => self.draft.file.prepare.extend(laid),
+            Once::Behind => self.draft.file.finish.extend(laid),
+        }
     }
 
     /// Users that come and go by a plan of their group.
