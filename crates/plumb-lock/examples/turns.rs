@@ -145,6 +145,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         limits: resp::Limits { words: 800, word_bytes: 4_096, command_bytes: 256 << 10 },
         wait_ns_max: u64::MAX >> 1,
         password: None,
+        users: None,
         epoch: restored.epoch,
         grace_ns: 0,
         wall_offset_ns: 0,

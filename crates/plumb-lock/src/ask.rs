@@ -8,6 +8,7 @@ use plumb_wire::resp::{self, Reply};
 
 use crate::LockError;
 use crate::load::{LIMITS, shown};
+use crate::password::Login;
 use crate::target::Target;
 
 /// Nobody waits longer for an answer.
@@ -67,7 +68,7 @@ pub(crate) fn plain(text: &str) -> String {
 /// Commands that are asked one after the other.
 #[derive(Clone, Debug)]
 struct Questions {
-    password: Option<Vec<u8>>,
+    login: Option<Login>,
     commands: VecDeque<Vec<u8>>,
     said: Vec<Said>,
     complaint: Option<String>,
@@ -77,8 +78,8 @@ struct Questions {
 pub(crate) const HELLO: u16 = 1;
 
 /// Names the password on the only connection, if one is wanted.
-pub(crate) fn hello(password: &mut Option<Vec<u8>>, out: &mut Vec<u8>) -> Option<Op> {
-    resp::push_command(out, &[b"AUTH", &password.take()?]);
+pub(crate) fn hello(login: &mut Option<Login>, out: &mut Vec<u8>) -> Option<Op> {
+    login.take()?.push(out);
     Some(Op { label: 0, tag: HELLO })
 }
 
@@ -89,7 +90,7 @@ impl Protocol for Questions {
     fn user(&mut self, _: usize) {}
 
     fn hello(&mut self, (): &mut (), (): &mut (), out: &mut Vec<u8>) -> Option<Op> {
-        hello(&mut self.password, out)
+        hello(&mut self.login, out)
     }
 
     fn encode(&mut self, (): &mut (), (): &mut (), out: &mut Vec<u8>) -> Next {
@@ -163,7 +164,7 @@ impl Target {
             bytes
         };
         let questions = Questions {
-            password: self.password.clone(),
+            login: self.login.clone(),
             commands: commands.iter().map(frame).collect(),
             said: Vec::new(),
             complaint: None,

@@ -24,11 +24,40 @@ pub enum LockError {
     /// The password is empty.
     #[error("the password is empty: put one line into the file or the variable, or leave it out")]
     NoPassword,
+    /// A user has no password.
+    #[error(
+        "the user {0} has no password: name a file with --password-file, or PLUMB_LOCK_PASSWORD"
+    )]
+    NoPasswordOf(String),
+    /// The file of users cannot be read.
+    #[error("cannot read the users from {path}: {cause}; name a readable file")]
+    UsersFile {
+        /// The file.
+        path: String,
+        /// Why.
+        cause: std::io::Error,
+    },
+    /// The file of users is none.
+    #[error("{path}, {cause}")]
+    Users {
+        /// The file.
+        path: String,
+        /// Where, and why.
+        cause: crate::users::NoUsers,
+    },
+    /// The audit log cannot be written.
+    #[error("cannot write the audit log {path}: {cause}; name a file in a folder that is there")]
+    AuditLog {
+        /// The file.
+        path: String,
+        /// Why.
+        cause: std::io::Error,
+    },
     /// The kernel does not ask silent clients as it was told to.
     #[error("cannot have the kernel ask silent clients: {0}; give --keepalive 3s to 9h, or 0s")]
     KeepAlive(std::io::Error),
     /// No verb was named.
-    #[error("name a verb: serve, load, status, show, promote or journal")]
+    #[error("name a verb: serve, load, status, show, watch, promote or journal")]
     NoVerb,
     /// The journal could not be ended in order.
     #[error("cannot end the journal in order: {0}; the next start reads it as after a crash")]

@@ -5,6 +5,7 @@
 //! second server has of it, [`LockServer`] serves all as a [`plumb_engine::Service`]. [`Locks`] is the layer as the program sees it.
 
 mod ask;
+mod audit;
 mod digest;
 mod error;
 pub mod journal;
@@ -20,6 +21,8 @@ mod show;
 mod status;
 pub mod table;
 mod target;
+mod users;
+mod watch;
 
 use clap::{ArgMatches, Args as _, Command, FromArgMatches as _, Subcommand as _};
 use plumb_engine::layer::{Job, JobError, Layer};
@@ -31,12 +34,15 @@ pub use load::{
     TargetKind, TimedOptions, Unlock,
 };
 pub use pair::{PairOptions, WithoutReplica};
+pub use password::Login;
 pub use promote::{Promote, PromoteOptions};
 pub use serve::{JournalPolicy, Serve, ServeOptions};
-pub use server::{Event, LockServer, ReplicationPlan, ServerPlan, Told};
+pub use server::{Audited, Event, LockServer, ReplicationPlan, ServerPlan, Told};
 pub use show::{Show, ShowOptions};
 pub use status::{Status, StatusOptions};
 pub use target::TargetOptions;
+pub use users::{NoUsers, Right, Rights, Users};
+pub use watch::{Watch, WatchOptions};
 
 /// The port of a lock server when none is named; that of the original's first instance.
 pub const PORT: u16 = 3200;
@@ -65,6 +71,8 @@ impl Layer for Locks {
             );
         let show = ShowOptions::augment_args(Command::new("show"))
             .about("Show who holds what, oldest first; remove locks that nobody will release");
+        let watch = WatchOptions::augment_args(Command::new("watch"))
+            .about("Tell which locks are lost, and which could be had, as it happens");
         let promote = PromoteOptions::augment_args(Command::new("promote"))
             .about("Let a replica take the place of its primary, under a new epoch")
             .after_help(
@@ -85,6 +93,7 @@ impl Layer for Locks {
             .subcommand(status)
             .subcommand(show)
             .subcommand(promote)
+            .subcommand(watch)
             .subcommand(journal)
     }
 
@@ -99,6 +108,9 @@ impl Layer for Locks {
             }
             Some(("show", words)) => {
                 Ok(Job::Verb(Box::new(Show::new(ShowOptions::from_arg_matches(words)?))))
+            }
+            Some(("watch", words)) => {
+                Ok(Job::Verb(Box::new(Watch::new(WatchOptions::from_arg_matches(words)?))))
             }
             Some(("promote", words)) => {
                 Ok(Job::Verb(Box::new(Promote::new(PromoteOptions::from_arg_matches(words)?))))

@@ -7,6 +7,7 @@ use plumb_engine::tls::{ServerTlsOptions, TlsConnector, TlsOptions, TrustOptions
 use plumb_engine::{Address, Endpoint, Family};
 use plumb_measure::Span;
 
+use crate::password::{self, Login};
 use crate::replication::Without;
 use crate::server::ReplicationPlan;
 use crate::{LockError, PORT};
@@ -34,6 +35,16 @@ pub struct PairOptions {
     #[arg(long, value_name = "HOST:PORT")]
     pub replica_of: Option<String>,
 
+    /// Log in at the primary as this user, where it has a file of users
+    ///
+    /// It needs +@admin there.
+    #[arg(long, value_name = "NAME", requires = "replica_of")]
+    pub replica_user: Option<String>,
+
+    /// The password for that, in the first line of this file [default: that of clients]
+    #[arg(long, value_name = "FILE", requires = "replica_of")]
+    pub replica_password_file: Option<PathBuf>,
+
     /// What this server does while it has no replica that has everything
     #[arg(long, value_enum, value_name = "POLICY", default_value = "continue")]
     pub without_replica: WithoutReplica,
@@ -50,7 +61,7 @@ pub struct PairOptions {
 
 impl PairOptions {
     /// What the server is told.
-    pub(crate) fn plan(&self) -> Result<ReplicationPlan, LockError> {
+    pub(crate) fn plan(&self, clients: Option<&[u8]>) -> Result<ReplicationPlan, LockError> {
         const TIMEOUT_NS_MIN: u64 = 100_000_000;
         if self.replica_timeout.ns() < TIMEOUT_NS_MIN {
             let text = format!("--replica-timeout {}: give 100ms or more", self.replica_timeout);
@@ -69,7 +80,21 @@ impl PairOptions {
             timeout_ns: self.replica_timeout.ns(),
             backlog_bytes: BACKLOG_BYTES,
             id: drawn_id()?,
+            login: self.login(clients)?,
         })
+    }
+
+    /// How the server makes itself known to its primary: with the password of its own `clients`
+    /// unless another is named.
+    fn login(&self, clients: Option<&[u8]>) -> Result<Option<Login>, LockError> {
+        let user = self.replica_user.as_deref();
+        match (&self.replica_password_file, clients) {
+            (None, Some(password)) => {
+                let user = user.map(str::to_owned);
+                Ok(Some(Login { user, password: password.to_vec() }))
+            }
+            (file, _) => Login::read(user, file.as_deref(), password::VARIABLE),
+        }
     }
 
     /// Makes links to the primary, where clients speak TLS, too.

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use plumb_wire::resp;
+
 use crate::LockError;
 
 /// Holds the password of a lock server where no file is named.
@@ -26,4 +28,46 @@ pub(crate) fn read(file: Option<&Path>, variable: &str) -> Result<Option<Vec<u8>
         return Err(LockError::NoPassword);
     }
     Ok(first)
+}
+
+/// How a client makes itself known.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Login {
+    /// As whom; `None`: as whoever has the password.
+    pub user: Option<String>,
+    /// The password.
+    pub password: Vec<u8>,
+}
+
+impl std::fmt::Debug for Login {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Login").field("user", &self.user).finish_non_exhaustive() // no password
+    }
+}
+
+impl Login {
+    /// What is read of `file` or `variable`, as `user`; `None` where there is no password.
+    ///
+    /// # Errors
+    /// As [`read`]; [`LockError::NoPasswordOf`] for a user without one.
+    pub(crate) fn read(
+        user: Option<&str>,
+        file: Option<&Path>,
+        variable: &str,
+    ) -> Result<Option<Self>, LockError> {
+        let user = user.map(str::to_owned);
+        match (read(file, variable)?, user) {
+            (Some(password), user) => Ok(Some(Self { user, password })),
+            (None, Some(user)) => Err(LockError::NoPasswordOf(user)),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// Appends the command that says so.
+    pub(crate) fn push(&self, out: &mut Vec<u8>) {
+        match &self.user {
+            Some(user) => resp::push_command(out, &[b"AUTH", user.as_bytes(), &self.password]),
+            None => resp::push_command(out, &[b"AUTH", &self.password]),
+        }
+    }
 }

@@ -12,10 +12,12 @@ use plumb_engine::{
 use plumb_measure::{ByteSize, Clock as _, Span, Tick};
 use plumb_wire::resp;
 
+use crate::audit::AuditLog;
 use crate::journal::{Notes, Policy, Restored};
 use crate::pair::PairOptions;
 use crate::server::{Event, LockServer, ServerPlan};
 use crate::table::{ELEMENTS_MAX, Limits};
+use crate::users::Users;
 use crate::{LockError, PORT, password};
 
 /// Words of one command besides its locks.
@@ -80,6 +82,17 @@ pub struct ServeOptions {
     /// The variable PLUMB_LOCK_PASSWORD does the same without a file.
     #[arg(long, value_name = "FILE")]
     pub password_file: Option<PathBuf>,
+
+    /// Clients must log in as one of the users in this file, and may do what it says
+    ///
+    /// Lines as in an ACL file of Redis: user NAME on #SHA256 ~PATTERN +@lock +@list +@remove
+    /// +@admin; see docs/lock.md.
+    #[arg(long, value_name = "FILE", conflicts_with = "password_file")]
+    pub users: Option<PathBuf>,
+
+    /// Append a line of JSON to this file for each removal and promotion
+    #[arg(long, value_name = "FILE")]
+    pub audit_log: Option<PathBuf>,
 
     /// Close a client that is silent for this long; 0s: never
     #[arg(long, value_name = "TIME", default_value = "0s")]
@@ -192,7 +205,12 @@ impl Serve {
                 format!("--table-size {} holds no lock; give 1KiB or more", options.table_size);
             return Err(EngineError::Plan(text).into());
         }
-        let password = password::read(options.password_file.as_deref(), password::VARIABLE)?;
+        let users = options.users.as_deref().map(Users::read).transpose()?;
+        let password = match users {
+            Some(_) => None,
+            None => password::read(options.password_file.as_deref(), password::VARIABLE)?,
+        };
+        let mut audit = options.audit_log.as_deref().map(AuditLog::open).transpose()?;
         let tls = options.tls.acceptor(&[])?;
         let connector = options.pair.connector(&options.tls)?;
         let listeners = Listener::bind_all(&options.listen, PORT)?;
@@ -228,12 +246,13 @@ impl Serve {
                 command_bytes: 256 << 10,
             },
             wait_ns_max: options.max_wait.ns(),
-            password,
+            users,
             epoch: restored.epoch,
             grace_ns: options.grace.ns(),
             wall_offset_ns: wall_ns.wrapping_sub(MonotonicClock.now_ns()),
             tick: options.hold_tick.into(),
-            replication: options.pair.plan()?,
+            replication: options.pair.plan(password.as_deref())?,
+            password,
         };
         if plan.tick == Tick::Held && !options.quiet {
             writeln!(log, "{} {HELD_TICK}", clock::utc(wall_ns))?;
@@ -241,6 +260,9 @@ impl Serve {
         announce(&listeners, out)?;
         let quiet = options.quiet;
         let mut tell = |event: Event<'_>| {
+            if let (Event::Audited(audited), Some(audit)) = (&event, &mut audit) {
+                audit.note(audited);
+            }
             if !quiet {
                 note(log, event);
             }

@@ -73,7 +73,7 @@ impl Status {
             stop.wait_until(begun_ns + over.ns())?;
             now = target.figures(patience, stop)?;
             let time_ns = MonotonicClock.now_ns() - begun_ns;
-            let asked = 1 + u64::from(target.password.is_some()); // by us, in between
+            let asked = 1 + u64::from(target.login.is_some()); // by us, in between
             let own = |name: &str| if name == "commands" { asked } else { 0 };
             let rate = |name: &str| {
                 let others = figure(&now, name).saturating_sub(own(name));

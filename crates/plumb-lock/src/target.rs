@@ -10,7 +10,8 @@ use plumb_measure::Span;
 use serde_json::{Map, Value};
 
 use crate::ask::Said;
-use crate::{LockError, PORT, password};
+use crate::password::{self, Login};
+use crate::{LockError, PORT};
 
 /// The port of PostgreSQL when none is named.
 const PORT_OF_POSTGRES: u16 = 5432;
@@ -22,6 +23,10 @@ pub struct TargetOptions {
     /// two servers both, with a comma between them
     #[arg(value_name = "HOST")]
     pub host: String,
+
+    /// Log in as this user, where the server has a file of users
+    #[arg(long, value_name = "NAME")]
+    pub login: Option<String>,
 
     /// Name the password in the first line of this file to the server
     ///
@@ -56,7 +61,11 @@ impl TargetOptions {
         Ok(Target {
             name: self.transport.target(&self.host),
             servers: hosts.iter().map(of).collect::<Result<_, _>>()?,
-            password: password::read(self.password_file.as_deref(), password::VARIABLE)?,
+            login: Login::read(
+                self.login.as_deref(),
+                self.password_file.as_deref(),
+                password::VARIABLE,
+            )?,
             tls: self.tls.connector(hosts.first().unwrap_or(&""), &[])?,
         })
     }
@@ -64,14 +73,14 @@ impl TargetOptions {
     /// The same for a server of PostgreSQL. Its password belongs to a login.
     pub(crate) fn resolve_postgres(&self) -> Result<Target, LockError> {
         let variable = password::VARIABLE_OF_POSTGRES;
-        let password = password::read(self.password_file.as_deref(), variable)?;
+        let login = Login::read(None, self.password_file.as_deref(), variable)?;
         if self.tls.connector(&self.host, &[])?.is_some() {
             return Err(LockError::NoTls);
         }
         Ok(Target {
             name: self.transport.target(&self.host),
             servers: vec![self.transport.endpoints(&self.host, PORT_OF_POSTGRES)?],
-            password,
+            login,
             tls: None,
         })
     }
@@ -84,7 +93,7 @@ pub(crate) struct Target {
     pub(crate) name: String,
     /// The addresses of each of the servers of which one gives locks out.
     servers: Vec<Vec<Endpoint>>,
-    pub(crate) password: Option<Vec<u8>>,
+    pub(crate) login: Option<Login>,
     tls: Option<TlsConnector>,
 }
 

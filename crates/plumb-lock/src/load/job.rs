@@ -78,7 +78,10 @@ impl LoadJob {
             }
             TargetKind::Postgres => {
                 let target = options.target.resolve_postgres()?;
-                let login = Login::of(|name| std::env::var(name).ok(), target.password.clone())?;
+                let login = Login::of(
+                    |name| std::env::var(name).ok(),
+                    target.login.clone().map(|it| it.password),
+                )?;
                 (target, Work::Advisory(login))
             }
         };
@@ -208,8 +211,7 @@ impl LoadJob {
             }
             Work::TableWalk(owners, locks) => {
                 let (owners, locks) = (*owners, *locks);
-                let walk =
-                    TableWalk::new((owners, locks), drawn_key()?, self.target.password.clone());
+                let walk = TableWalk::new((owners, locks), drawn_key()?, self.target.login.clone());
                 let (mut result, load) = self.drive(plan, &["part"], || walk.clone(), place)?;
                 let found = load.protocols.first().map_or(0, TableWalk::found);
                 let figures = [("locks found", found), ("locks expected", (owners * locks) as u64)];
@@ -233,7 +235,7 @@ impl LoadJob {
             _ => None,
         };
         let probe = || {
-            let probe = Probe::new(workload, self.name.clone(), self.target.password.as_deref());
+            let probe = Probe::new(workload, self.name.clone(), self.target.login.as_ref());
             if self.target.is_pair() { probe.of_a_pair() } else { probe }
         };
         let before = Facts::ask(&self.target, place.stop);
@@ -266,7 +268,7 @@ impl LoadJob {
 
     /// The median round trip of one client that asks for nothing, nanoseconds.
     fn round_trip(&self, place: &LoadContext<'_>) -> Result<Option<u64>, LockError> {
-        let probe = || Probe::new(Workload::Ping, String::new(), self.target.password.as_deref());
+        let probe = || Probe::new(Workload::Ping, String::new(), self.target.login.as_ref());
         let mut stage =
             Stage { endpoint: place.endpoint, stop: place.stop, samplers: &mut [], gate: None };
         let plan = LoadPlan::lone(PINGS, crate::ask::PATIENCE);

@@ -5,6 +5,7 @@ use plumb_measure::{Answer, FailureKind};
 use plumb_wire::resp::{self, Reply, ReplyLimits};
 
 use super::script::{Digits, Expect, Frame, Step, Who, Workload};
+use crate::password::Login;
 
 /// What is read of one answer at most.
 pub(crate) const LIMITS: ReplyLimits = ReplyLimits { bytes: 16 << 20, items: 200_000 };
@@ -41,9 +42,13 @@ pub(crate) struct Client {
 pub(crate) struct Greeted(usize);
 
 impl Probe {
-    pub(crate) fn new(workload: Workload, load: String, password: Option<&[u8]>) -> Self {
-        let auth = password.map(|it| {
-            let words = ["AUTH", &String::from_utf8_lossy(it)];
+    pub(crate) fn new(workload: Workload, load: String, login: Option<&Login>) -> Self {
+        let auth = login.map(|it| {
+            let password = String::from_utf8_lossy(&it.password);
+            let words = match &it.user {
+                Some(user) => vec!["AUTH", user, &password],
+                None => vec!["AUTH", &password],
+            };
             (Frame::new(&words), Expect::Welcome)
         });
         let greeting = auth.into_iter().chain(workload.greeting()).collect();
@@ -213,7 +218,11 @@ mod tests {
 
     /// A client in the middle of a load.
     fn client(workload: Workload) -> (Probe, Client) {
-        let mut probe = Probe::new(workload, "load".into(), Some(b"hush"));
+        let mut probe = Probe::new(
+            workload,
+            "load".into(),
+            Some(&Login { user: None, password: b"hush".to_vec() }),
+        );
         let (mut user, mut wire) = (probe.user(0), Greeted::default());
         let mut said = Vec::new();
         while let Some(op) = probe.hello(&mut user, &mut wire, &mut said) {

@@ -12,6 +12,7 @@ use super::probe::{LIMITS, shown};
 use super::script::{FILL_NAME, fill_argument, fill_owner};
 use crate::ask::{HELLO, hello};
 use crate::digest::{self, Digest, Digester, KEY_BYTES};
+use crate::password::Login;
 use crate::table::{Held, Lock};
 
 /// Locks of one page: it comes with one read, so that it is looked through once, and others wait
@@ -21,7 +22,7 @@ const PAGE: &str = "400";
 /// Walks once over the table; and a second time, lock by lock, when something is wrong.
 #[derive(Clone, Debug)]
 pub(crate) struct TableWalk {
-    password: Option<Vec<u8>>,
+    login: Option<Login>,
     locks: usize,
     owners: Vec<String>,
     key: [u8; KEY_BYTES],
@@ -47,10 +48,10 @@ impl TableWalk {
     pub(crate) fn new(
         (owners, locks): (usize, usize),
         key: [u8; KEY_BYTES],
-        password: Option<Vec<u8>>,
+        login: Option<Login>,
     ) -> Self {
         Self {
-            password,
+            login,
             locks,
             owners: (0..owners).map(fill_owner).collect(),
             key,
@@ -192,7 +193,7 @@ impl Protocol for TableWalk {
     fn user(&mut self, _: usize) {}
 
     fn hello(&mut self, (): &mut (), (): &mut (), out: &mut Vec<u8>) -> Option<Op> {
-        hello(&mut self.password, out)
+        hello(&mut self.login, out)
     }
 
     fn encode(&mut self, (): &mut (), (): &mut (), out: &mut Vec<u8>) -> Next {

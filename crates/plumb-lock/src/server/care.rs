@@ -4,6 +4,7 @@ use plumb_measure::Clock;
 
 use super::LockServer;
 use super::lives::{Life, Over};
+use super::notices::Loss;
 use crate::table::{Answer, Elements, LockId, Malformed, OwnerId, Request, Rules, Scope};
 
 /// Owners and keys whose time is over, and locks of theirs, with which a slice of endings is over.
@@ -63,8 +64,8 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             };
             self.counts.cared += 1;
             let ended = match over {
-                Over::Key(lock) => self.table.end(lock, &mut self.notes),
-                Over::Owner(id) => self.end_owner(id),
+                Over::Key(lock) => self.end_key_over(lock),
+                Over::Owner(id) => self.end_owner(id, Loss::Expired),
             };
             self.counts.expired += u64::from(ended);
         }
@@ -89,7 +90,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     pub(super) fn end_with_connection(&mut self, id: OwnerId) {
         self.counts.cared += 1;
         if self.lives.of(id) == Life::Connection {
-            self.counts.expired += u64::from(self.end_owner(id));
+            self.counts.expired += u64::from(self.end_owner(id, Loss::Connection));
         }
     }
 
@@ -100,12 +101,24 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     }
 
     /// Ends what an owner holds without its asking; false when it holds nothing.
-    pub(super) fn end_owner(&mut self, id: OwnerId) -> bool {
+    pub(super) fn end_owner(&mut self, id: OwnerId, loss: Loss) -> bool {
         let Some(owner) = self.table.owner_name(id).map(<[u8]>::to_vec) else {
             return false;
         };
         self.lose(id);
-        self.table.clear(&owner, Scope::Both, &mut self.notes).is_ok_and(|gone| gone > 0)
+        let gone = self.table.clear(&owner, Scope::Both, &mut self.notes).unwrap_or(0);
+        self.tell_loss(&owner, loss, gone);
+        gone > 0
+    }
+
+    /// Ends a key whose time is over.
+    fn end_key_over(&mut self, lock: LockId) -> bool {
+        let owner = self.table.by_id(lock).map(|lock| lock.owner.to_vec());
+        let ended = self.table.end(lock, &mut self.notes);
+        if let Some(owner) = owner.filter(|_| ended) {
+            self.tell_loss(&owner, Loss::Expired, 1);
+        }
+        ended
     }
 
     /// Ends what is in the way of a request although its time is over, because its turn has not
@@ -138,7 +151,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             && self.lives.is_over(id, self.now)
         {
             self.lives.forget(id);
-            self.counts.expired += u64::from(self.end_owner(id));
+            self.counts.expired += u64::from(self.end_owner(id, Loss::Expired));
         }
     }
 
@@ -150,7 +163,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         }
         if self.lives.key(lock).is_some_and(|key| key.until <= self.now) {
             self.lives.forget_key(lock);
-            let ended = self.table.end(lock, &mut self.notes);
+            let ended = self.end_key_over(lock);
             self.counts.expired += u64::from(ended);
             return ended;
         }
@@ -159,7 +172,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             return false;
         };
         self.lives.forget(id);
-        let ended = self.end_owner(id);
+        let ended = self.end_owner(id, Loss::Expired);
         self.counts.expired += u64::from(ended);
         ended
     }

@@ -34,6 +34,16 @@ impl Channels {
         !self.unsaid.is_empty()
     }
 
+    /// True when somebody listens to anything.
+    pub(super) fn any_listens(&self) -> bool {
+        !self.by_name.is_empty()
+    }
+
+    /// True when somebody listens to this channel.
+    pub(super) fn is_listened_to(&self, name: &[u8]) -> bool {
+        self.by_name.contains_key(name)
+    }
+
     fn leave(&mut self, client: usize, name: &[u8]) {
         if let Some(listeners) = self.by_name.get_mut(name) {
             listeners.remove(&client);
@@ -80,6 +90,9 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             let count = listener.channels.len();
             push_kind(out, listener.version, "subscribe", Some(name));
             resp::push_integer(out, count as u64);
+        }
+        for at in 1..command.len() {
+            self.begin_to_await(command.get(at));
         }
         Ok(())
     }

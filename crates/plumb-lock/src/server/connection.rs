@@ -12,6 +12,7 @@ use super::guesses::Turn;
 use super::refusal::Refusal;
 use super::words::Command;
 use crate::table::{OwnerId, Rules};
+use crate::users::Rights;
 
 /// What a client waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +64,9 @@ pub(super) struct Client {
     /// What it listens to.
     pub(super) channels: BTreeSet<Vec<u8>>,
     known: bool,
+    /// As whom it has logged in, and what that one may do.
+    pub(super) user: Vec<u8>,
+    pub(super) rights: Option<Rights>,
     name: Vec<u8>,
     /// Which of its owners is looked at next.
     next: usize,
@@ -84,6 +88,8 @@ impl Client {
             version: 2,
             channels: BTreeSet::new(),
             known: false,
+            user: Vec::new(),
+            rights: None,
             name: Vec::new(),
             next: 0,
         }
@@ -107,7 +113,7 @@ impl Client {
 impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     /// True when the client has named the password, or needs none.
     pub(super) fn may(&self, client: usize) -> bool {
-        self.plan.password.is_none()
+        self.plan.password.is_none() && self.plan.users.is_none()
             || self.clients[client].as_ref().is_some_and(|client| client.known)
     }
 
@@ -134,7 +140,8 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             (b"PING", _) => return Err(Refusal::Arity("ping")),
             (b"ECHO", _) => return Err(Refusal::Arity("echo")),
             (b"AUTH", words @ 2..=3) => {
-                self.authenticate(client, command.get(words - 1))?; // behind a user, if there is one
+                let user = (words == 3).then(|| command.get(1));
+                self.authenticate(client, user, command.get(words - 1))?;
                 resp::push_simple(out, "OK");
             }
             (b"AUTH", _) => return Err(Refusal::Arity("auth")),
@@ -170,16 +177,29 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         }
     }
 
-    fn authenticate(&mut self, client: usize, password: &[u8]) -> Result<(), Refusal> {
-        let Some(expected) = &self.plan.password else {
-            return Err(Refusal::NoPassword);
+    /// Without users one password is everybody's; who names none is the user `default`.
+    fn authenticate(
+        &mut self,
+        client: usize,
+        user: Option<&[u8]>,
+        password: &[u8],
+    ) -> Result<(), Refusal> {
+        let name = user.unwrap_or(b"default");
+        let (right, rights) = match (&self.plan.users, &self.plan.password) {
+            (Some(users), _) => {
+                let rights = users.prove(name, password);
+                (rights.is_some(), rights)
+            }
+            (None, Some(expected)) => (same(expected, password), None),
+            (None, None) => return Err(Refusal::NoPassword),
         };
-        let right = same(expected, password);
         let Some(client) = &mut self.clients[client] else {
             return Ok(());
         };
         if right {
             client.known = true;
+            client.rights = rights;
+            client.user = if self.plan.users.is_some() { name.to_vec() } else { Vec::new() };
             self.guesses.right(&client.peer);
             return Ok(());
         }
@@ -242,7 +262,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         let (mut at, mut name) = (2, None);
         while at < command.len() {
             if command.is(at, "AUTH") && at + 2 < command.len() {
-                self.authenticate(client, command.get(at + 2))?;
+                self.authenticate(client, Some(command.get(at + 1)), command.get(at + 2))?;
                 at += 3;
             } else if command.is(at, "SETNAME") && at + 1 < command.len() {
                 name = Some(command.get(at + 1).to_vec());

@@ -71,6 +71,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         if matches!(&*verb, b"AUTH" | b"HELLO") && self.may_not_guess_yet(client)? {
             return Ok(After::Wait);
         }
+        self.may_do(client, verb, command)?;
         if !is_free_of_locks(verb) {
             self.may_give_out()?;
             self.replicated.shows = true;

@@ -45,6 +45,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         locks: &Locks<'_>,
         out: &mut Vec<u8>,
     ) -> Result<After, Refusal> {
+        self.may_lock(client, locks)?;
         let request = Request {
             owner: terms.owner,
             user: terms.user,
@@ -74,6 +75,9 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
                 return Err(self.full(part));
             }
             push_rejection(out, &answer);
+            if let Answer::Held { id, own: false, .. } = answer {
+                self.await_after_refusal(id);
+            }
             return Ok(After::Next);
         };
         self.counts.granted += 1;
@@ -153,6 +157,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     ) -> Result<After, Refusal> {
         let terms = Terms::read(command, &Form::CHECK, self.plan.epoch)?;
         let locks = command.locks(terms.first, Form::CHECK.name)?;
+        self.may_lock(client, &locks)?;
         let request = Request {
             owner: terms.owner,
             user: b"",

@@ -15,9 +15,11 @@ mod guesses;
 mod keys;
 mod listing;
 mod lives;
+mod notices;
 mod refusal;
 mod removal;
 mod replicate;
+mod rights;
 mod role;
 mod scrape;
 mod service;
@@ -36,6 +38,7 @@ use plumb_wire::resp::{self, Words};
 
 use crate::journal::{self, Notes, Restored};
 use crate::table::{OwnerId, Rules, Sound, Table, TablePart};
+use crate::users::Users;
 use channels::Channels;
 use connection::Client;
 use guesses::Guesses;
@@ -43,6 +46,7 @@ use keys::{Latches, Scripts};
 use lives::{Key, Life, Lives, NEVER};
 use refusal::Refusal;
 use removal::Search;
+pub use rights::Audited;
 use role::Replicated;
 pub use role::{ReplicationPlan, Told};
 use waiters::{Waiters, Wish};
@@ -56,6 +60,8 @@ pub struct ServerPlan {
     pub wait_ns_max: u64,
     /// Clients must name it before anything else; `None`: nobody is asked.
     pub password: Option<Vec<u8>>,
+    /// Clients must log in as one of these, and may do what it may; `None`: all may do everything.
+    pub users: Option<Users>,
     /// Tells clients that locks were lost: it is another number then.
     pub epoch: u64,
     /// How long after a restart an owner without a lease may come back, nanoseconds.
@@ -85,6 +91,8 @@ pub enum Event<'a> {
     Guessed(&'a Peer, u64),
     /// What becomes of the other one of two servers.
     Replication(Told<'a>),
+    /// Somebody did what only few may.
+    Audited(Audited<'a>),
 }
 
 impl fmt::Display for Event<'_> {
@@ -97,6 +105,7 @@ impl fmt::Display for Event<'_> {
             Self::Unsecured(peer, error) => write!(f, "client from {peer} {error}"),
             Self::Malformed(peer, malformed) => write!(f, "client from {peer}: {malformed}"),
             Self::Full(part) => write!(f, "the lock table holds no more {part}"),
+            Self::Audited(audited) => audited.fmt(f),
             Self::Replication(told) => told.fmt(f),
             Self::Guessed(peer, 1) => write!(f, "wrong password from {peer}"),
             Self::Guessed(peer, times) => {
@@ -143,6 +152,7 @@ pub struct LockServer<'a, C, R = Sound> {
     scripts: Scripts,
     latches: Latches,
     channels: Channels,
+    awaited: notices::Awaited,
     clients: Vec<Option<Client>>,
     free: Vec<usize>,
     connections_so_far: u64,
@@ -247,6 +257,7 @@ impl<'a, C: Clock, R: Rules> LockServer<'a, C, R> {
             scripts: Scripts::default(),
             latches: Latches::default(),
             channels: Channels::default(),
+            awaited: notices::Awaited::default(),
             clients: Vec::new(),
             free: Vec::new(),
             connections_so_far: 0,

@@ -50,6 +50,10 @@ pub(super) enum Refusal {
     Deserted,
     #[error("ERR this server's epoch is {0}, which is newer")]
     Newer(u64),
+    #[error("NOPERM this user has no permissions to run the '{0}' command: it needs +@{1}")]
+    NoRight(String, &'static str),
+    #[error("NOPERM this user has no permissions to lock '{0}': no pattern of its covers that")]
+    Outside(String),
     #[error("NOAUTH Authentication required.")]
     NoAuth,
     #[error("WRONGPASS invalid username-password pair or user is disabled.")]

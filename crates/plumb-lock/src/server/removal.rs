@@ -1,9 +1,10 @@
 //! What an administrator removes.
 
-use plumb_measure::Clock;
+use plumb_measure::{Clock, counted};
 use plumb_wire::resp;
 
 use super::connection::Waits;
+use super::notices::{Ends, Loss};
 use super::refusal::Refusal;
 use super::words::Command;
 use super::{After, LockServer};
@@ -31,7 +32,7 @@ pub(super) struct Search {
 #[derive(Clone, Debug)]
 enum Sought {
     /// Those of a fence number, which may be anywhere in the table.
-    Fence { fence: u64, next: u32 },
+    Fence { fence: u64, next: u32, owners: Vec<Vec<u8>> },
     /// Those of an owner, whose counters of one scope are set to zero.
     Scope { owner: Vec<u8>, scope: Scope, next: Option<LockId> },
 }
@@ -54,7 +55,15 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         {
             self.lose(id);
         }
-        let gone = self.table.remove(selector, &mut self.notes);
+        let mut ends = Ends { notes: &mut self.notes, owners: Vec::new() };
+        let gone = self.table.remove(selector, &mut ends);
+        let owners = ends.owners;
+        match selector {
+            Selector::Owner(owner) => self.tell_loss(owner, Loss::Removed, gone),
+            _ => self.tell_losses(owners, Loss::Removed),
+        }
+        let text = (0..command.len()).map(|at| command.text(at)).collect::<Vec<_>>().join(" ");
+        self.audit(client, &text, counted(u64::from(gone), "lock"));
         self.removed(gone, out);
         Ok(After::Next)
     }
@@ -66,8 +75,10 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
 
     fn remove_fence(&mut self, client: usize, fence: u64, out: &mut Vec<u8>) -> After {
         self.looked = true;
-        match self.in_slices(client, || Sought::Fence { fence, next: 0 }) {
+        match self.in_slices(client, || Sought::Fence { fence, next: 0, owners: Vec::new() }) {
             Some(gone) => {
+                let text = format!("REMOVE FENCE {fence}");
+                self.audit(client, &text, counted(u64::from(gone), "lock"));
                 self.removed(gone, out);
                 After::Next
             }
@@ -111,7 +122,11 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             self.search(at);
         }
         if self.searches[at].done {
-            return Some(self.searches.swap_remove(at).gone);
+            let Search { sought, gone, .. } = self.searches.swap_remove(at);
+            if let Sought::Fence { owners, .. } = sought {
+                self.tell_losses(owners, Loss::Removed);
+            }
+            return Some(gone);
         }
         self.wish = None;
         if let Some(client) = &mut self.clients[client] {
@@ -130,8 +145,10 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         let Self { searches, table, notes, .. } = self;
         let search = &mut searches[at];
         let (gone, done) = match &mut search.sought {
-            Sought::Fence { fence, next } => {
-                let (gone, more) = table.remove_fence(*fence, (*next, PLACES_A_TURN), notes);
+            Sought::Fence { fence, next, owners } => {
+                let mut ends = Ends { notes, owners: std::mem::take(owners) };
+                let (gone, more) = table.remove_fence(*fence, (*next, PLACES_A_TURN), &mut ends);
+                *owners = ends.owners;
                 *next = more.unwrap_or(0);
                 (gone, more.is_none())
             }

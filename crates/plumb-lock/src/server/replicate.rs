@@ -129,7 +129,8 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             self.lose_replica("was silent for too long");
             return None;
         }
-        let link = replicated.link?;
+        // one slice of a snapshot a turn
+        let link = replicated.link.filter(|_| !std::mem::replace(&mut replicated.said, true))?;
         let (cursor, time) = (&mut replicated.cursor, clock.now_ns());
         let joined = primary.say(*now, out, |begins, records| {
             let from = if begins { 0 } else { *cursor };
@@ -145,6 +146,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
 
     /// Behind a round of serving.
     pub(super) fn settle_replication(&mut self) {
+        self.replicated.said = false;
         if let Role::Primary(primary) = &mut self.replicated.role
             && primary.streams()
         {

@@ -12,6 +12,7 @@ use super::replicate::stop_streaming;
 use super::words::Command;
 use super::{Event, LockServer, lives_of};
 use crate::journal::Lives;
+use crate::password::Login;
 use crate::replication::{Attached, Primary, PrimaryPlan, Replica, Without};
 use crate::table::{Fault, Rules};
 
@@ -36,6 +37,8 @@ pub struct ReplicationPlan {
     pub backlog_bytes: u64,
     /// A number that no other server and no other start has.
     pub id: u64,
+    /// How it makes itself known to the other server.
+    pub login: Option<Login>,
 }
 
 impl Default for ReplicationPlan {
@@ -46,6 +49,7 @@ impl Default for ReplicationPlan {
             timeout_ns: 2_000_000_000,
             backlog_bytes: 16 << 20,
             id: 1,
+            login: None,
         }
     }
 }
@@ -143,6 +147,8 @@ pub(super) struct Replicated {
     pub(super) drops: Vec<ConnectionId>,
     /// Where the next slice of a snapshot begins.
     pub(super) cursor: u32,
+    /// The replica was told something in this turn.
+    pub(super) said: bool,
     /// The command served last shows what is locked.
     pub(super) shows: bool,
     /// Of a replica: how long owners and keys live.
@@ -171,6 +177,7 @@ impl Replicated {
             link: None,
             drops: Vec::new(),
             cursor: 0,
+            said: false,
             shows: false,
             lives: Lives::default(),
             dialled: None,
@@ -229,6 +236,8 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             _ if command.is(1, "STREAM") => return self.take_replica(client, command, out),
             _ => return Err(Refusal::Word(command.text(1), remedy)),
         }
+        let text = (0..command.len()).map(|at| command.text(at)).collect::<Vec<_>>().join(" ");
+        self.audit(client, &text, format!("epoch {}", self.plan.epoch));
         resp::push_integer(out, self.plan.epoch);
         Ok(())
     }
@@ -315,8 +324,8 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     /// What is said first to the other server.
     pub(super) fn greet_other(&mut self, client: usize, out: &mut Vec<u8>) {
         let mut replies = 1;
-        if let Some(password) = &self.plan.password {
-            resp::push_command(out, &[b"AUTH", password]);
+        if let Some(login) = &self.replicated.plan.login {
+            login.push(out);
             replies += 1;
         }
         let rows = self.table.usage().locks.maximum;

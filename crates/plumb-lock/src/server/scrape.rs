@@ -39,7 +39,8 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             return Served { consumed: before, close: endless, ..Served::default() };
         };
         let (end, head) = (head.len(), String::from_utf8_lossy(head));
-        let known = self.plan.password.is_none() || self.knows(client, password_of(&head));
+        let open = self.plan.password.is_none() && self.plan.users.is_none();
+        let known = open || self.knows(client, login_of(&head));
         let page = if known { Page::of(&head, || self.metrics()) } else { Page::locked("locks") };
         self.counts.errors += u64::from(!page.found);
         out.extend_from_slice(page.text.as_bytes());
@@ -48,11 +49,15 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
 
     /// True when the password of a request is right. Behind wrong ones it is not looked at before
     /// its time: the request is refused.
-    fn knows(&mut self, client: usize, given: Option<Vec<u8>>) -> bool {
-        let (Some(expected), Some(given)) = (&self.plan.password, given) else {
+    fn knows(&mut self, client: usize, given: Option<(Vec<u8>, Vec<u8>)>) -> bool {
+        let Some((user, given)) = given else {
             return false;
         };
-        let right = same(expected, &given);
+        let right = match (&self.plan.users, &self.plan.password) {
+            (Some(users), _) => users.prove(&user, &given).is_some(),
+            (None, Some(expected)) => same(expected, &given),
+            (None, None) => false,
+        };
         let Some(peer) = self.clients[client].as_ref().map(|client| client.peer.clone()) else {
             return false;
         };
@@ -66,8 +71,8 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     }
 }
 
-/// What the head names as the password of Basic authentication.
-fn password_of(head: &str) -> Option<Vec<u8>> {
+/// What the head names as user and password of Basic authentication.
+fn login_of(head: &str) -> Option<(Vec<u8>, Vec<u8>)> {
     let value = head.lines().skip(1).find_map(|line| {
         let (name, value) = line.split_once(':')?;
         name.eq_ignore_ascii_case("authorization").then_some(value.trim())
@@ -76,7 +81,7 @@ fn password_of(head: &str) -> Option<Vec<u8>> {
     let plain = STANDARD.decode(coded.trim()).ok().filter(|_| scheme.eq_ignore_ascii_case("basic"));
     let plain = plain?;
     let colon = plain.iter().position(|byte| *byte == b':')?;
-    Some(plain[colon + 1..].to_vec())
+    Some((plain[..colon].to_vec(), plain[colon + 1..].to_vec()))
 }
 
 #[cfg(test)]
@@ -87,9 +92,9 @@ mod tests {
     fn a_password_stands_behind_the_user() {
         // RFC 7617, section 2
         let head = "GET / HTTP/1.1\r\nauthorization: basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n\r\n";
-        assert_eq!(password_of(head).as_deref(), Some(&b"open sesame"[..]));
+        assert_eq!(login_of(head), Some((b"Aladdin".to_vec(), b"open sesame".to_vec())));
         for none in ["Bearer QWxhZGRpbjpvcGVuIHNlc2FtZQ==", "Basic", "Basic ?", "Basic QQ=="] {
-            assert_eq!(password_of(&format!("GET / HTTP/1.1\r\nAuthorization: {none}\r\n")), None);
+            assert_eq!(login_of(&format!("GET / HTTP/1.1\r\nAuthorization: {none}\r\n")), None);
         }
     }
 }

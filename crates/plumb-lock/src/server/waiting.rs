@@ -43,6 +43,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     pub(super) fn answer_next(&mut self, out: &mut Vec<u8>) -> Option<ConnectionId> {
         while let Some(lock) = self.table.next_ended() {
             self.waiters.ended(lock);
+            self.tell_end(lock);
         }
         while self.tried < TRIED_A_TURN {
             let (number, client, lost, text) = {

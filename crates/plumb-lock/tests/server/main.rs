@@ -11,10 +11,13 @@ mod numbers;
 
 mod fuzz_journal;
 mod fuzz_server;
+mod fuzz_stream;
 mod histories;
 mod journal;
 mod journal_loss;
 mod linearity;
+mod notices;
+mod rights;
 mod slices;
 mod two;
 mod waiting;

@@ -49,6 +49,7 @@ pub(crate) fn plan() -> ServerPlan {
         limits: resp::Limits { words: 800, word_bytes: 4_096, command_bytes: 256 << 10 },
         wait_ns_max: u64::MAX >> 1,
         password: None,
+        users: None,
         epoch: 1,
         grace_ns: 0,
         wall_offset_ns: 0,

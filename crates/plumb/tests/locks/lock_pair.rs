@@ -133,3 +133,24 @@ fn without_its_replica_a_server_goes_on_or_waits_and_says_so() {
         assert_eq!(other.number("COUNT c"), u64::from(policy == "continue"));
     }
 }
+
+#[test]
+fn a_load_with_both_addresses_goes_on_after_its_primary_is_killed() {
+    let folder = tempdir().expect("a temporary folder");
+    let words = ["--replica-timeout", "300ms"];
+    let Pair { primary, replica } = Pair::start(&words, folder.path());
+    let both = format!("{},{}", primary.address, replica.address);
+    let words = ["lock", "load", "pairs", &both, "-c", "4", "--for", "30s", "--json"];
+    let load = Program::start(&words, folder.path());
+    let granted = |server: &Server| figure(server, "granted", folder.path());
+    kit::until(|| (granted(&primary) > 100).then_some(()));
+    primary.program.signal(Signal::KILL);
+    heard(&replica, "is away");
+    kit::plumb(&["lock", "promote", &replica.address], folder.path()).with(0);
+    kit::until(|| (granted(&replica) > 100).then_some(()));
+    load.signal(Signal::INT);
+    let ended = load.wait();
+    let record = ended.json();
+    assert_eq!(record["results"][0]["failures"]["garbled"], serde_json::Value::Null, "{ended:?}");
+    assert!(record["results"][0]["operations"].as_u64().is_some_and(|count| count > 200));
+}

@@ -8,6 +8,7 @@ mod lock_exclusion;
 mod lock_journal;
 mod lock_libraries;
 mod lock_load;
+mod lock_notice;
 mod lock_pair;
 mod lock_postgres;
 mod lock_redis;

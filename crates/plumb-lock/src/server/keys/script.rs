@@ -298,6 +298,7 @@ mod tests {
             limits: LIMITS,
             wait_ns_max: 0,
             password: None,
+            users: None,
             epoch: 1,
             grace_ns: 0,
             wall_offset_ns: 0,

@@ -69,6 +69,7 @@ impl<'a> Node<'a> {
             timeout_ns: TIMEOUT_NS,
             backlog_bytes: 600, // little: both ways of coming back are gone
             id,
+            login: None,
         };
         let plan =
             ServerPlan { grace_ns: u64::MAX >> 2, wall_offset_ns: 1 << 50, replication, ..plan() };

@@ -1,0 +1,120 @@
+//! What a client may do, and who did what only few may.
+
+use std::fmt;
+
+use plumb_measure::Clock;
+
+use super::refusal::Refusal;
+use super::words::Command;
+use super::{Event, LockServer};
+use crate::table::{Elements, Rules};
+use crate::users::Right;
+
+/// Something that only few may do, and who did it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Audited<'a> {
+    /// The user; empty where there are none.
+    pub user: &'a str,
+    /// From where.
+    pub peer: &'a plumb_engine::Peer,
+    /// The command, without anything secret.
+    pub command: &'a str,
+    /// What came of it.
+    pub result: String,
+}
+
+impl fmt::Display for Audited<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { user, peer, command, result } = self;
+        let who = if user.is_empty() { "somebody" } else { user };
+        write!(f, "{who} from {peer}: {command}: {result}")
+    }
+}
+
+/// The right that a command of this name needs; `None`: whoever is let in may.
+fn needed(verb: &[u8], command: Command<'_>) -> Option<Right> {
+    Some(match verb {
+        b"PING" | b"ECHO" | b"HELLO" | b"AUTH" | b"QUIT" | b"SELECT" | b"INFO" | b"CLIENT"
+        | b"COMMAND" | b"CONFIG" | b"METRICS" | b"EPOCH" | b"ROLE" => return None,
+        b"LOCKSTAT" if command.len() == 1 => return None,
+        b"LOCKSTAT" if command.is(1, "FORGET") => Right::Admin,
+        b"LOCKS" | b"DIGEST" | b"COUNT" | b"LOCKSTAT" => Right::List,
+        b"REMOVE" => Right::Remove,
+        b"REPLICA" => Right::Admin,
+        _ => Right::Lock,
+    })
+}
+
+impl<C: Clock, R: Rules> LockServer<'_, C, R> {
+    /// Refuses what the client's user may not do.
+    pub(super) fn may_do(
+        &self,
+        client: usize,
+        verb: &[u8],
+        command: Command<'_>,
+    ) -> Result<(), Refusal> {
+        if self.plan.users.is_none() {
+            return Ok(());
+        }
+        let Some(right) = needed(verb, command) else {
+            return Ok(());
+        };
+        let rights = self.clients[client].as_ref().and_then(|client| client.rights.as_ref());
+        let Some(rights) = rights.filter(|rights| rights.may(right)) else {
+            return Err(Refusal::NoRight(command.text(0).to_lowercase(), right.name()));
+        };
+        if right == Right::Lock && !rights.covers_everything() {
+            for at in keys(verb, command) {
+                if !rights.covers(command.get(at)) {
+                    return Err(Refusal::Outside(command.text(at)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses locks outside the name spaces of the client's user.
+    pub(super) fn may_lock<E: Elements + ?Sized>(
+        &self,
+        client: usize,
+        locks: &E,
+    ) -> Result<(), Refusal> {
+        if self.plan.users.is_none() {
+            return Ok(());
+        }
+        let rights = self.clients[client].as_ref().and_then(|client| client.rights.as_ref());
+        let outside = (0..locks.count())
+            .map(|at| locks.at(at))
+            .find(|element| !rights.is_some_and(|rights| rights.covers(element.name)));
+        match outside {
+            Some(element) => {
+                Err(Refusal::Outside(String::from_utf8_lossy(element.name).into_owned()))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Writes down who did something that only few may.
+    pub(super) fn audit(&mut self, client: usize, command: &str, result: String) {
+        let Some(client) = &self.clients[client] else {
+            return;
+        };
+        let user = String::from_utf8_lossy(&client.user);
+        let peer = client.peer.clone();
+        (self.tell)(Event::Audited(Audited { user: &user, peer: &peer, command, result }));
+    }
+}
+
+/// Where the keys of a command of Redis stand.
+fn keys(verb: &[u8], command: Command<'_>) -> std::ops::Range<usize> {
+    match verb {
+        b"ENQ" | b"PROMOTE" | b"CHECK" | b"DEQ" | b"DEQALL" | b"INHERIT" | b"RENEW" | b"SCRIPT"
+        | b"SUBSCRIBE" | b"UNSUBSCRIBE" => 0..0,
+        b"EVAL" | b"EVALSHA" => {
+            let count = command.number(2, "").unwrap_or(0).min(command.len() as u64);
+            3..(3 + usize::try_from(count).unwrap_or(0)).min(command.len()).max(3)
+        }
+        b"DEL" | b"UNLINK" | b"EXISTS" => 1..command.len(),
+        _ => 1..command.len().min(2),
+    }
+}

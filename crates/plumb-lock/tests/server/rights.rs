@@ -1,0 +1,74 @@
+//! Users do what their file says, and no more; what only few may do is written down.
+
+use std::sync::Mutex;
+
+use plumb_lock::table::Limits;
+use plumb_lock::{Event, ServerPlan, Users};
+
+use crate::waiting::{Bench, Still, plan};
+
+const LIMITS: Limits = Limits { rows: 1_000, scan: 1_000 };
+/// The SHA-256 of `foobared`.
+const HASH: &str = "#1b58ee375b42e41f0e48ef2ff27d10a5b1f6924a9acdcdba7cae868e7adce6bf";
+
+fn users() -> ServerPlan {
+    let text = format!(
+        "user sales on {HASH} ~SALES* ~key1 +@lock\nuser ear on {HASH} +@list\n\
+         user ops on {HASH} ~* +@all -@lock\nuser default on {HASH}\n"
+    );
+    ServerPlan { users: Some(Users::parse(&text).expect("a file of users")), ..plan() }
+}
+
+#[test]
+fn users_do_what_they_may_where_they_may() {
+    let (clock, mut tell) = (Still::default(), |_: Event<'_>| {});
+    let mut bench = Bench::new(users(), LIMITS, &clock, &mut tell);
+    let [sales, ear, ops, nobody] = [(); 4].map(|()| bench.client());
+    let refused = |said: String| assert!(said.starts_with("-NOPERM"), "{said}");
+    assert!(bench.say(sales, "ENQ a E SALES1 1").starts_with("-NOAUTH"));
+    assert!(bench.say(sales, "AUTH sales wrong").starts_with("-WRONGPASS"));
+    bench.pass(1_000_000_000);
+    for (client, name) in [(sales, "sales"), (ear, "ear"), (ops, "ops")] {
+        assert_eq!(bench.say(client, &format!("AUTH {name} foobared")), "+OK\r\n");
+    }
+    assert!(bench.say(sales, "ENQ a E SALES1 1").starts_with(':'));
+    refused(bench.say(sales, "ENQ a E SALES1 1 E OTHER 1"));
+    refused(bench.say(sales, "CHECK a E OTHER 1"));
+    assert_eq!(bench.say(sales, "SET key1 v NX PX 1000"), "+OK\r\n");
+    refused(bench.say(sales, "SET key2 v NX PX 1000"));
+    refused(bench.say(sales, "DEL key1 key2"));
+    for line in ["LOCKS", "REMOVE OWNER a", "REPLICA PROMOTE", "LOCKSTAT FORGET"] {
+        refused(bench.say(sales, line));
+    }
+    assert!(bench.say(ear, "LOCKS").contains("SALES1"));
+    refused(bench.say(ear, "ENQ x E SALES1 1"));
+    refused(bench.say(ear, "REMOVE OWNER a"));
+    refused(bench.say(ops, "ENQ x E SALES1 1"));
+    assert_eq!(bench.say(ops, "REMOVE LOCK SALES1 1"), ":1\r\n");
+    // who names no user is the default one, which may ask how it is
+    assert_eq!(bench.say(nobody, "AUTH foobared"), "+OK\r\n");
+    assert_eq!(bench.say(nobody, "PING"), "+PONG\r\n");
+    refused(bench.say(nobody, "COUNT a"));
+}
+
+#[test]
+fn who_removes_a_lock_is_written_down() {
+    static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let (clock, mut tell) = (Still::default(), |event: Event<'_>| {
+        if let Event::Audited(audited) = event {
+            TOLD.lock().expect("one test").push(audited.to_string());
+        }
+    });
+    let mut bench = Bench::new(users(), LIMITS, &clock, &mut tell);
+    let (sales, ops) = (bench.client(), bench.client());
+    bench.say(sales, "AUTH sales foobared");
+    bench.say(ops, "AUTH ops foobared");
+    bench.say(sales, "ENQ a E SALES1 1 E SALES1 2");
+    bench.say(ops, "REMOVE OWNER a");
+    bench.say(ops, "REPLICA FENCE 7");
+    let told = TOLD.lock().expect("one test").clone();
+    assert_eq!(
+        told,
+        ["ops from unix: REMOVE OWNER a: 2 locks", "ops from unix: REPLICA FENCE 7: epoch 1"]
+    );
+}

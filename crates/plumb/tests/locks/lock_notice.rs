@@ -1,0 +1,56 @@
+//! Who is told that locks are lost, and who may do what, through the commands of the program.
+
+use crate::kit;
+
+use std::fs;
+
+use kit::Program;
+use kit::locks::Server;
+use rustix::process::Signal;
+use tempfile::tempdir;
+
+/// The SHA-256 of `foobared`.
+const HASH: &str = "#1b58ee375b42e41f0e48ef2ff27d10a5b1f6924a9acdcdba7cae868e7adce6bf";
+
+#[test]
+fn watch_tells_what_is_lost_and_what_could_be_had() {
+    let folder = tempdir().expect("a temporary folder");
+    let server = Server::start(&[], folder.path());
+    let words = ["lock", "watch", &server.address, "--owner", "a", "--free", "T:1"];
+    let watch = Program::start(&words, folder.path());
+    assert!(watch.line().ends_with(" free T:1"), "nobody has it now");
+    let (mut one, mut two) = (server.client(), server.client());
+    one.number("ENQ a KEEP E T 1 E T 2");
+    assert_eq!(two.ask("ENQ b E T 1").expect("it answers")[0], "HELD");
+    two.number("REMOVE OWNER a");
+    let mut told = [watch.line(), watch.line()].map(|line| line[21..].to_owned());
+    told.sort();
+    assert_eq!(told, ["free T:1", "lost removed 2 a"]);
+    watch.signal(Signal::INT);
+    watch.wait().with(0);
+}
+
+#[test]
+fn a_user_may_do_what_its_line_says_and_the_audit_log_says_what_was_done() {
+    let folder = tempdir().expect("a temporary folder");
+    let text = format!("user sales on {HASH} ~S* +@lock\nuser ops on {HASH} +@list +@remove\n");
+    fs::write(folder.path().join("users"), text).expect("a file");
+    fs::write(folder.path().join("password"), "foobared\n").expect("a file");
+    let server = Server::start(&["--users", "users", "--audit-log", "audit"], folder.path());
+    let mut client = server.client();
+    assert!(client.ask("ENQ a E S 1").expect("it answers")[0].starts_with("-NOAUTH"));
+    assert_eq!(client.ask("AUTH sales foobared").expect("it answers"), ["+OK"]);
+    client.number("ENQ a KEEP E S 1");
+    assert!(client.ask("ENQ a E T 1").expect("it answers")[0].starts_with("-NOPERM"));
+    let as_ops = ["--login", "ops", "--password-file", "password"];
+    let show = [&["lock", "show", &server.address, "--delete", "--yes"][..], &as_ops].concat();
+    kit::plumb(&show, folder.path()).with(0);
+    let audit = kit::read(&folder.path().join("audit"));
+    assert!(audit.contains("\"user\":\"ops\"") && audit.contains("REMOVE LOCK S 1"), "{audit}");
+    assert!(!audit.contains("foobared"));
+    let wrong = "user x on >secret\n";
+    fs::write(folder.path().join("users"), wrong).expect("a file");
+    let refused = kit::plumb(&["lock", "serve", "--users", "users"], folder.path()).with(2);
+    assert!(refused.stderr.contains("users, line 1, column 11"), "{}", refused.stderr);
+    assert!(!refused.stderr.contains("secret"));
+}
