@@ -29,7 +29,7 @@ const PLANS: [(&str, &[&str], usize); 24] = [
     ("07-arrivals", &["arrivals = \"poisson\"", "rate = \"10/s\"", "users = 200"], 0),
     ("08-free-form-arrivals", &["rate = \"10/s\"", "rate = \"0/s\""], 0),
     ("09-open-model", &["rate = \"20/s\"", "${counter(counter_1, load)}"], 0),
-    ("10-set-up-and-tear-down", &["[[prepare]]", "${access_token}"], 1),
+    ("10-set-up-and-tear-down", &["[[prepare]]", "[[finish]]", "${access_token}"], 0),
     ("11-poll-until-done", &["while = \"${state} != 'done'\"", "if = \"${state} == 'done'\""], 0),
     ("12-mixes", &["${random(1, 3)}", "${counter(choice_2, user, 1, 1, 2)}", "share = \"10%\""], 1),
     ("13-switch", &["== 'clerk'", "== 'manager'", "get = \"/1\""], 0),
