@@ -109,6 +109,8 @@ fn times(known: &Known<'_>) -> BTreeMap<String, Distribution> {
 
 /// A part of this share of the whole stands out.
 const LARGE: f64 = 0.25;
+/// Statements that a page asks which asks too many.
+const CHATTY: u64 = 400;
 /// Handshakes so many times shorter than any message were not answered by the server ...
 const ANSWERED_NEARER: u64 = 5;
 /// ... when a message takes at least so long.
@@ -191,9 +193,13 @@ fn next(known: &Known<'_>, kind: PartKind) -> String {
         PartKind::Server => "Is this much for the statement? Look at its plan (--explain), at \
             indexes and locks, and at what else the server does (plumb host watch there)."
             .into(),
-        PartKind::Wire => "The network, and waking the server's process. Compare with plumb net \
-            ping to the same host; fewer statements a dialog help more than faster ones."
-            .into(),
+        PartKind::Wire => format!(
+            "The network, and waking the server's process. Compare with plumb net ping to the same \
+             host. Every statement pays it: a page that asks {CHATTY} one after the other spends {} \
+             on the way, so fewer statements help more than faster ones (plumb db replay says who \
+             asks one over and over).",
+            show_ns(mean_ns(&known.found.wire).saturating_mul(CHATTY))
+        ),
         PartKind::Due => "Calls come faster than they are answered: more --callers, or a lower \
             --rate."
             .into(),
@@ -223,6 +229,10 @@ fn next(known: &Known<'_>, kind: PartKind) -> String {
             point to delayed acknowledgements."
             .into(),
     }
+}
+
+fn mean_ns(series: &Series) -> u64 {
+    series.estimate().mean_ns.max(0).unsigned_abs()
 }
 
 fn connect(known: &Known<'_>) -> String {

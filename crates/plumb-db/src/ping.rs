@@ -195,7 +195,9 @@ impl Ping {
         let mut readings = ground.runtime.block_on(database.readings(counter));
         if let Some(Yield { found, observed }) = &came {
             let recorder = &result.recorder;
-            readings.extend(ground.explained.clone().filter(|_| statement.which == Which::Own));
+            // the statement first, then the whole server
+            let of_plan = ground.explained.clone().filter(|_| statement.which == Which::Own);
+            readings.splice(1..1, of_plan);
             record.attribution = attribute(Known {
                 statement,
                 over: point.over,

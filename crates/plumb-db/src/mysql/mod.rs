@@ -31,7 +31,7 @@ use crate::stream::Traffic;
 
 use channel::Trouble;
 use exchange::Exchange;
-use readings::Counter;
+use readings::Counters;
 use session::{Door, NotOpened, Session};
 
 /// How the parts are measured.
@@ -144,7 +144,7 @@ async fn doubt(session: &mut Session) -> Result<Option<Why>, Trouble> {
 impl Database for Mysql {
     type Connection = Exchange;
     type NotReady = NotReady;
-    type Counter = Counter;
+    type Counter = Counters;
 
     const DRIVER: &'static str =
         "plumb's own client of MySQL's protocol on a tokio runtime of one thread";
@@ -240,11 +240,11 @@ impl Database for Mysql {
         readings::explained(connection, asked).await
     }
 
-    async fn counter(&self, asked: Asked<'_>, form: Form) -> Counter {
-        Counter::of(self, asked, form).await
+    async fn counter(&self, asked: Asked<'_>, form: Form) -> Counters {
+        Counters::of(self, asked, form).await
     }
 
-    async fn readings(&self, counter: Counter) -> Vec<Reading> {
-        counter.readings(self).await
+    async fn readings(&self, counters: Counters) -> Vec<Reading> {
+        counters.readings(self).await
     }
 }

@@ -1,6 +1,6 @@
 //! What the server says of its own time: `performance_schema`, and `ANALYZE`.
 
-use plumb_measure::{Reading, signed_real};
+use plumb_measure::{Reading, counted, signed_real};
 use serde_json::Value;
 
 use crate::answer::Limits;
@@ -13,6 +13,7 @@ use super::{BESIDE, Mysql};
 /// Executions under `ANALYZE`.
 const EXPLAINED: u64 = 5;
 const SOURCE: &str = "performance_schema";
+const GONE: &str = "the server took no connection for it";
 const OFF: &str = "the server does not count statements: write performance_schema=ON into its \
     configuration and restart it";
 /// Picoseconds, and how many.
@@ -26,14 +27,90 @@ const DIGESTS: &str = "SELECT DIGEST, DIGEST_TEXT \
 
 /// Counts of one statement.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Counts {
+struct Counts {
     calls: u64,
     total_ps: u64,
 }
 
+/// What the whole server counts.
+const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN \
+    ('Innodb_buffer_pool_reads', 'Innodb_row_lock_time', 'Innodb_row_lock_waits')";
+
+/// What the server has counted: of the statement, and altogether.
+#[derive(Debug)]
+pub(crate) struct Counters {
+    statement: Counter,
+    server: Result<Server, String>,
+}
+
+impl Counters {
+    /// What it has counted so far, where the statement goes in the form `form`.
+    pub(super) async fn of(server: &Mysql, asked: Asked<'_>, form: Form) -> Self {
+        let statement = Counter::of(server, asked, form).await;
+        let server = match session(server, asked).await {
+            Ok(mut session) => Server::of(&mut session).await,
+            Err(reason) => Err(reason),
+        };
+        Self { statement, server }
+    }
+
+    /// What it has counted since.
+    pub(super) async fn readings(self, server: &Mysql) -> Vec<Reading> {
+        let since = match (self.server, server.session().await) {
+            (Err(reason), _) => Err(reason),
+            (Ok(_), Err(_)) => Err(GONE.to_owned()),
+            (Ok(before), Ok((mut session, _))) => {
+                Server::of(&mut session).await.map(|after| after.since(before))
+            }
+        };
+        let about = since.unwrap_or_else(|reason| reason);
+        let source = "SHOW GLOBAL STATUS".to_owned();
+        let altogether = Reading { source, mean_ns: None, count: 0, about };
+        vec![self.statement.reading(server).await, altogether]
+    }
+}
+
+/// What the whole server has counted.
+#[derive(Clone, Copy, Debug, Default)]
+struct Server {
+    pages: u64,
+    lock_waits: u64,
+    lock_ms: u64,
+}
+
+impl Server {
+    async fn of(session: &mut Session) -> Result<Self, String> {
+        let rows = session.rows_of(STATUS, BESIDE).await.map_err(|it| not_told(&it))?;
+        let mut found = Self::default();
+        for row in rows {
+            let [Some(name), Some(value)] = &row[..] else { continue };
+            let value = value.parse().unwrap_or(0);
+            match name.as_str() {
+                "Innodb_buffer_pool_reads" => found.pages = value,
+                "Innodb_row_lock_time" => found.lock_ms = value,
+                "Innodb_row_lock_waits" => found.lock_waits = value,
+                _ => {}
+            }
+        }
+        Ok(found)
+    }
+
+    /// What came since `before`, in words.
+    fn since(self, before: Self) -> String {
+        let more = |of: fn(&Self) -> u64| of(&self).saturating_sub(of(&before));
+        format!(
+            "InnoDB on the whole server meanwhile: {} read from disk, {} for row locks, {} ms \
+             together",
+            counted(more(|it| it.pages), "page"),
+            counted(more(|it| it.lock_waits), "wait"),
+            more(|it| it.lock_ms)
+        )
+    }
+}
+
 /// What counts the statement, and what it had counted before.
 #[derive(Debug)]
-pub(crate) enum Counter {
+enum Counter {
     /// The answer to `query`.
     Counts { query: String, about: &'static str, before: Counts },
     /// Nothing does, and why.
@@ -42,7 +119,7 @@ pub(crate) enum Counter {
 
 impl Counter {
     /// Finds what counts the statement when it goes in the form `form`.
-    pub(super) async fn of(server: &Mysql, asked: Asked<'_>, form: Form) -> Self {
+    async fn of(server: &Mysql, asked: Asked<'_>, form: Form) -> Self {
         match Self::found(server, asked, form).await {
             Ok(counter) => counter,
             Err(reason) => Self::Absent(reason),
@@ -76,18 +153,18 @@ impl Counter {
     }
 
     /// What it counted meanwhile.
-    pub(super) async fn readings(self, server: &Mysql) -> Vec<Reading> {
+    async fn reading(self, server: &Mysql) -> Reading {
         let absent =
             |about: String| Reading { source: SOURCE.into(), mean_ns: None, count: 0, about };
         let (query, about, before) = match self {
-            Self::Absent(reason) => return vec![absent(reason)],
+            Self::Absent(reason) => return absent(reason),
             Self::Counts { query, about, before } => (query, about, before),
         };
         let after = match server.session().await {
             Ok((mut session, _)) => counts(&mut session, &query).await,
-            Err(_) => Err("the server took no connection for it".into()),
+            Err(_) => Err(GONE.into()),
         };
-        vec![match after {
+        match after {
             Err(reason) => absent(reason),
             Ok(after) => {
                 let calls = after.calls.saturating_sub(before.calls);
@@ -102,7 +179,7 @@ impl Counter {
                     },
                 }
             }
-        }]
+        }
     }
 }
 

@@ -33,7 +33,7 @@ use crate::{DbError, answer};
 
 use exchange::Exchange;
 use promise::Promise;
-use readings::Counter;
+use readings::{Counter, Counters};
 use session::{Door, NotOpened, Session, failure, whole};
 
 /// Why there is no answer.
@@ -107,7 +107,7 @@ impl Connection for Exchange {
 impl Database for Postgres {
     type Connection = Exchange;
     type NotReady = NotReady;
-    type Counter = Counter;
+    type Counter = Counters;
 
     const DRIVER: &'static str = "tokio-postgres on a tokio runtime of one thread";
 
@@ -195,8 +195,21 @@ impl Database for Postgres {
         session.drive(reading).await
     }
 
+    async fn counter(&self, asked: Asked<'_>, _: Form) -> Counters {
+        let statement = self.statement_counter(asked).await;
+        let client = &self.onlooker.client;
+        self.onlooker.drive(Counters::of(client, statement)).await
+    }
+
+    async fn readings(&self, counters: Counters) -> Vec<Reading> {
+        let onlooker = &self.onlooker;
+        onlooker.drive(counters.readings(&onlooker.client)).await
+    }
+}
+
+impl Postgres {
     /// What the server has counted of the statement so far: it is asked once, so that it is known.
-    async fn counter(&self, asked: Asked<'_>, _: Form) -> Counter {
+    async fn statement_counter(&self, asked: Asked<'_>) -> Counter {
         let absent = |reason: String| Counter::Absent(reason);
         if let Promise::Call(_) = self.door.promise {
             return absent("a message of several statements is not told apart by it".into());
@@ -214,10 +227,5 @@ impl Database for Postgres {
         // a statement that fails is seen in the load
         let _ = exchange.ask(asked.statement).await;
         self.onlooker.drive(Counter::of(&self.onlooker.client, pid)).await
-    }
-
-    async fn readings(&self, counter: Counter) -> Vec<Reading> {
-        let onlooker = &self.onlooker;
-        vec![onlooker.drive(counter.reading(&onlooker.client)).await]
     }
 }

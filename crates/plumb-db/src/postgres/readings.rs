@@ -1,6 +1,6 @@
 //! What the server says of its own time: the extension `pg_stat_statements`, and `EXPLAIN`.
 
-use plumb_measure::{Reading, signed_real};
+use plumb_measure::{Reading, counted, signed_real};
 use serde_json::Value;
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
@@ -21,6 +21,8 @@ const INSTALL: &str = "the server does not count it: put pg_stat_statements into
 pub(crate) struct Counts {
     calls: i64,
     total_ms: f64,
+    /// Blocks that were not in the server's memory.
+    read: i64,
 }
 
 /// The extension, and which statement is looked at.
@@ -70,12 +72,15 @@ impl Counter {
                 Ok(Some(after)) if after.calls > before.calls => {
                     let calls = after.calls - before.calls;
                     let mean_ms = (after.total_ms - before.total_ms) / signed_real(calls);
+                    let read = counted((after.read - before.read).unsigned_abs(), "block");
                     (
                         Some(nanoseconds(mean_ms)),
                         calls.unsigned_abs(),
-                        "execution alone, and planning where track_planning is on; of every \
-                         session that asked the same meanwhile"
-                            .to_owned(),
+                        format!(
+                            "execution alone, and planning where track_planning is on; of every \
+                             session that asked the same meanwhile; {read} not in the server's \
+                             memory"
+                        ),
                     )
                 }
                 Ok(_) => (None, 0, "it counted no execution meanwhile".into()),
@@ -90,15 +95,91 @@ async fn counts(client: &Client, id: i64) -> Result<Option<Counts>, tokio_postgr
     let row = client
         .query_one(
             "SELECT coalesce(sum(calls), 0)::int8, \
-             coalesce(sum(total_exec_time + total_plan_time), 0)::float8 \
+             coalesce(sum(total_exec_time + total_plan_time), 0)::float8, \
+             coalesce(sum(shared_blks_read), 0)::int8 \
              FROM pg_stat_statements WHERE queryid = $1 \
              AND dbid = (SELECT oid FROM pg_database WHERE datname = current_database()) \
              AND userid = (SELECT oid FROM pg_roles WHERE rolname = current_user)",
             &[&id],
         )
         .await?;
-    let (calls, total_ms) = (row.get(0), row.get(1));
-    Ok((calls > 0).then_some(Counts { calls, total_ms }))
+    let (calls, total_ms, read) = (row.get(0), row.get(1), row.get(2));
+    Ok((calls > 0).then_some(Counts { calls, total_ms, read }))
+}
+
+/// What the whole database has counted.
+#[derive(Clone, Copy, Debug)]
+struct Database {
+    read: i64,
+    deadlocks: i64,
+    temporary_bytes: i64,
+    /// Sessions that wait for locks now.
+    waiting: i64,
+}
+
+impl Database {
+    async fn of(client: &Client) -> Result<Self, tokio_postgres::Error> {
+        let row = client
+            .query_one(
+                "SELECT blks_read, deadlocks, temp_bytes, \
+                 (SELECT count(*) FROM pg_locks WHERE NOT granted) \
+                 FROM pg_stat_database WHERE datname = current_database()",
+                &[],
+            )
+            .await?;
+        let (read, deadlocks) = (row.get(0), row.get(1));
+        Ok(Self { read, deadlocks, temporary_bytes: row.get(2), waiting: row.get(3) })
+    }
+
+    /// What came since `before`, in words.
+    fn since(self, before: Self) -> String {
+        let more = |of: fn(&Self) -> i64| (of(&self) - of(&before)).max(0).unsigned_abs();
+        let temporary = match more(|it| it.temporary_bytes) {
+            0 => String::new(),
+            bytes => format!(", {bytes} bytes written to temporary files"),
+        };
+        format!(
+            "the whole database meanwhile, as far as its sessions have told: {} read that were not in \
+             the server's memory, {}{temporary}; {} for a lock at the end (PostgreSQL counts no waits \
+             for locks: log_lock_waits logs the long ones)",
+            counted(more(|it| it.read), "block"),
+            counted(more(|it| it.deadlocks), "deadlock"),
+            match self.waiting {
+                1 => "1 session waited".to_owned(),
+                sessions => format!("{sessions} sessions waited"),
+            },
+        )
+    }
+}
+
+/// What the server has counted: of the statement, and altogether.
+#[derive(Debug)]
+pub(crate) struct Counters {
+    statement: Counter,
+    database: Result<Database, String>,
+}
+
+impl Counters {
+    /// What it has counted so far, seen by `client`.
+    pub(crate) async fn of(client: &Client, statement: Counter) -> Self {
+        let database = Database::of(client).await.map_err(|error| whole(&error));
+        Self { statement, database }
+    }
+
+    /// What it has counted since.
+    pub(crate) async fn readings(&self, client: &Client) -> Vec<Reading> {
+        let since = match &self.database {
+            Err(reason) => Err(reason.clone()),
+            Ok(before) => Database::of(client)
+                .await
+                .map_err(|error| whole(&error))
+                .map(|after| after.since(*before)),
+        };
+        let about = since.unwrap_or_else(|reason| format!("the server does not tell: {reason}"));
+        let database =
+            Reading { source: "pg_stat_database".into(), mean_ns: None, count: 0, about };
+        vec![self.statement.reading(client).await, database]
+    }
 }
 
 /// What `EXPLAIN (ANALYZE)` says of `statement`, in a transaction that is rolled back.

@@ -36,8 +36,10 @@ pub use options::{ReplayOptions, Speed};
 
 use drive::{Load, drive, lasts};
 use logged::LogReader;
-use survey::{Due, Reading, Replayed, Survey};
+use survey::{Due, Reading, Replayed, Series, Survey};
 
+/// From so many on, a series of one statement is worth a figure.
+const SERIES_MIN: u64 = 10;
 /// Statements that are read before they are due.
 const READ_AHEAD: usize = 1_024;
 
@@ -192,7 +194,37 @@ impl Replay {
         let rows = self.survey.rows.iter().zip(driven.recorder.rows());
         result.parts = rows.map(|(name, row)| part_record(name.clone(), row, driven)).collect();
         result.figures.extend(self.figures());
+        result.figures.extend(self.series(driven));
         result
+    }
+
+    /// What the longest series of one statement takes, where it is one that a single statement could
+    /// answer.
+    #[expect(clippy::cast_precision_loss, reason = "a figure is a float")]
+    fn series(&self, driven: &LoadResult<()>) -> Vec<Figure> {
+        let Series { name, times } = &self.survey.series;
+        if *times < SERIES_MIN {
+            return Vec::new();
+        }
+        let row = self.survey.rows.iter().position(|it| it == name);
+        let row = row.and_then(|at| driven.recorder.rows().get(at));
+        let median_ns = row.filter(|it| !it.service.is_empty()).map(|it| it.service.quantile(0.5));
+        let asked = Figure {
+            name: "asked over and over".into(),
+            value: *times as f64,
+            unit: "times".into(),
+            formula: format!(
+                "the most times that one session asked one statement, nothing else in between: {name}; \
+                 each is a round trip, and one statement for all of them would be one"
+            ),
+        };
+        let takes = median_ns.map(|ns| Figure {
+            name: "which takes".into(),
+            value: (ns.saturating_mul(*times)) as f64 / 1e6,
+            unit: "ms".into(),
+            formula: "these times, by the median service time of the statement".into(),
+        });
+        std::iter::once(asked).chain(takes).collect()
     }
 
     /// What the file holds, and what was left out of it.

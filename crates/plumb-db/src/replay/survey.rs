@@ -1,7 +1,7 @@
 //! A file is read twice: first to check it and to find out what there is, then to replay it.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::collections::{BinaryHeap, HashMap};
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 
 use crate::DbError;
@@ -92,9 +92,19 @@ pub(super) struct Survey {
     /// When the first statement that is replayed began, and the last, microseconds.
     pub(super) first_us: i64,
     pub(super) last_us: i64,
+    /// The longest series of one statement that one session asked.
+    pub(super) series: Series,
     /// What the rows are called.
     pub(super) rows: Vec<String>,
     numbers: HashMap<u64, u16>,
+}
+
+/// One statement that one session asked over and over, nothing else in between.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Series {
+    /// The statement without its values.
+    pub(super) name: String,
+    pub(super) times: u64,
 }
 
 fn number_of(text: &str) -> u64 {
@@ -112,7 +122,7 @@ impl Survey {
     ) -> Result<Self, DbError> {
         let mut survey = Self { first_us: i64::MAX, last_us: i64::MIN, ..Self::default() };
         let mut counts: HashMap<String, u64> = HashMap::new();
-        let mut sessions = HashSet::new();
+        let mut sessions: HashMap<u64, (u64, u64)> = HashMap::new();
         for entry in entries {
             let Entry::Statement(logged) = entry? else { continue };
             match Fate::of(&reading.statement(&logged), reading.writes_allowed) {
@@ -122,10 +132,11 @@ impl Survey {
                     survey.replayed += 1;
                     survey.first_us = survey.first_us.min(logged.at_us);
                     survey.last_us = survey.last_us.max(logged.at_us);
-                    if sessions.len() < SESSIONS_MAX {
-                        sessions.insert(number_of(&logged.session));
-                    }
                     let name = fingerprint::of(&logged.text, reading.product);
+                    let session = number_of(&logged.session);
+                    if sessions.len() < SESSIONS_MAX || sessions.contains_key(&session) {
+                        survey.follow(sessions.entry(session).or_default(), &name);
+                    }
                     if counts.len() < FINGERPRINTS_MAX || counts.contains_key(&name) {
                         *counts.entry(name).or_default() += 1;
                     }
@@ -135,6 +146,16 @@ impl Survey {
         survey.sessions = sessions.len() as u64;
         survey.name_rows(counts, reading.rows);
         Ok(survey)
+    }
+
+    /// A session asks the statement called `name`, behind so many of the same in `so_far`.
+    fn follow(&mut self, so_far: &mut (u64, u64), name: &str) {
+        let number = number_of(name);
+        let times = if so_far.0 == number { so_far.1 + 1 } else { 1 };
+        *so_far = (number, times);
+        if times > self.series.times {
+            self.series = Series { name: name.into(), times };
+        }
     }
 
     /// The statements that came most often have a row each, all others one.
@@ -279,6 +300,18 @@ mod tests {
         let allowed = Reading { writes_allowed: true, ..READING };
         let survey = Survey::of(day().into_iter(), allowed).unwrap();
         assert_eq!((survey.replayed, survey.may_write, survey.control), (5, 0, 2));
+    }
+
+    #[test]
+    fn one_statement_asked_over_and_over_is_found() {
+        let all = (0..400).map(|at| {
+            let text = format!("select a from t where id = {at}");
+            // another session asks something else in between
+            if at % 7 == 0 { logged(at, "b", "SELECT 2") } else { logged(at, "a", &text) }
+        });
+        let survey = Survey::of(all, READING).unwrap();
+        let name = "select a from t where id = ?".to_owned();
+        assert_eq!(survey.series, Series { name, times: 342 });
     }
 
     #[test]

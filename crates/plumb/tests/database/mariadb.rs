@@ -60,6 +60,8 @@ fn a_server_that_counts_nothing_is_said_to_and_its_plan_is_read() {
     let found = attribution(&eighty(&server.url(), &words, server.folder()).with(0));
     let about = found["readings"][0]["about"].to_string();
     assert!(about.contains("performance_schema=ON"), "{found:#}");
+    let altogether = found["readings"][2]["about"].to_string();
+    assert!(altogether.contains("for row locks"), "{found:#}");
     let explained = &found["readings"][1];
     assert!(explained["mean_ns"].as_i64() >= Some(20 * MS), "{explained:#}");
 }

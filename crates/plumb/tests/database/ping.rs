@@ -77,6 +77,8 @@ fn what_the_server_does_is_attributed_to_the_server() {
     assert!(about.contains("CREATE EXTENSION pg_stat_statements"), "{about}");
     let explained = &found["readings"][1];
     assert!(explained["mean_ns"].as_i64() >= Some(100 * MS), "{explained:#}");
+    let altogether = found["readings"][2]["about"].to_string();
+    assert!(altogether.contains("deadlock"), "{found:#}");
 }
 
 #[test]
