@@ -273,3 +273,27 @@ fn users_log_on_through_an_identity_provider() {
     assert!(reasons(&record).contains("log on (line "), "{}", reasons(&record));
     assert_eq!(servers.app.asked().iter().filter(|head| head.contains("callback")).count(), 2);
 }
+
+#[test]
+fn each_request_may_have_a_connection_of_its_own_and_names_are_looked_up_as_asked() {
+    let site = ReplyServer::start(|head, _| match head.starts_with("GET /start") {
+        true => moved(302, "/end"),
+        false => Reply::page("hello"),
+    });
+    let text = once("").replace("iterations = 1", "iterations = 3");
+    for (key, words) in [("close = true\n", &[][..]), ("", &["--close"])] {
+        let record = played(&with_base(&site, &format!("{key}{text}")), words, 0);
+        assert_eq!(part(&record, "start")["operations"], 3);
+        assert_eq!(field(&record, "/results/0/connect_ns/count"), 6, "one for each request");
+        assert_eq!(field(&record, "/plan/options/close"), true);
+    }
+    assert!(site.asked().iter().all(|head| head.contains("Connection: close\r\n")));
+    for how in ["once", "each", "spread"] {
+        let record = played(&with_base(&site, &text), &["--resolve", how], 0);
+        assert_eq!(field(&record, "/results/0/operations"), 6);
+        assert_eq!(field(&record, "/plan/options/resolve"), how);
+        played(&with_base(&site, &format!("resolve = \"{how}\"\n{text}")), &[], 0);
+    }
+    let folder = scenario(&with_base(&site, &text));
+    refused_in(folder.path(), &["--resolve", "twice"], "once, each or spread");
+}
