@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::Middle;
 use plumb_measure::{
     Account, Attribution, Calls, Distribution, Estimate, FindingKind, ForeignProcess, HostUse,
-    PairRecord, PartKind, RTO_MIN_NS, ResultRecord, RunRecord, TcpTotals, Transport, Validity,
-    may_be_delayed,
+    PairRecord, PartKind, RTO_MIN_NS, ResultRecord, RoundTripMeans, RunRecord, TcpTotals,
+    Transport, Validity, may_be_delayed,
 };
 
 /// The host of a socket file.
@@ -60,6 +60,9 @@ pub struct CheckupOutcome {
     /// tells it of a page; absent where nobody does.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub attribution: Option<Attribution>,
+    /// Where the time of a round trip went, where messages were taken apart.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub round_trip: Option<RoundTripMeans>,
     /// What was carried one way, bits a second; absent where messages were exchanged.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub bits_per_s: Option<f64>,
@@ -205,6 +208,7 @@ impl CheckupOutcome {
             told_ns: told(result, account.as_ref()),
             attributed: account.as_ref().map(attributed).unwrap_or_default(),
             attribution: own.or_else(|| part.and_then(|it| it.attribution.as_ref())).cloned(),
+            round_trip: result.round_trip.as_ref().and_then(RoundTripMeans::of),
             bits_per_s: way.map(|way| way.bits_per_s),
             pair: result.pair.clone(),
             busy_pct: host.and_then(|host| host.busy_pct),

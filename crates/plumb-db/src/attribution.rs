@@ -209,7 +209,7 @@ fn next(known: &Known<'_>, kind: PartKind) -> String {
             known.callers, known.pool
         ),
         PartKind::Connect => connect(known),
-        // the parts of a runtime and of an application server are none of a statement
+        // the parts of a runtime, of an application server and of packets are none of a statement
         PartKind::Door
         | PartKind::Front
         | PartKind::WorkProcess
@@ -224,6 +224,11 @@ fn next(known: &Known<'_>, kind: PartKind) -> String {
         | PartKind::Actions
         | PartKind::Commit
         | PartKind::Flush
+        | PartKind::Sending
+        | PartKind::Away
+        | PartKind::ServerWaking
+        | PartKind::ServerSending
+        | PartKind::Waking
         | PartKind::Rest => "The driver and the client's machine (is a processor free?), answers \
             larger than the buffers of a socket, a pooler or a proxy that queues. Some 40 ms \
             point to delayed acknowledgements."

@@ -5,6 +5,8 @@ use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use crate::link::Link;
+use crate::poll::Readiness;
+use crate::stamps::Stamps;
 
 /// Bytes one read asks for. Larger buffers cost less on long bodies and more on everything else.
 pub const READ_BYTES: usize = 64 << 10;
@@ -74,6 +76,25 @@ impl<L: Link> Channel<L> {
 
     pub(crate) fn link(&self) -> &L {
         &self.link
+    }
+
+    /// Has the kernel stamp packets; see [`Link::stamp`].
+    pub(crate) fn stamp(&mut self) -> io::Result<()> {
+        self.link.stamp(self.socket.as_fd())
+    }
+
+    /// The stamps and the socket they are of, where they were asked for.
+    #[inline]
+    pub(crate) fn stamps(&mut self) -> Option<(&mut Stamps, BorrowedFd<'_>)> {
+        let socket = self.socket.as_fd();
+        self.link.stamps().map(|stamps| (stamps, socket))
+    }
+
+    /// Takes what epoll said of the end of the connection.
+    pub(crate) fn heard(&mut self, ready: Readiness) {
+        if ready.hangup && !(ready.only_error && self.link.stamps().is_some()) {
+            self.set_hangup();
+        }
     }
 
     pub(crate) fn handshake(&mut self) -> io::Result<()> {

@@ -206,12 +206,12 @@ impl Link for Datagrams {
 
     #[inline]
     fn recv(&mut self, socket: BorrowedFd<'_>, into: &mut Vec<u8>) -> io::Result<Received> {
-        Plain.recv(socket, into)
+        Plain::default().recv(socket, into)
     }
 
     #[inline]
     fn send(&mut self, socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
-        Plain.send(socket, bytes)
+        Plain::default().send(socket, bytes)
     }
 }
 

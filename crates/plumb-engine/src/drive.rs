@@ -15,6 +15,7 @@ mod script;
 #[cfg(test)]
 mod script_tests;
 mod slow;
+mod stamped;
 #[cfg(test)]
 mod tests;
 mod traffic;
@@ -41,6 +42,7 @@ pub use driven::{Driven, Ending};
 use due::Dues;
 use plumb_measure::Pacer;
 use slow::Watch;
+use stamped::StampedMessages;
 
 /// The longest receive that blocks, so that a signal to stop is seen soon.
 const RECEIVE_MAX_NS: u64 = 100_000_000;
@@ -104,6 +106,8 @@ pub(crate) struct Drive<'a, P: Protocol, L, T> {
     recorder: Recorder,
     outlet: Outlet,
     watch: Watch,
+    /// None where no packet is stamped.
+    stamps: Option<Box<StampedMessages>>,
     /// The start line was told that every connection of this thread stands.
     arrived: bool,
     /// `None` until every connection of every thread stands.
@@ -147,6 +151,7 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
                 .map_err(EngineError::system("create an epoll set"))?,
             watch: Watch::new(conns.len()),
             users,
+            stamps: StampedMessages::of(job.plan.stamps, conns.len()),
             conns,
             timers: Timers::default(),
             again: VecDeque::new(),

@@ -6,6 +6,8 @@ use std::os::fd::BorrowedFd;
 use rustix::buffer::spare_capacity;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
+use crate::stamps::Stamps;
+
 /// What a read brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
@@ -52,6 +54,21 @@ pub trait Link {
         false
     }
 
+    /// Has the kernel stamp what comes in, and what is marked. Before anything was sent.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::Unsupported`] where bytes cannot be found in packets; what the kernel says.
+    fn stamp(&mut self, socket: BorrowedFd<'_>) -> io::Result<()> {
+        let _ = socket;
+        let why = "the kernel cannot tell which of its packets a message of TLS is in";
+        Err(io::Error::new(io::ErrorKind::Unsupported, why))
+    }
+
+    /// The stamps, where they were [asked for](Self::stamp).
+    fn stamps(&mut self) -> Option<&mut Stamps> {
+        None
+    }
+
     /// Says farewell: nothing more will be sent.
     fn finish(&mut self, socket: BorrowedFd<'_>) {
         let _ = socket;
@@ -80,14 +97,30 @@ pub trait Link {
 }
 
 /// Bytes as they are.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Plain;
+#[derive(Debug, Default)]
+pub struct Plain {
+    /// Of a connection whose packets are stamped.
+    stamps: Option<Box<Stamps>>,
+}
 
 impl Link for Plain {
     const BLOCKS: bool = true;
 
+    fn stamp(&mut self, socket: BorrowedFd<'_>) -> io::Result<()> {
+        self.stamps = Some(Box::new(Stamps::ask(socket)?));
+        Ok(())
+    }
+
+    #[inline]
+    fn stamps(&mut self) -> Option<&mut Stamps> {
+        self.stamps.as_deref_mut()
+    }
+
     #[inline]
     fn recv(&mut self, socket: BorrowedFd<'_>, into: &mut Vec<u8>) -> io::Result<Received> {
+        if let Some(stamps) = &mut self.stamps {
+            return stamps.recv(socket, into);
+        }
         let room = into.capacity() - into.len();
         let (_, bytes) = recv(socket, spare_capacity(into), RecvFlags::empty())?;
         Ok(Received { bytes, drained: bytes < room })
@@ -95,6 +128,9 @@ impl Link for Plain {
 
     #[inline]
     fn send(&mut self, socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(stamps) = &mut self.stamps {
+            return stamps.send(socket, bytes);
+        }
         Ok(send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)?)
     }
 }

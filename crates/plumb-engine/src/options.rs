@@ -3,6 +3,7 @@
 mod host;
 mod measurement;
 mod remotes;
+mod stamps;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ use crate::{Address, Endpoint, EngineError, Family};
 pub use host::HostOptions;
 pub use measurement::MeasurementOptions;
 pub use remotes::SpreadOptions;
+pub use stamps::StampOptions;
 
 /// How much load, how fast, and how it is driven.
 #[derive(Args, Clone, Debug)]
@@ -62,6 +64,10 @@ pub struct LoadOptions {
     /// Ask again and again for answers instead of waiting: needs a core for itself
     #[arg(long)]
     pub spin: bool,
+
+    /// Whether messages are taken apart.
+    #[command(flatten)]
+    pub stamps: StampOptions,
 
     /// How its threads run, and how they are judged.
     #[command(flatten)]
@@ -129,6 +135,7 @@ impl LoadOptions {
             nagle: self.driver.nagle.into(),
             tick: self.driver.tick(),
             standbys: Vec::new(),
+            stamps: self.stamps.timestamps,
         }
     }
 
@@ -179,6 +186,7 @@ impl LoadOptions {
         put("timeout", json!(self.timeout));
         put("connect-timeout", json!(self.connect_timeout));
         put("seed", json!(seed));
+        options.extend(self.stamps.in_force());
         options.extend(self.driver.in_force(self.length()));
         options
     }

@@ -1,6 +1,6 @@
 //! What a load is: how much, how fast, from how many connections. Checked once; no defaults below.
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 
 use plumb_measure::{LoadPart, Rate, Span, Tick, counted};
 use serde::{Deserialize, Serialize};
@@ -117,6 +117,10 @@ pub struct LoadPlan {
     /// not be made, is made to the next of all of them in turn. The first is made to the target.
     #[serde(skip)]
     pub standbys: Vec<Endpoint>,
+    /// One message in so many of each connection is taken apart by time stamps of the kernel; `None`:
+    /// no packet is stamped.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub stamps: Option<NonZeroU32>,
 }
 
 impl LoadPlan {
@@ -143,6 +147,7 @@ impl LoadPlan {
             nagle: Nagle::Off,
             tick: Tick::Free,
             standbys: Vec::new(),
+            stamps: None,
         }
     }
 
@@ -168,6 +173,13 @@ impl LoadPlan {
         if self.waiting == Waiting::Spin && self.tick == Tick::Held {
             return wrong(
                 "--spin never waits, so there is no tick to hold: leave --spin or --hold-tick out"
+                    .into(),
+            );
+        }
+        if self.stamps.is_some() && self.depth.get() > 1 {
+            return wrong(
+                "--timestamps takes apart one message at a time, and with --depth above 1 several share \
+                 a packet: leave one of the two out"
                     .into(),
             );
         }

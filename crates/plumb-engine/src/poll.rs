@@ -31,6 +31,9 @@ pub struct Readiness {
     pub writable: bool,
     /// The other side will send nothing more, or the connection broke.
     pub hangup: bool,
+    /// Nothing was said but that there is an error. A connection that broke says more, so where
+    /// packets are stamped this is their queue, and no end.
+    pub only_error: bool,
 }
 
 /// Whom an event is for. The generation tells a connection from its predecessor at the same
@@ -134,6 +137,8 @@ impl Poll {
             readable: hangup || flags.contains(epoll::EventFlags::IN),
             writable: hangup || flags.contains(epoll::EventFlags::OUT),
             hangup,
+            only_error: flags.contains(epoll::EventFlags::ERR)
+                && !flags.intersects(epoll::EventFlags::RDHUP | epoll::EventFlags::HUP),
         }
     }
 

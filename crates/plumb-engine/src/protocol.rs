@@ -1,6 +1,6 @@
 //! What a layer says to the loop that drives it: the next request, and what the bytes mean.
 
-use plumb_measure::{Answer, FailureKind, Outcome};
+use plumb_measure::{Answer, FailureKind, Outcome, Residence};
 
 /// An operation under way, as its protocol described it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -226,6 +226,21 @@ pub trait Protocol {
     /// A group that is complete and was not handed out before. Asked only of a protocol that is
     /// [`SCRIPTED`](Self::SCRIPTED), after it settled or encoded something.
     fn complete(&mut self) -> Option<OperationGroup> {
+        None
+    }
+
+    /// True when the other side tells, sooner or later, how long it had each message that is stamped.
+    /// Asked of a connection that is in use, where messages are stamped.
+    fn tells_residence(&self, wire: &Self::Wire) -> bool {
+        let _ = wire;
+        false
+    }
+
+    /// What the other side has told of a stamped message since this was asked last: its number on the
+    /// connection, among the [requests](Self::encode) from one, and how long it had it. Asked after
+    /// bytes were decoded, until `None`, where messages are stamped.
+    fn residence(&mut self, wire: &mut Self::Wire) -> Option<(u32, Residence)> {
+        let _ = wire;
         None
     }
 

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use plumb_measure::{
     ClientFigures, Codes, CpuUse, Distribution, DriverFacts, Histogram, LengthFigures, LoadFacts,
-    Overlap, PartRecord, Recorded, Recorder, ResultRecord, Row, StallEvidence, Ticks, Validity,
+    Overlap, PartRecord, Recorded, Recorder, ResultRecord, RoundTrip, RoundTripTimes, Row,
+    StallEvidence, Ticks, Validity,
 };
 
 use crate::drive::Ending;
@@ -51,6 +52,7 @@ pub fn result_record<P>(
         throughput_per_s: operations as f64 * 1e9 / load.duration_ns.max(1) as f64,
         response_ns: Distribution::of(&merged(recorder, |row| &row.response)),
         service_ns: Distribution::of(&service),
+        round_trip: round_trip(plan, recorder, &service),
         first_byte_ns: Distribution::of(&first_byte),
         connect_ns: Distribution::of(&recorder.connect),
         tls_ns: Distribution::of(&recorder.handshake),
@@ -88,6 +90,14 @@ pub fn result_record<P>(
         },
         ..ResultRecord::default()
     }
+}
+
+/// The stamped messages of all rows together.
+fn round_trip(plan: &LoadPlan, recorder: &Recorder, service: &Histogram) -> Option<RoundTrip> {
+    let every = plan.stamps?;
+    let mut all = RoundTripTimes::default();
+    recorder.rows().iter().filter_map(|row| row.round_trip.as_ref()).for_each(|it| all.merge(it));
+    RoundTrip::of(&all, every, Distribution::of(service).as_ref())
 }
 
 /// How busy the load generator was.

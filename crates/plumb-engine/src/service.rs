@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 
+use plumb_measure::Residence;
 use plumb_wire::cidr::Cidr;
 
 use crate::address::Endpoint;
@@ -49,6 +50,18 @@ pub struct Served {
     pub echo: usize,
     /// The connection is closed once everything is sent.
     pub close: bool,
+}
+
+/// Which packets of a connection the kernel is to stamp.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StampWish {
+    /// None.
+    #[default]
+    Nothing,
+    /// Those that come in.
+    Watch,
+    /// Those of the reply that is about to be sent, too.
+    Mark,
 }
 
 /// A connection, as a service names it to the loop that serves it. It means nobody once the
@@ -213,6 +226,23 @@ pub trait Service {
     /// A connection that was dialled could not be made, and is about to be closed.
     fn not_connected(&mut self, conn: &mut Self::Conn, error: &io::Error) {
         let _ = (conn, error);
+    }
+
+    /// True when clients may ask how long the server has their messages.
+    const STAMPS: bool = false;
+
+    /// What the kernel is to stamp on this connection now. Asked after [`serve`](Self::serve) and
+    /// before its replies are sent, where [`STAMPS`](Self::STAMPS). Where packets cannot be stamped,
+    /// nothing is [told](Self::stamped).
+    fn stamps(&self, conn: &Self::Conn) -> StampWish {
+        let _ = conn;
+        StampWish::Nothing
+    }
+
+    /// How long the server had the message whose reply was [marked](StampWish::Mark) last, told once
+    /// the kernel has stamped that reply.
+    fn stamped(&mut self, conn: &mut Self::Conn, residence: Residence) {
+        let _ = (conn, residence);
     }
 
     /// A client connected. `Err` holds the farewell that is sent before the connection is closed.

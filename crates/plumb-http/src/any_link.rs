@@ -23,7 +23,7 @@ impl AnyLink {
     /// A link of this kind.
     pub(crate) fn of(links: &Links) -> Self {
         match links {
-            Links::Plain => Self::Plain(Plain),
+            Links::Plain => Self::Plain(Plain::default()),
             Links::Tls(tls) => Self::Tls(Box::new(tls.link())),
             Links::Tunnel(opening, tls) => {
                 Self::Tunnel(Box::new(Tunnel::new(Arc::clone(opening), tls.link())))

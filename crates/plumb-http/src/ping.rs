@@ -83,6 +83,8 @@ impl Ping {
         for number in &connections {
             options.load.check(*number)?;
         }
+        let encrypted = urls.iter().any(|url| url.scheme() == Scheme::Https);
+        options.load.stamps.check(&options.measurement.transport.transport, encrypted)?;
         options.load.driver.confirm_tick("an HTTP server", None)?;
         let tracing =
             Tracing::new(&options.request.exchange.traces, &options.request.exchange.header)?;

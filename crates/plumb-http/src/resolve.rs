@@ -148,6 +148,7 @@ impl Resolver<'_> {
             depth: NonZeroUsize::MIN,
             waiting: Waiting::Epoll,
             part: LoadPart::default(), // each process asks for itself
+            stamps: None,
             ..self.load.plan(NonZeroUsize::MIN)
         }
     }

@@ -267,7 +267,9 @@ impl Route {
             return load::run_crews(crews, stage, routes, shape, protocol, link);
         }
         match self.links_of(0, 0) {
-            Links::Plain => load::run_crews(crews, stage, routes, shape, protocol, |_, _| Plain),
+            Links::Plain => {
+                load::run_crews(crews, stage, routes, shape, protocol, |_, _| Plain::default())
+            }
             Links::Tls(tls) => {
                 load::run_crews(crews, stage, routes, shape, protocol, |_, _| tls.link())
             }

@@ -106,11 +106,12 @@ impl Talk {
             _ => error,
         };
         while self.sent < opening.request.len() {
-            self.sent += Plain.send(socket, &opening.request[self.sent..]).map_err(cut)?;
+            self.sent +=
+                Plain::default().send(socket, &opening.request[self.sent..]).map_err(cut)?;
         }
         while !self.stands(opening)? {
             self.answer.reserve(READ_BYTES);
-            if Plain.recv(socket, &mut self.answer).map_err(cut)?.bytes == 0 {
+            if Plain::default().recv(socket, &mut self.answer).map_err(cut)?.bytes == 0 {
                 return Err(opening.cut_short());
             }
         }
@@ -190,7 +191,7 @@ mod tests {
         let (socket, mut proxy) = UnixStream::pair().unwrap();
         socket.set_nonblocking(true).unwrap();
         let opening = Opening { server: "db1:443".into(), request: ASKED.into(), says_who: false };
-        let mut tunnel = Tunnel::new(Arc::new(opening), Plain);
+        let mut tunnel = Tunnel::new(Arc::new(opening), Plain::default());
         let waits = tunnel.handshake(socket.as_fd()).unwrap_err();
         assert_eq!(waits.kind(), ErrorKind::WouldBlock);
         let mut request = [0; ASKED.len()];

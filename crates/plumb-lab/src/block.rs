@@ -10,8 +10,8 @@ use plumb_measure::statistics::{
     autocorrelation, correlation_time, mser5, standard_deviation, trend,
 };
 use plumb_measure::{
-    BatchMeans, Delivery, Distribution, Histogram, NipingFigures, ResultRecord, RunRecord,
-    StreamFigures, hdr,
+    BatchMeans, Delivery, Distribution, Histogram, NipingFigures, ResultRecord, RoundTripMeans,
+    RunRecord, StreamFigures, hdr,
 };
 
 use crate::LabError;
@@ -54,6 +54,8 @@ pub struct Point {
     pub client_cpu_ns: Option<f64>,
     /// Processor time an operation of the server, nanoseconds, over the whole block.
     pub server_cpu_ns: Option<f64>,
+    /// The means of the parts of round trips that were taken apart, over the whole block.
+    pub round_trip: Option<RoundTripMeans>,
     /// The figure that a command of the user printed.
     pub figure: Option<f64>,
     /// What such a command took, in the order and units of [`crate::COST`].
@@ -200,6 +202,7 @@ impl Point {
             rows_per_s: result.delivery.as_ref().and_then(Delivery::rows_per_s),
             client_cpu_ns: result.cpu.map(|cpu| cpu.client_ns_per_op as f64),
             server_cpu_ns: result.cpu.and_then(|cpu| cpu.server_ns_per_op).map(|ns| ns as f64),
+            round_trip: result.round_trip.as_ref().and_then(RoundTripMeans::of),
             figure: figure(crate::FIGURE),
             cost: crate::COST.map(figure),
             warm_up,

@@ -179,6 +179,7 @@ mod tests {
             rows_per_s: None,
             client_cpu_ns: None,
             server_cpu_ns: None,
+            round_trip: None,
             figure: None,
             cost: [None; 4],
             warm_up: 0.0,

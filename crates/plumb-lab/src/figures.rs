@@ -1,6 +1,6 @@
 //! Which figures are compared, and how each is got from a block.
 
-use plumb_measure::{Better, FigureUnit};
+use plumb_measure::{Better, FigureUnit, PartKind};
 
 use crate::block::Point;
 
@@ -64,6 +64,12 @@ pub(crate) fn in_order(wanted: Option<&str>) -> Vec<Figure> {
 /// What a command took, nanoseconds of the seconds in its record.
 fn cost_ns(point: &Point, at: usize) -> Option<f64> {
     Some(point.cost[at]? * 1e9)
+}
+
+/// The mean of a part of round trips that were taken apart, nanoseconds.
+#[expect(clippy::cast_precision_loss, reason = "nanoseconds of seconds")]
+fn part_ns(point: &Point, kind: PartKind) -> Option<f64> {
+    Some(point.round_trip?.ns(kind)? as f64)
 }
 
 /// Every figure; the first of those that a run has is the primary one.
@@ -153,6 +159,48 @@ pub(crate) const FIGURES: &[Figure] = &[
         unit: FigureUnit::KbPerSecond,
         better: Better::Higher,
         of: |point| point.response.as_ref()?.niping?.tr2_kb_s,
+        ..TIME
+    },
+    Figure {
+        key: "client-sending",
+        name: "client sending",
+        of: |point| part_ns(point, PartKind::Sending),
+        ..TIME
+    },
+    Figure {
+        key: "wire",
+        name: "wire, there and back",
+        of: |point| part_ns(point, PartKind::Wire),
+        ..TIME
+    },
+    Figure {
+        key: "away",
+        name: "away: wire and server",
+        of: |point| part_ns(point, PartKind::Away),
+        ..TIME
+    },
+    Figure {
+        key: "server-waking",
+        name: "server waking",
+        of: |point| part_ns(point, PartKind::ServerWaking),
+        ..TIME
+    },
+    Figure {
+        key: "server-work",
+        name: "server work",
+        of: |point| part_ns(point, PartKind::Server),
+        ..TIME
+    },
+    Figure {
+        key: "server-sending",
+        name: "server sending",
+        of: |point| part_ns(point, PartKind::ServerSending),
+        ..TIME
+    },
+    Figure {
+        key: "client-waking",
+        name: "client waking",
+        of: |point| part_ns(point, PartKind::Waking),
         ..TIME
     },
 ];

@@ -18,6 +18,7 @@ pub mod replication;
 mod serve;
 mod server;
 mod show;
+mod stamps;
 mod status;
 pub mod table;
 mod target;

@@ -50,17 +50,30 @@ pub enum PartKind {
     Called,
     /// From the first byte of the answer to the last.
     Transfer,
+    /// At the client, from the call that sends to the packet at the driver.
+    Sending,
+    /// From the packet of the request at the driver to that of the answer in the kernel.
+    Away,
+    /// At the server, from the packet in the kernel to the program that reads it.
+    ServerWaking,
+    /// At the server, from the call that sends to the packet at the driver.
+    ServerSending,
+    /// At the client, from the packet in the kernel to the program that reads it.
+    Waking,
     /// What the others leave: the client's driver, and what was not measured.
     Rest,
 }
 
 impl PartKind {
     /// Every kind, in the order in which an operation meets them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 25] = [
         Self::Due,
         Self::Queue,
         Self::Connect,
+        Self::Sending,
+        Self::Away,
         Self::Wire,
+        Self::ServerWaking,
         Self::Front,
         Self::WorkProcess,
         Self::Program,
@@ -76,6 +89,8 @@ impl PartKind {
         Self::Flush,
         Self::Render,
         Self::Transfer,
+        Self::ServerSending,
+        Self::Waking,
         Self::Rest,
     ];
 
@@ -114,6 +129,11 @@ impl PartKind {
             Self::Render => "making the answer",
             Self::Called => "calls of another server",
             Self::Transfer => "the transfer of the answer",
+            Self::Sending => "the way through the client's kernel",
+            Self::Away => "the wire and the other side",
+            Self::ServerWaking => "waking the server's process",
+            Self::ServerSending => "the way through the server's kernel",
+            Self::Waking => "waking the client",
             Self::Rest => "explained by nothing that was measured",
         }
     }
@@ -416,7 +436,7 @@ fn split(client: Estimate, parts: &[TimePart]) -> Result<Split<PartKind>, Cannot
 }
 
 /// The same of parts that the operations of the whole told themselves, the rest among them.
-fn split_of_the_same(
+pub(crate) fn split_of_the_same(
     client: Estimate,
     parts: &[TimePart],
 ) -> Result<Split<PartKind>, CannotBeSplit> {

@@ -38,6 +38,7 @@ mod placement;
 mod record;
 mod remote_selector;
 mod result;
+mod round_trip;
 mod run;
 mod scenario;
 mod series;
@@ -92,6 +93,10 @@ pub use placement::{Placement, ProcessorShare};
 pub use record::{Answer, Recorder, Row, Shape};
 pub use remote_selector::{RemoteQuery, RemoteSelector, remote_label, remote_name};
 pub use result::{CpuSplit, CpuUse, DriverFacts, ResultRecord};
+pub use round_trip::{
+    Away, MessageStamps, Residence, RoundTrip, RoundTripMeans, RoundTripParts, RoundTripTimes,
+    SlowestRoundTrips, Unsplit,
+};
 pub use run::{
     Floor, HostFacts, Plan, Program, RecordError, RunRecord, SCHEMA, Status, Target,
     read_versioned, written,

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::bounds::{count, few};
 use crate::told_names::moved;
 use crate::{
-    Batches, Codes, FailureKind, Failures, Histogram, Lengths, Moments, Outcome, ServerTimes,
-    StepTimes,
+    Batches, Codes, FailureKind, Failures, Histogram, Lengths, Moments, Outcome, RoundTripTimes,
+    ServerTimes, StepTimes,
 };
 
 /// What a protocol says of a complete answer.
@@ -83,6 +83,9 @@ pub struct Row {
     /// has no such times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<Box<StepTimes>>,
+    /// Round trips that the kernel stamped, taken apart; `None` where none were stamped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub round_trip: Option<Box<RoundTripTimes>>,
     /// Bytes of content of the correct answers.
     #[serde(skip_serializing_if = "Lengths::is_empty")]
     pub lengths: Lengths,
@@ -117,6 +120,17 @@ impl Row {
         }
     }
 
+    /// Books a correct answer whose service time is the sum of these `parts`: the number of each,
+    /// and nanoseconds.
+    pub(crate) fn record_parts(&mut self, moments: Moments, parts: &[(usize, u64)]) {
+        let service = moments.last.saturating_sub(moments.sent);
+        self.response.record(service);
+        self.batches.record(service);
+        parts.iter().for_each(|(number, ns)| self.told_of(*number).record(*ns));
+        let moments = Moments { due: moments.sent, first: moments.last, ..moments };
+        self.step.get_or_insert_default().record_parts(moments, parts.iter().copied());
+    }
+
     fn told_of(&mut self, name: usize) -> &mut Histogram {
         if self.told.len() <= name {
             self.told.resize_with(name + 1, Histogram::new);
@@ -143,6 +157,9 @@ impl Row {
         if let Some(step) = &other.step {
             self.step.get_or_insert_default().merge(step);
         }
+        if let Some(round_trip) = &other.round_trip {
+            self.round_trip.get_or_insert_default().merge(round_trip);
+        }
         self.lengths.merge(&other.lengths);
     }
 
@@ -153,7 +170,7 @@ impl Row {
         }
     }
 
-    fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.response.clear();
         self.service.clear();
         self.first_byte.clear();
@@ -166,6 +183,9 @@ impl Row {
         self.told.iter_mut().for_each(Histogram::clear);
         if let Some(step) = &mut self.step {
             step.clear();
+        }
+        if let Some(round_trip) = &mut self.round_trip {
+            round_trip.clear();
         }
         self.lengths = Lengths::default();
     }
@@ -292,6 +312,14 @@ impl Recorder {
     #[inline]
     pub fn record(&mut self, label: u16, moments: Moments, answer: Answer) {
         self.rows[usize::from(label)].record(moments, answer);
+    }
+
+    /// What is known of the stamped round trips under `label`, to be added to.
+    ///
+    /// # Panics
+    /// When `label` is not below the number of rows.
+    pub fn round_trip(&mut self, label: u16) -> &mut RoundTripTimes {
+        self.rows[usize::from(label)].round_trip.get_or_insert_default()
     }
 
     /// Correct answers of all rows.

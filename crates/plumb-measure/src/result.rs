@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Attribution, BatchMeans, ClientFigures, Delivery, Distribution, Figure, HostUse, Interval,
-    LengthFigures, NipingFigures, Overlap, PairRecord, PartRecord, ScenarioFigures, SlowSample,
-    StreamFigures, TcpTotals, ThresholdRecord, Tick, Ticks, TransportUse, Validity,
+    LengthFigures, NipingFigures, Overlap, PairRecord, PartRecord, RoundTrip, ScenarioFigures,
+    SlowSample, StreamFigures, TcpTotals, ThresholdRecord, Tick, Ticks, TransportUse, Validity,
 };
 
 /// One point of the plan.
@@ -105,6 +105,9 @@ pub struct ResultRecord {
     /// Where the time of an operation went; absent where nobody can tell.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub attribution: Option<Attribution>,
+    /// Round trips taken apart by time stamps of the kernel; absent where none were stamped.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub round_trip: Option<RoundTrip>,
     /// The verdict on this result.
     pub validity: Validity,
     /// How busy the load generator was.

@@ -45,7 +45,7 @@ impl ServerTimes {
     }
 
     /// Number of the name, and nanoseconds.
-    pub fn iter(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = (usize, u64)> + Clone + '_ {
         let both = self.names.iter().zip(self.us).take(usize::from(self.count));
         both.map(|(name, us)| (usize::from(*name), u64::from(us) * 1_000))
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use plumb_engine::{Ended, Peer, TurnedAway};
+use plumb_engine::{ClientStamps, Ended, Peer, TurnedAway};
 use plumb_measure::{counted, grouped, show_ns};
 use plumb_wire::extension::{Exchange, Stream, Traffic};
 use plumb_wire::ni::{self, HEADER_BYTES};
@@ -45,6 +45,8 @@ pub struct Client {
     pub refusal: Option<String>,
     /// What it left unfinished, when it did.
     pub unfinished: Option<Unfinished>,
+    /// What it is told of single messages, when it asked.
+    pub stamps: Option<Box<ClientStamps>>,
 }
 
 /// What came of a frame that was begun and did not go on.

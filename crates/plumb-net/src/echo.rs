@@ -7,9 +7,9 @@ use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 
-use plumb_engine::{Ended, Peer, Served, Service, TurnedAway};
-use plumb_measure::{Clock, Tick};
-use plumb_wire::extension::{ClientTotals, Replies, TickState, Traffic};
+use plumb_engine::{Ended, Peer, Served, Service, StampWish, TurnedAway};
+use plumb_measure::{Clock, Residence, Tick};
+use plumb_wire::extension::{Answer, ClientTotals, Replies, TickState, Traffic};
 use plumb_wire::ni::{self, HEADER_BYTES, Payload, ReturnCode};
 
 use crate::client::{Client, Event, Manner, Unfinished};
@@ -118,6 +118,17 @@ impl<C: Clock> Service for EchoServer<'_, C> {
     type Conn = Client;
 
     const HANDS_OVER: bool = true;
+    const STAMPS: bool = true;
+
+    fn stamps(&self, client: &Client) -> StampWish {
+        client.stamps.as_ref().map_or(StampWish::Nothing, |stamps| stamps.wish())
+    }
+
+    fn stamped(&mut self, client: &mut Client, residence: Residence) {
+        if let Some(stamps) = &mut client.stamps {
+            stamps.left(residence);
+        }
+    }
 
     fn open(&mut self, peer: &Peer) -> Result<Client, Vec<u8>> {
         self.clients_so_far += 1;
@@ -134,6 +145,7 @@ impl<C: Clock> Service for EchoServer<'_, C> {
             since_ns: self.clock.now_ns(),
             refusal: None,
             unfinished: None,
+            stamps: None,
         };
         (self.tell)(Event::Opened(&client));
         Ok(client)
@@ -179,15 +191,24 @@ impl<C: Clock> Service for EchoServer<'_, C> {
             client.bytes += length as u64;
             echo += HEADER_BYTES + length;
         }
-        let (messages, bytes) = (client.messages - before.0, client.bytes - before.1);
+        let (messages, payload_bytes) = (client.messages - before.0, client.bytes - before.1);
         self.served.add(Traffic {
             messages_in: messages,
-            bytes_in: bytes,
+            bytes_in: payload_bytes,
             messages_out: messages,
-            bytes_out: bytes,
+            bytes_out: payload_bytes,
         });
         if self.limits.service_ns > 0 {
             self.work(messages);
+        }
+        if let Some(stamps) = &mut client.stamps {
+            stamps.serve(before.0, messages);
+            if stamps.has_due() && messages > 0 {
+                // one packet for both: another would wake the client once more
+                out.extend_from_slice(&bytes[..echo]);
+                stamps.take_due().into_iter().for_each(|told| Answer::Stamped(told).push(out));
+                return Served { consumed: echo, echo: 0, close: false };
+            }
         }
         Served { consumed: echo, echo, close: false }
     }

@@ -3,7 +3,7 @@
 use plumb_engine::clock::MonotonicClock;
 use plumb_engine::{Endpoint, Stop};
 use plumb_measure::{Clock as _, CpuSplit, CpuUse, Span, Tick};
-use plumb_wire::extension::{Answer, Request, TickState, Totals};
+use plumb_wire::extension::{Answer, Request, StampTerms, TickState, Totals};
 
 use crate::talk::{Talk, TalkError};
 
@@ -53,6 +53,13 @@ pub(crate) fn tick(endpoint: &Endpoint) -> Option<Tick> {
         Answer::Tick(TickState::Held) => Some(Tick::Held),
         _ => None,
     }
+}
+
+/// True when the server at `endpoint` tells how long it has single messages, asked over a connection
+/// of its own.
+pub(crate) fn tells_stamps(endpoint: &Endpoint, terms: StampTerms) -> bool {
+    let answer = Talk::open(endpoint, PATIENCE).and_then(|mut it| it.ask(Request::Stamps(terms)));
+    matches!(answer, Ok(Answer::Stamps(agreed)) if agreed == terms)
 }
 
 fn ask_totals(endpoint: &Endpoint) -> Result<Totals, TalkError> {

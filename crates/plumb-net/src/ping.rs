@@ -20,11 +20,13 @@ use plumb_measure::{
     ByteSize, Figure, FindingKind, NipingFigures, RemoteSelector, ResultRecord, Row, Tick,
     counts_differ,
 };
-use plumb_wire::extension::{Exchange as Terms, Totals};
+use plumb_wire::extension::{Exchange as Terms, StampTerms, Totals};
 use plumb_wire::route::Route;
 use serde_json::json;
 
-use crate::{Exchange, Literal, NetError, PORT, Probe, Routed, clients, far_side, route_of};
+use crate::{
+    Exchange, Literal, NetError, PORT, Probe, Routed, Stamped, clients, far_side, route_of,
+};
 use point::{Point, in_random_order, sweep};
 
 pub use options::PingOptions;
@@ -46,6 +48,8 @@ pub struct Ping {
     tls: Option<TlsConnector>,
     /// What the server does about its tick, once it was asked; none within when it does not tell.
     server_tick: OnceLock<Option<Tick>>,
+    /// Whether the server tells how long it has single messages, once it was asked.
+    server_stamps: OnceLock<bool>,
     /// What the server had counted before a load that remotes drive, and where it was asked.
     told: Option<(Totals, Endpoint)>,
 }
@@ -72,6 +76,7 @@ impl Ping {
                 return Err(NetError::TooMuch { replies: terms.replies, response, limit });
             }
         }
+        options.load.stamps.check(&options.transport.transport, options.tls.tls)?;
         let route = route_of(&options.host, PORT, Literal::Refused)?;
         let first = match &route {
             Some(route) => &route.router().map_err(NetError::Route)?,
@@ -100,6 +105,7 @@ impl Ping {
             over_udp,
             tls,
             server_tick: OnceLock::new(),
+            server_stamps: OnceLock::new(),
             told: None,
         })
     }
@@ -126,6 +132,7 @@ impl Ping {
     ) -> Result<(), JobError> {
         let size = usize::try_from(point.size.bytes())?;
         let several = self.options.clients.get() > 1;
+        self.stamp_terms(endpoint); // asked before the server counts who comes and goes
         let asks = point.terms.is_some() || several || !endpoint.is_local();
         let before = if asks { self.counted(endpoint) } else { None };
         let mut at = LoadContext { endpoint, watch, stop };
@@ -215,6 +222,16 @@ impl Ping {
         Ok((result, load.began_ns))
     }
 
+    /// Of which messages the server is to tell how long it had them; none where they are not taken
+    /// apart, and where the server does not tell.
+    fn stamp_terms(&self, endpoint: &Endpoint) -> Option<StampTerms> {
+        let every = self.options.load.stamps.timestamps?.get();
+        // a connection begins with one message that is not recorded
+        let terms = StampTerms { every, skip: 1 };
+        let ask = || self.is_direct() && far_side::tells_stamps(endpoint, terms);
+        self.server_stamps.get_or_init(ask).then_some(terms)
+    }
+
     /// Drives the load of `plan` from here.
     fn drive<P: Protocol + Send>(
         &self,
@@ -232,7 +249,8 @@ impl Ping {
             gate: gate.as_deref(),
         };
         let clients = self.options.clients.get();
-        let routed = || Routed::new(self.route.clone(), protocol());
+        let terms = self.stamp_terms(at.endpoint);
+        let routed = || Routed::new(self.route.clone(), Stamped::new(terms, protocol()));
         Ok(match &self.tls {
             None => clients::run(plan, clients, &mut stage, routed, Plain::default, drop)?,
             Some(tls) => clients::run(plan, clients, &mut stage, routed, || tls.link(), drop)?,

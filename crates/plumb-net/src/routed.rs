@@ -1,7 +1,7 @@
 //! A protocol that is spoken through SAProuters: the route is asked for first.
 
 use plumb_engine::{Next, Op, Protocol, Step, Then};
-use plumb_measure::{Answer, FailureKind};
+use plumb_measure::{Answer, FailureKind, Residence};
 use plumb_wire::ni::{self, HEADER_BYTES, Payload};
 use plumb_wire::route::Route;
 
@@ -149,6 +149,14 @@ impl<P: Protocol> Protocol for Routed<P> {
 
     fn eof(&mut self, user: &mut P::User, way: &mut RouteState<P::Wire>, op: Op) -> Answer {
         self.inner.eof(user, &mut way.wire, op)
+    }
+
+    fn tells_residence(&self, way: &RouteState<P::Wire>) -> bool {
+        self.inner.tells_residence(&way.wire)
+    }
+
+    fn residence(&mut self, way: &mut RouteState<P::Wire>) -> Option<(u32, Residence)> {
+        self.inner.residence(&mut way.wire)
     }
 
     fn complaint(&self) -> Option<String> {

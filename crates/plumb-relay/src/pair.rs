@@ -202,7 +202,7 @@ impl Pair {
             if ready.is_empty() {
                 break;
             }
-            match Plain.send(to.socket.as_fd(), ready) {
+            match Plain::default().send(to.socket.as_fd(), ready) {
                 Ok(count) => {
                     common.totals[from].sent += count as u64;
                     line.left(count, now);

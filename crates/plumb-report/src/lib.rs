@@ -41,6 +41,7 @@ pub mod path_check;
 mod placement;
 mod points;
 pub mod recording;
+mod round_trip;
 mod scenarios;
 mod section;
 mod slowest;

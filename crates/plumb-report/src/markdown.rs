@@ -6,7 +6,9 @@ use crate::points::Points;
 use crate::table::{Column, Table, escaped, fenced};
 use crate::trust::Trust;
 use crate::verdict;
-use crate::{attribution, clients, delivery, facts, host, notes, parts, slowest, streams, tables};
+use crate::{
+    attribution, clients, delivery, facts, host, notes, parts, round_trip, slowest, streams, tables,
+};
 
 /// The record as Markdown: verdict, figures, and what it takes to repeat the run.
 #[must_use]
@@ -68,6 +70,7 @@ fn results(record: &RunRecord) -> String {
         out += "\n### What became of the messages\n\n";
     }
     delivered.iter().for_each(|sentence| out += &format!("- {}\n", escaped(sentence)));
+    out += &round_trip::markdown(record);
     out += &whereabouts(record);
     out += &steps(record);
     if !streams {

@@ -11,7 +11,8 @@ use crate::trust::Trust;
 use crate::verdict;
 use crate::wrap::{NAME_WIDTH, WIDTH, fact, harmless};
 use crate::{
-    attribution, clients, delivery, host, niping, notes, parts, slowest, streams, tables, wrap,
+    attribution, clients, delivery, host, niping, notes, parts, round_trip, slowest, streams,
+    tables, wrap,
 };
 
 /// Findings that are spelled out; more are counted.
@@ -44,6 +45,7 @@ pub fn render(record: &RunRecord) -> String {
         out.push('\n');
     }
     delivered.iter().for_each(|sentence| out.push_str(&fact("messages", sentence)));
+    out.push_str(&round_trips(record));
     out.push_str(&whereabouts(record));
     let remarks = notes::of(record);
     if !remarks.is_empty() {
@@ -136,6 +138,14 @@ fn single(record: &RunRecord, result: &ResultRecord) -> String {
     }
     out.push_str(&fact("driver", &driver(result)));
     out
+}
+
+/// Round trips that were taken apart.
+fn round_trips(record: &RunRecord) -> String {
+    let said = round_trip::sentences(record);
+    let named = std::iter::once("parts").chain(std::iter::repeat(""));
+    let lines: String = named.zip(&said).map(|(name, said)| fact(name, said)).collect();
+    if said.is_empty() { lines } else { format!("\n{lines}") }
 }
 
 /// Where the time went, and what to look at next.

@@ -12,9 +12,11 @@
 //! | 3 | the totals of the server | the same question again, at will |
 //! | 4 | what the streams under a token have carried | the same question again, at will |
 //! | 5 | whether the server holds its processor's tick | the same question again, at will |
+//! | 6 | how long the server has single messages, by the time stamps of its kernel | as if nothing had been asked: an echo, or kind 1; behind later answers a frame of kind 7 for each of these messages |
 
 mod fields;
 mod replies;
+mod stamps;
 mod totals;
 
 use std::fmt;
@@ -22,6 +24,7 @@ use std::fmt;
 use crate::ni::{self, HEADER_BYTES};
 
 pub use replies::{Replies, blank, noise, set_stamp, stamp_of};
+pub use stamps::{StampTerms, StampedMessage};
 pub use totals::{Carried, ClientTotals, Cpu, Totals, Traffic};
 
 use fields::opened;
@@ -37,6 +40,8 @@ const STREAM: u8 = 2;
 const TOTALS: u8 = 3;
 const CARRIED: u8 = 4;
 const TICK: u8 = 5;
+const STAMPS: u8 = 6;
+const STAMPED: u8 = 7;
 /// Eye-catcher, version, kind.
 const HEAD_BYTES: usize = EYE_CATCHER.len() + 2;
 
@@ -53,6 +58,9 @@ pub enum Request {
     Carried(u64),
     /// What the server does about the tick of a processor that idles while it waits.
     Tick,
+    /// How long the server has messages of this connection, which goes on as if nothing had been
+    /// asked.
+    Stamps(StampTerms),
 }
 
 /// What an exchange answers to each request.
@@ -155,6 +163,7 @@ impl Request {
             TOTALS => Some(Self::Totals),
             CARRIED => fields.u64().map(Self::Carried),
             TICK => Some(Self::Tick),
+            STAMPS => fields.stamp_terms().map(Self::Stamps),
             other => return Err(Misunderstood::Kind(other)),
         };
         let whole = request.filter(|_| fields.at_end());
@@ -168,6 +177,10 @@ impl Request {
             Self::Stream(stream) => push_stream(out, STREAM, *stream),
             Self::Totals => push_head(out, TOTALS),
             Self::Tick => push_head(out, TICK),
+            Self::Stamps(terms) => {
+                push_head(out, STAMPS);
+                terms.push(out);
+            }
             Self::Carried(token) => {
                 push_head(out, CARRIED);
                 out.extend_from_slice(&token.to_be_bytes());
@@ -189,6 +202,10 @@ pub enum Answer {
     Carried(Carried),
     /// What is done about the tick.
     Tick(TickState),
+    /// These messages will be told of.
+    Stamps(StampTerms),
+    /// How long the server had one of them; sent unasked, behind the answer to a later message.
+    Stamped(StampedMessage),
 }
 
 impl Answer {
@@ -209,6 +226,8 @@ impl Answer {
             TOTALS => fields.totals().map(Self::Totals),
             CARRIED => fields.carried().map(Self::Carried),
             TICK => fields.tick().map(Self::Tick),
+            STAMPS => fields.stamp_terms().map(Self::Stamps),
+            STAMPED => fields.stamped().map(Self::Stamped),
             _ => return Err(Misunderstood::Kind(kind)),
         };
         let whole = answer.filter(|_| fields.at_end());
@@ -231,6 +250,14 @@ impl Answer {
             Self::Tick(tick) => {
                 push_head(out, TICK | ANSWER);
                 out.push(tick.code());
+            }
+            Self::Stamps(terms) => {
+                push_head(out, STAMPS | ANSWER);
+                terms.push(out);
+            }
+            Self::Stamped(message) => {
+                push_head(out, STAMPED | ANSWER);
+                message.push(out);
             }
         });
     }

@@ -67,9 +67,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         if let Phase::Greeting { channel, .. } | Phase::Open { channel } =
             &mut self.conns[index].phase
         {
-            if ready.hangup {
-                channel.set_hangup();
-            }
+            channel.heard(ready);
             if ready.writable && channel.sending() {
                 self.send(index);
             }
@@ -113,6 +111,12 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             }
             Ok(()) => {
                 self.now = self.time.now_ns();
+                if self.stamps.is_some()
+                    && let Err(error) = channel.stamp()
+                    && error.kind() == io::ErrorKind::Unsupported
+                {
+                    return Err(EngineError::system("take messages apart (--timestamps)")(error));
+                }
                 if channel.encrypted() {
                     self.recorder.handshake.record(self.now - since);
                     self.outlet.shaken(self.number(index), self.now - since);
@@ -298,6 +302,9 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             self.watch.gone(index, channel.socket());
         }
         self.opened -= usize::from(conn.open());
+        if let Some(stamps) = &mut self.stamps {
+            stamps.closed(index, &mut self.recorder);
+        }
         self.in_flight -= conn.flights.len();
         conn.flights.clear();
         conn.wire = P::Wire::default();

@@ -50,7 +50,7 @@ fn drive_behind(
         share: plan.share(0),
         endpoint,
         routes: &[],
-        link: &|_, _| Plain,
+        link: &|_, _| Plain::default(),
         line: &line,
         stop: &stop,
         user_schedule: None,

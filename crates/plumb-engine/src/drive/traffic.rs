@@ -103,10 +103,13 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         let Some(channel) = conn.phase.channel() else {
             return digest;
         };
-        let bytes = channel.bytes(&self.buffer);
         let out = &mut self.requests;
         let mut at = 0;
-        while at < bytes.len() && !digest.close {
+        while !digest.close {
+            let bytes = channel.bytes(&self.buffer);
+            if at >= bytes.len() {
+                break;
+            }
             let op = conn.flights.front().map(|flight| flight.op);
             match self.protocol.decode(user, &mut conn.wire, op, &bytes[at..], out) {
                 Step::Need { consumed } => {
@@ -152,6 +155,17 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
                     let number = script::number::<P>(self.job.share, owner);
                     let (row, counts) = (flight.op.label, flight.counts);
                     self.outlet.tell(number, || Ended { row, counts, moments, answer });
+                    if let Some(stamps) = &mut self.stamps {
+                        let tells = self.protocol.tells_residence(&conn.wire);
+                        let counts = counts && answer.outcome == Outcome::Ok;
+                        stamps.answered(
+                            (index, row),
+                            counts.then_some(moments),
+                            tells,
+                            channel,
+                            &mut self.recorder,
+                        );
+                    }
                     if counts {
                         self.recorder.record(row, moments, answer);
                         let response_ns = moments.last.saturating_sub(moments.due);
@@ -165,6 +179,11 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
                         self.warm_up_operations += 1;
                     }
                 }
+            }
+        }
+        if let Some(stamps) = &mut self.stamps {
+            while let Some((number, residence)) = self.protocol.residence(&mut conn.wire) {
+                stamps.told(index, number, residence, &mut self.recorder);
             }
         }
         channel.keep_from(at, &mut self.buffer);
@@ -307,9 +326,15 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     /// Hands over what waits to be sent, and notes when.
     pub(super) fn send(&mut self, index: usize) {
         let conn = &mut self.conns[index];
+        let open = conn.open();
         let Some(channel) = conn.phase.channel() else {
             return;
         };
+        if let Some(stamps) = &mut self.stamps
+            && open
+        {
+            stamps.begin(index, &conn.flights, channel);
+        }
         self.now = self.time.now_ns();
         for flight in conn.flights.iter_mut().rev().take_while(|flight| flight.sent == Moment::NONE)
         {

@@ -254,7 +254,7 @@ struct Endless;
 impl Link for Endless {
     fn recv(&mut self, socket: BorrowedFd<'_>, into: &mut Vec<u8>) -> std::io::Result<Received> {
         let mut once = Vec::with_capacity(16);
-        let greedy = Plain.recv(socket, &mut once).is_ok() && once.starts_with(b"more");
+        let greedy = Plain::default().recv(socket, &mut once).is_ok() && once.starts_with(b"more");
         if !greedy && once.is_empty() && GREEDY.get() != Some(rustix_fd(socket)) {
             return Err(std::io::ErrorKind::WouldBlock.into());
         }

@@ -3,10 +3,10 @@
 use std::io;
 
 use super::{Client, Serve, Slot};
-use crate::channel::{Filled, READS_A_TURN};
+use crate::channel::{Channel, Filled, READS_A_TURN};
 use crate::link::Link;
 use crate::poll::{Readiness, Time};
-use crate::service::{Ended, Service};
+use crate::service::{Ended, Service, StampWish};
 
 /// A client whose replies have grown to this is read again once they are sent.
 const UNSENT_MAX: usize = 1 << 20;
@@ -29,8 +29,8 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
             return;
         };
         if ready.hangup {
-            client.channel.set_hangup();
-            if S::WAITS && client.waiting {
+            client.channel.heard(ready);
+            if S::WAITS && client.waiting && client.channel.hung_up() {
                 // nobody is there to be told: what it waited for goes to somebody else
                 return self.close(index, Ended::ByClient);
             }
@@ -148,6 +148,9 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
         let Some(conn) = client.conn.as_mut() else {
             return;
         };
+        if S::STAMPS {
+            tell_stamps(&mut client.channel, self.service, conn);
+        }
         let mut at = 0;
         let mut broken = false;
         loop {
@@ -157,6 +160,9 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
             }
             let before = self.reply.len();
             let served = self.service.serve(conn, &bytes[at..], &mut self.reply);
+            if S::STAMPS {
+                stamp(&mut client.channel, self.service.stamps(conn));
+            }
             if served.echo > 0 {
                 client.channel.hold(&self.reply[..before]);
                 self.reply.drain(..before);
@@ -323,6 +329,31 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
             self.weigh(index);
         }
         self.ask_wake(index);
+    }
+}
+
+/// Has the kernel stamp what the service wishes. A connection whose packets it cannot stamp is
+/// served like any other.
+fn stamp<L: Link>(channel: &mut Channel<L>, wish: StampWish) {
+    match (wish, channel.stamps()) {
+        (StampWish::Nothing, _) | (StampWish::Watch, Some(_)) => {}
+        (StampWish::Watch | StampWish::Mark, None) => {
+            let _ = channel.stamp();
+        }
+        (StampWish::Mark, Some((stamps, _))) => stamps.mark(),
+    }
+}
+
+/// Tells the service how long it had the message whose reply was marked, if that is known by now.
+/// Asked when the next message is there: right behind the reply it might hold up who waits for it.
+fn tell_stamps<S: Service, L: Link>(channel: &mut Channel<L>, service: &mut S, conn: &mut S::Conn) {
+    let whole = !channel.sending();
+    if let Some((stamps, socket)) = channel.stamps()
+        && whole
+        && stamps.is_marked()
+        && let Some(residence) = stamps.take_residence(socket)
+    {
+        service.stamped(conn, residence);
     }
 }
 

@@ -218,7 +218,7 @@ struct Sink<'a> {
 
 impl Write for Sink<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Plain.send(self.socket, bytes)
+        Plain::default().send(self.socket, bytes)
     }
 
     fn write_vectored(&mut self, records: &[IoSlice<'_>]) -> io::Result<usize> {

@@ -151,6 +151,7 @@ impl DriveOptions {
             nagle: self.driver.nagle.into(),
             tick: self.driver.tick(),
             standbys: Vec::new(),
+            stamps: None,
         }
     }
 

@@ -236,7 +236,8 @@ impl LoadJob {
         };
         let probe = || {
             let probe = Probe::new(workload, self.name.clone(), self.target.login.as_ref());
-            if self.target.is_pair() { probe.of_a_pair() } else { probe }
+            let probe = if self.target.is_pair() { probe.of_a_pair() } else { probe };
+            probe.stamped(plan.stamps)
         };
         let before = Facts::ask(&self.target, place.stop);
         place.history = History::default();

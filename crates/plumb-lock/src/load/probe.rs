@@ -1,8 +1,12 @@
 //! A client of a load: what it says next, and whether the answer is right.
 
+use std::num::NonZeroU32;
+
 use plumb_engine::{Next, Op, Protocol, Step as Read, Then};
-use plumb_measure::{Answer, FailureKind};
+use plumb_measure::{Answer, FailureKind, Residence};
 use plumb_wire::resp::{self, Reply, ReplyLimits};
+
+use crate::stamps;
 
 use super::script::{Digits, Expect, Frame, Step, Who, Workload};
 use crate::password::Login;
@@ -37,9 +41,14 @@ pub(crate) struct Client {
     fence: i64,
 }
 
-/// How much of its greeting a connection has said.
+/// How much of its greeting a connection has said, and what the server tells beside its replies.
 #[derive(Debug, Default)]
-pub(crate) struct Greeted(usize);
+pub(crate) struct Greeted {
+    said: usize,
+    /// It tells how long it has single commands.
+    telling: bool,
+    told: Option<(u32, Residence)>,
+}
 
 impl Probe {
     pub(crate) fn new(workload: Workload, load: String, login: Option<&Login>) -> Self {
@@ -61,6 +70,16 @@ impl Probe {
         self
     }
 
+    /// The same, whose server is asked how long it has one command in `every`, if it is one of ours.
+    pub(crate) fn stamped(mut self, every: Option<NonZeroU32>) -> Self {
+        if let Some(every) = every.filter(|_| self.workload.is_of_plumb()) {
+            // last, so that the commands of the load are counted from the first
+            let question = Frame::new(&["STAMPS", &every.to_string(), "0"]);
+            self.greeting.push((question, Expect::Stamps));
+        }
+        self
+    }
+
     fn judge(&mut self, client: &mut Client, tag: u16, reply: Reply<'_>) -> Answer {
         let greeting = usize::from(GREETING - tag);
         let expect = match self.greeting.get(greeting) {
@@ -75,15 +94,15 @@ impl Probe {
             (Expect::Count(expected), Reply::Integer(count)) if count == *expected => {
                 return Answer::ok(0);
             }
-            (Expect::Stored, Reply::Simple(b"OK")) | (Expect::Epoch, Reply::Integer(_)) => {
-                return Answer::ok(0);
-            }
             (Expect::Primary, Reply::Array(mut role)) => {
                 if matches!(role.next(), Some(Reply::Bulk(b"master"))) {
                     return Answer::ok(0);
                 }
                 FailureKind::Refused
             }
+            (Expect::Stored, Reply::Simple(b"OK"))
+            | (Expect::Epoch, Reply::Integer(_))
+            | (Expect::Stamps, _) => return Answer::ok(0),
             (Expect::Bytes(expected), Reply::Bulk(found)) if found == expected => {
                 return Answer::ok(0);
             }
@@ -143,7 +162,7 @@ impl Protocol for Probe {
     /// A client on a new connection begins a round as somebody new: what it held on the old one
     /// ends with that, but not at once. Locks that outlive a connection keep their owner.
     fn hello(&mut self, client: &mut Client, wire: &mut Greeted, out: &mut Vec<u8>) -> Option<Op> {
-        if wire.0 == 0 {
+        if wire.said == 0 {
             client.life += 1;
             if std::mem::take(&mut client.at) > 0 {
                 client.round += 1;
@@ -152,10 +171,10 @@ impl Protocol for Probe {
             let who = Who { load: &self.load, number: client.number, life: client.life };
             client.steps = self.workload.script(who);
         }
-        let (frame, _) = self.greeting.get(wire.0)?;
+        let (frame, _) = self.greeting.get(wire.said)?;
         frame.push(out, Digits::of(0));
-        let said = u16::try_from(wire.0).unwrap_or(0); // a handful
-        wire.0 += 1;
+        let said = u16::try_from(wire.said).unwrap_or(0); // a handful
+        wire.said += 1;
         Some(Op { label: 0, tag: GREETING - said })
     }
 
@@ -182,16 +201,27 @@ impl Protocol for Probe {
     fn decode(
         &mut self,
         client: &mut Client,
-        _: &mut Greeted,
+        wire: &mut Greeted,
         op: Option<Op>,
         bytes: &[u8],
         _: &mut Vec<u8>,
     ) -> Read {
         match (resp::reply(bytes, &LIMITS), op) {
             (Ok(None), _) => Read::Need { consumed: 0 },
+            (Ok(Some((reply, consumed))), _)
+                if wire.telling
+                    && let Some(told) = stamps::told(reply) =>
+            {
+                wire.told = Some(told);
+                Read::Aside { consumed }
+            }
             (Ok(Some((reply, consumed))), Some(op)) => {
                 // another server has taken its place: it may be found there
                 let replaced = matches!(reply, Reply::Error(text) if text.starts_with(b"READONLY"));
+                let greeting = self.greeting.get(usize::from(GREETING - op.tag));
+                if greeting.is_some_and(|(_, expect)| *expect == Expect::Stamps) {
+                    wire.telling = reply == Reply::Simple(b"OK");
+                }
                 let answer = self.judge(client, op.tag, reply);
                 let then = if replaced { Then::Close } else { Then::Keep };
                 Read::Done { consumed, answer, then }
@@ -204,6 +234,14 @@ impl Protocol for Probe {
                 self.garbled(bytes.len(), format!("does not speak RESP: {malformed}"))
             }
         }
+    }
+
+    fn tells_residence(&self, wire: &Greeted) -> bool {
+        wire.telling
+    }
+
+    fn residence(&mut self, wire: &mut Greeted) -> Option<(u32, Residence)> {
+        wire.told.take()
     }
 
     fn complaint(&self) -> Option<String> {
@@ -233,10 +271,18 @@ mod tests {
     }
 
     fn ask(probe: &mut Probe, client: &mut Client, reply: &[u8]) -> Outcome {
-        let Next::Send(op) = probe.encode(client, &mut Greeted(9), &mut Vec::new()) else {
+        let Next::Send(op) =
+            probe.encode(client, &mut Greeted { said: 9, ..Greeted::default() }, &mut Vec::new())
+        else {
             panic!("there is more to do");
         };
-        let read = probe.decode(client, &mut Greeted(9), Some(op), reply, &mut Vec::new());
+        let read = probe.decode(
+            client,
+            &mut Greeted { said: 9, ..Greeted::default() },
+            Some(op),
+            reply,
+            &mut Vec::new(),
+        );
         match read {
             Read::Done { consumed, answer, .. } => {
                 assert_eq!(consumed, reply.len());
@@ -271,10 +317,14 @@ mod tests {
         let (mut probe, mut user) = client(Workload::Fill(super::super::script::Keeper::Plumb, 2));
         let mut said = Vec::new();
         for _ in 0..2 {
-            let next = probe.encode(&mut user, &mut Greeted(9), &mut said);
+            let next =
+                probe.encode(&mut user, &mut Greeted { said: 9, ..Greeted::default() }, &mut said);
             assert!(matches!(next, Next::Send(_)));
         }
-        assert_eq!(probe.encode(&mut user, &mut Greeted(9), &mut said), Next::Finish);
+        assert_eq!(
+            probe.encode(&mut user, &mut Greeted { said: 9, ..Greeted::default() }, &mut said),
+            Next::Finish
+        );
         let said = String::from_utf8(said).unwrap();
         assert_eq!(said.matches("KEEP").count(), 1);
         assert!(said.contains("000000000000") && said.contains("000000000001"));

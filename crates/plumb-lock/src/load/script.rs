@@ -80,6 +80,8 @@ pub(crate) enum Expect {
     Primary,
     /// Anything but an error.
     Welcome,
+    /// `OK` where the server tells how long it has single commands; an error where it does not.
+    Stamps,
 }
 
 /// A request, with places for the number of the round.
@@ -207,6 +209,11 @@ impl Workload {
                 vec![(Frame::new(&["EPOCH"]), Expect::Epoch)]
             }
         }
+    }
+
+    /// True where a lock server of plumb is asked.
+    pub(crate) fn is_of_plumb(self) -> bool {
+        self.greeting().iter().any(|(_, expect)| *expect == Expect::Epoch)
     }
 
     /// One round of the client `who`.

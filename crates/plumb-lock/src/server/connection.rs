@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use plumb_engine::{ConnectionId, Peer};
+use plumb_engine::{ClientStamps, ConnectionId, Peer};
 use plumb_measure::Clock;
 use plumb_wire::resp;
 
@@ -59,6 +59,9 @@ pub(super) struct Client {
     pub(super) closes: bool,
     /// Owners that end with it, and some that have ended.
     pub(super) owners: Vec<OwnerId>,
+    /// Of a client that asked how long the server has its commands: which of them, and how many
+    /// there were so far.
+    pub(super) stamps: Option<Box<(ClientStamps, u64)>>,
     /// The version of RESP it speaks.
     pub(super) version: u8,
     /// What it listens to.
@@ -85,6 +88,7 @@ impl Client {
             guesses: 0,
             closes: false,
             owners: Vec::new(),
+            stamps: None,
             version: 2,
             channels: BTreeSet::new(),
             known: false,
@@ -146,6 +150,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             }
             (b"AUTH", _) => return Err(Refusal::Arity("auth")),
             (b"HELLO", _) => self.hello(client, command, out)?,
+            (b"STAMPS", _) => self.stamp_commands(client, command, out)?,
             (b"SELECT", 2) if command.is(1, "0") => resp::push_simple(out, "OK"),
             (b"SELECT", 2) => return Err(Refusal::Database),
             (b"SELECT", _) => return Err(Refusal::Arity("select")),

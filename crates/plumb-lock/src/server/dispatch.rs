@@ -124,7 +124,7 @@ fn is_free_of_locks(verb: &[u8]) -> bool {
         b"ENQ" | b"DEQ" => false, // the most frequent first
         b"PING" | b"ECHO" | b"HELLO" | b"AUTH" | b"QUIT" | b"SELECT" | b"INFO" | b"CLIENT"
         | b"COMMAND" | b"CONFIG" | b"LOCKSTAT" | b"METRICS" | b"EPOCH" | b"ROLE" | b"REPLICA"
-        | b"LOCKS" | b"DIGEST" | b"COUNT" => true,
+        | b"LOCKS" | b"DIGEST" | b"COUNT" | b"STAMPS" => true,
         _ => false,
     }
 }

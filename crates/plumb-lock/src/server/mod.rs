@@ -23,6 +23,7 @@ mod rights;
 mod role;
 mod scrape;
 mod service;
+mod stamps;
 mod standing;
 mod terms;
 mod waiters;

@@ -35,7 +35,7 @@ impl fmt::Display for Audited<'_> {
 fn needed(verb: &[u8], command: Command<'_>) -> Option<Right> {
     Some(match verb {
         b"PING" | b"ECHO" | b"HELLO" | b"AUTH" | b"QUIT" | b"SELECT" | b"INFO" | b"CLIENT"
-        | b"COMMAND" | b"CONFIG" | b"METRICS" | b"EPOCH" | b"ROLE" => return None,
+        | b"COMMAND" | b"CONFIG" | b"METRICS" | b"EPOCH" | b"ROLE" | b"STAMPS" => return None,
         b"LOCKSTAT" if command.len() == 1 => return None,
         b"LOCKSTAT" if command.is(1, "FORGET") => Right::Admin,
         b"LOCKS" | b"DIGEST" | b"COUNT" | b"LOCKSTAT" => Right::List,

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use plumb_engine::{ConnectionId, Ended, Endpoint, Peer, Served, Service, TurnedAway};
-use plumb_measure::Clock;
+use plumb_engine::{ConnectionId, Ended, Endpoint, Peer, Served, Service, StampWish, TurnedAway};
+use plumb_measure::{Clock, Residence};
 use plumb_wire::resp;
 
 use super::connection::{Client, Purpose, Waits};
@@ -22,6 +22,19 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
     const SETTLES: bool = true;
     const WAITS: bool = true;
     const DIALS: bool = true;
+    const STAMPS: bool = true;
+
+    fn stamps(&self, conn: &usize) -> StampWish {
+        let stamps = self.clients[*conn].as_ref().and_then(|client| client.stamps.as_ref());
+        stamps.map_or(StampWish::Nothing, |stamps| stamps.0.wish())
+    }
+
+    fn stamped(&mut self, conn: &mut usize, residence: Residence) {
+        let client = self.clients[*conn].as_mut();
+        if let Some(stamps) = client.and_then(|client| client.stamps.as_mut()) {
+            stamps.0.left(residence);
+        }
+    }
 
     fn open(&mut self, peer: &Peer) -> Result<usize, Vec<u8>> {
         self.connections_so_far += 1;
@@ -48,6 +61,7 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
         }
         let mut words = std::mem::take(&mut self.words);
         let mut served = Served::default();
+        let (mut commands, mut answered) = (0, true);
         self.looked = false;
         while !self.looked {
             let rest = &bytes[served.consumed..];
@@ -59,12 +73,14 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
                         continue;
                     }
                     let command = Command { bytes: rest, words: &words };
+                    commands += 1;
                     match self.obey(*conn, command, out) {
                         After::Stream => break,
                         After::Next => self.looked |= self.work_of_turn() > WORK_A_TURN,
                         After::Wait => {
                             let owner = self.table.owner(command.get(1));
                             self.keep_waiting(*conn, owner, &rest[..taken]);
+                            answered = false;
                             break;
                         }
                         After::Page => {
@@ -89,6 +105,7 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
         }
         self.words = words;
         self.answered_with_locks(*conn);
+        self.count_commands(*conn, commands, answered, out);
         served
     }
 

@@ -117,7 +117,8 @@ fn round_trip(outcome: &PartOutcome) -> (Judgement, String) {
             v * FIBRE_KM_PER_MS
         ),
     };
-    judged(outcome, format!("{takes}: {reach}."))
+    let parts = outcome.round_trip.map_or_else(String::new, |it| format!(" {}", it.finding()));
+    judged(outcome, format!("{takes}: {reach}.{parts}"))
 }
 
 fn idle(part: &PathPart, outcome: &PartOutcome) -> (Judgement, String) {

@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::run::{read_versioned, written};
-use crate::{DatagramFlow, OneWay, Program, RecordError, ResultRecord, StreamFigures};
+use crate::{
+    DatagramFlow, OneWay, Program, RecordError, ResultRecord, RoundTripMeans, StreamFigures,
+};
 
 /// Version of the form of [`PathCheck`].
 pub const PATH_CHECK_SCHEMA: &str = "plumb.net-check/1";
@@ -146,6 +148,9 @@ pub struct PartOutcome {
     /// What became of the datagrams from the server.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub from_server: Option<DatagramFlow>,
+    /// Where the time of a message went; absent where none was taken apart.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub round_trip: Option<RoundTripMeans>,
 }
 
 impl PartOutcome {
@@ -171,6 +176,7 @@ impl PartOutcome {
             kb_per_s: niping.map(|figures| figures.tr2_kb_s.unwrap_or(figures.tr_kb_s)),
             to_server: flow(|stream| &stream.to_server),
             from_server: flow(|stream| &stream.from_server),
+            round_trip: result.round_trip.as_ref().and_then(RoundTripMeans::of),
         }
     }
 

@@ -34,6 +34,8 @@ pub enum Telling<'a> {
     Answers,
     /// Spans, each name with what it means, by its number.
     Spans(&'a [PartKind]),
+    /// Time stamps of the kernel: each name with what it means and how it was measured, by its number.
+    Stamps(&'a [(PartKind, &'a str)]),
 }
 
 /// The percentiles that are accounted for, each with the fewest operations that have one.
@@ -70,6 +72,26 @@ struct Piece<'a> {
     ns: u64,
 }
 
+/// The mean of the slowest operations and of its parts: of the fewest bands, the slowest first, that
+/// hold at least one operation in `one_in`. `None` without any.
+pub(crate) fn of_the_slowest(
+    source: StepSource<'_>,
+    one_in: u64,
+) -> Option<(Estimate, Vec<TimePart>)> {
+    let times = source.row.step.as_deref().filter(|times| !times.is_empty())?;
+    let mut bands: Vec<&Band> = times.met().map(|(_, band)| band).collect();
+    let all: u64 = bands.iter().map(|band| band.count()).sum();
+    let mut lanes: [Sums; LANES] = Default::default();
+    let mut count = 0;
+    while count * one_in < all
+        && let Some(band) = bands.pop()
+    {
+        band.add_to(&mut lanes);
+        count += band.count();
+    }
+    Some(Reader::of(source, &lanes).account(&lanes))
+}
+
 impl Attribution {
     /// Where the time of a step went; `None` when no operation of it was answered.
     #[must_use]
@@ -100,6 +122,9 @@ impl<'a> Reader<'a> {
             Telling::Answers => meanings(source.names),
             Telling::Spans(kinds) => {
                 kinds.iter().map(|kind| Meaning::Part { kind: *kind, of: None }).collect()
+            }
+            Telling::Stamps(kinds) => {
+                kinds.iter().map(|(kind, _)| Meaning::Part { kind: *kind, of: None }).collect()
             }
         };
         let mut reader = Self { source, meanings, longest: None };
@@ -213,6 +238,9 @@ impl<'a> Reader<'a> {
             how: self.how(kind, &all),
         };
         let mut parts: Vec<TimePart> = kinds.into_iter().map(part).collect();
+        if matches!(self.source.telling, Telling::Stamps(_)) {
+            return (estimate(&|sums| i128::from(sums.whole())), parts); // they are the whole
+        }
         let rest = |sums: &Sums| {
             let parts: i128 = self.pieces(sums).iter().map(|it| i128::from(it.ns)).sum();
             i128::from(sums.whole()) - parts
@@ -222,6 +250,10 @@ impl<'a> Reader<'a> {
     }
 
     fn how(&self, kind: PartKind, all: &Sums) -> String {
+        if let Telling::Stamps(kinds) = self.source.telling {
+            let how = kinds.iter().find(|(known, _)| *known == kind);
+            return how.map_or_else(String::new, |(_, how)| (*how).to_owned());
+        }
         match kind {
             PartKind::Due => DUE.into(),
             PartKind::Wire => WIRE.into(),
@@ -235,7 +267,9 @@ impl<'a> Reader<'a> {
                 let names = names.join(", ");
                 match self.source.telling {
                     Telling::Answers => format!("told by the server with its answers, as {names}"),
-                    Telling::Spans(_) => format!("spans, each without those below it: {names}"),
+                    Telling::Spans(_) | Telling::Stamps(_) => {
+                        format!("spans, each without those below it: {names}")
+                    }
                 }
             }
         }

@@ -5,6 +5,7 @@ mod account;
 mod names;
 mod times;
 
+pub(crate) use account::of_the_slowest;
 pub use account::{StepSource, Telling};
 pub use names::is_whole_time;
 pub use times::StepTimes;

@@ -69,6 +69,16 @@ impl StepTimes {
         if let Some(trace) = told.trace() {
             self.traced.record(trace, moments);
         }
+        self.record_parts(moments, told.iter());
+    }
+
+    /// Adds an operation with these `moments`, that had these parts: the number of each, and
+    /// nanoseconds.
+    pub(crate) fn record_parts(
+        &mut self,
+        moments: Moments,
+        parts: impl Iterator<Item = (usize, u64)> + Clone,
+    ) {
         let response = moments.last.saturating_sub(moments.due);
         let number = band_of(response);
         if self.bands.len() <= number {
@@ -79,11 +89,11 @@ impl StepTimes {
             band.lanes.resize_with(LANES, Sums::default);
         }
         let lane = usize::try_from(moments.last >> LANE_BITS).unwrap_or(0) % LANES;
-        band.lanes[lane].record(moments, told);
+        band.lanes[lane].record(moments, parts.clone());
         let draw = drawn(moments);
         if band.example.as_ref().is_none_or(|known| draw < known.draw) {
             let mut sums = Sums::default();
-            sums.record(moments, told);
+            sums.record(moments, parts);
             band.example = Some(Example { draw, sums });
         }
     }
@@ -171,7 +181,7 @@ impl Band {
 }
 
 impl Sums {
-    fn record(&mut self, moments: Moments, told: &ServerTimes) {
+    fn record(&mut self, moments: Moments, told: impl Iterator<Item = (usize, u64)>) {
         let add = |sum: &mut u64, from: u64, to: u64| {
             *sum = sum.saturating_add(to.saturating_sub(from));
         };
@@ -179,7 +189,7 @@ impl Sums {
         add(&mut self.due, moments.due, moments.sent);
         add(&mut self.wait, moments.sent, moments.first);
         add(&mut self.receive, moments.first, moments.last);
-        for (name, ns) in told.iter() {
+        for (name, ns) in told {
             self.room(name + 1);
             self.told[name] = self.told[name].saturating_add(ns);
         }

@@ -1,6 +1,6 @@
 //! What clients are served that ask for more than an echo.
 
-use plumb_engine::Served;
+use plumb_engine::{ClientStamps, Served};
 use plumb_measure::Clock;
 use plumb_wire::extension::{self, Answer, EYE_CATCHER, Exchange, Request, Traffic};
 use plumb_wire::ni::{HEADER_BYTES, ReturnCode};
@@ -61,6 +61,11 @@ impl<C: Clock> EchoServer<'_, C> {
                 }
                 Err(text) => Self::refuse(client, ReturnCode::CONN_REFUSED, text, out),
             },
+            Request::Stamps(terms) => {
+                client.stamps = Some(Box::new(ClientStamps::new(terms)));
+                Answer::Stamps(terms).push(out);
+                served
+            }
             Request::Totals | Request::Carried(_) | Request::Tick => {
                 client.manner = Manner::Figures;
                 self.tell_figures(client, payload, out)
@@ -104,6 +109,10 @@ impl<C: Clock> EchoServer<'_, C> {
     ) -> Served {
         if let Some(extension) = &self.extension {
             extension.replies.push(terms, extension::stamp_of(payload), out);
+        }
+        if let Some(stamps) = &mut client.stamps {
+            stamps.serve(client.messages, 1);
+            stamps.take_due().into_iter().for_each(|told| Answer::Stamped(told).push(out));
         }
         client.messages += 1;
         client.bytes += payload.len() as u64;

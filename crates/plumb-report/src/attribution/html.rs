@@ -7,12 +7,14 @@ use super::{findings, name, parts, readings, sentences, stack, steps, tables, ti
 use crate::figures::typeset;
 use crate::parts::waterfall;
 use crate::points::Points;
+use crate::round_trip;
 use crate::sheet;
 use crate::trust::Trust;
 
 /// The styles of the bars, for a page that has some.
 pub(crate) fn styles(record: &RunRecord) -> &'static str {
     let any = record.results.iter().any(|result| result.attribution.is_some());
+    let any = any || round_trip::are_in(record);
     if any || steps::are_in(record) || waterfall::is_for(record) { stack::STYLES } else { "" }
 }
 

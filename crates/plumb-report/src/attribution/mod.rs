@@ -17,7 +17,7 @@ use crate::figures::grouped;
 use crate::points::Points;
 
 /// Parts that are told one by one, in this order; what lies before them is told together.
-const ONE_BY_ONE: [PartKind; 16] = [
+const ONE_BY_ONE: [PartKind; 21] = [
     PartKind::Server,
     PartKind::Wire,
     PartKind::Door,
@@ -34,13 +34,18 @@ const ONE_BY_ONE: [PartKind; 16] = [
     PartKind::Called,
     PartKind::Render,
     PartKind::Transfer,
+    PartKind::Sending,
+    PartKind::Away,
+    PartKind::ServerWaking,
+    PartKind::ServerSending,
+    PartKind::Waking,
 ];
 
 /// What an operation waits for before anything of it reaches the server.
 const BEFORE: [PartKind; 3] = [PartKind::Due, PartKind::Queue, PartKind::Connect];
 
 /// A kind of part as columns and legends name it.
-fn name(kind: PartKind) -> &'static str {
+pub(crate) fn name(kind: PartKind) -> &'static str {
     match kind {
         PartKind::Server => "server",
         PartKind::Wire => "wire",
@@ -61,6 +66,11 @@ fn name(kind: PartKind) -> &'static str {
         PartKind::Render => "rendering",
         PartKind::Called => "another server",
         PartKind::Transfer => "transfer",
+        PartKind::Sending => "client sending",
+        PartKind::Away => "away",
+        PartKind::ServerWaking => "server waking",
+        PartKind::ServerSending => "server sending",
+        PartKind::Waking => "client waking",
         PartKind::Rest => "rest",
     }
 }
@@ -156,6 +166,9 @@ fn answer(account: &Account) -> String {
         PartKind::DatabaseWire => "The way to the database",
         PartKind::Called => "A server behind it",
         PartKind::Transfer => "The transfer",
+        PartKind::Sending | PartKind::Waking => "The client",
+        PartKind::Away => "The network or the server",
+        PartKind::ServerWaking | PartKind::ServerSending => "The server's machine",
         PartKind::Rest => "It cannot be told",
     };
     let whose = account.of.whose();
@@ -235,7 +248,7 @@ fn high_ns(time: Estimate) -> i64 {
 }
 
 /// A mean with half its interval: `3.40 ms +-12.0 us`.
-fn spread(known: Estimate) -> String {
+pub(crate) fn spread(known: Estimate) -> String {
     let sign = if known.mean_ns < 0 { "-" } else { "" };
     let mean = format!("{sign}{}", show_ns(known.mean_ns.unsigned_abs()));
     match known.half_width_ns {

@@ -111,6 +111,11 @@ fn class(kind: PartKind) -> &'static str {
         PartKind::Flush => "k-flush",
         PartKind::Render => "k-render",
         PartKind::Transfer => "k-transfer",
+        PartKind::Sending => "k-sending",
+        PartKind::Away => "k-away",
+        PartKind::ServerWaking => "k-server-waking",
+        PartKind::ServerSending => "k-server-sending",
+        PartKind::Waking => "k-waking",
         PartKind::Rest => "k-rest",
     }
 }

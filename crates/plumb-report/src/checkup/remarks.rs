@@ -22,6 +22,7 @@ pub(super) fn of<'a>(server: &Server<'a>) -> Vec<(&'a str, String)> {
     }
     for (at, part) in server.parts.iter().enumerate() {
         remarks.extend(processing(part).map(|text| ("processing", text)));
+        remarks.extend(taken_apart(part).map(|text| ("parts", text)));
         // a server that is not there fails all its parts alike
         let said = server.parts[..at].iter().any(|earlier| failed_alike(earlier, part));
         remarks.extend(if said { Vec::new() } else { trouble(part, server.busy) });
@@ -98,6 +99,13 @@ fn account(verdict: &LayerVerdict) -> Option<String> {
     let more = if apart { "" } else { "; they add up to more" };
     let (mean, whose, untold) = (show_ns(mean_ns), of.whose(), of.untold());
     Some(format!("means{whose}, of a mean of {mean}: {}{more}{untold}", parts.join(", ")))
+}
+
+/// Where the time of a round trip went.
+fn taken_apart(part: &CheckupPart) -> Option<String> {
+    let outcome = part.outcome.as_ref().filter(|outcome| outcome.stands())?;
+    let means = outcome.round_trip?;
+    Some(format!("{}. {}", means.line(), means.finding()))
 }
 
 /// What a page takes longer than one that is ready.

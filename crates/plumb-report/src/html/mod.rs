@@ -15,7 +15,10 @@ use crate::scenarios;
 use crate::section::Section;
 use crate::trust::Trust;
 use crate::verdict;
-use crate::{attribution, clients, delivery, host, niping, notes, parts, slowest, streams, tables};
+use crate::{
+    attribution, clients, delivery, host, niping, notes, parts, round_trip, slowest, streams,
+    tables,
+};
 use crate::{page, sheet};
 
 /// The record as an HTML document.
@@ -59,6 +62,7 @@ fn sections(record: &RunRecord, tracks: &[HostTrack]) -> Markup {
         (drawn(&[("How it scales", chart::sweeps(record))], &[]))
         (delivery::section(record))
         (attribution::section(record))
+        (round_trip::section(record))
         (attribution::steps::section(record))
         (parts::waterfall::section(record))
         (charts(record, tracks))

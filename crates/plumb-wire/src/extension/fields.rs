@@ -2,7 +2,7 @@
 
 use super::{
     Carried, ClientTotals, Cpu, Direction, EYE_CATCHER, Exchange, HEAD_BYTES, Misunderstood,
-    Stream, TickState, Totals, Traffic, VERSION,
+    StampTerms, StampedMessage, Stream, TickState, Totals, Traffic, VERSION,
 };
 
 /// Kind and fields of a message that starts with the eye-catcher.
@@ -71,6 +71,20 @@ impl<'a> Fields<'a> {
             1 => Some(TickState::Held),
             _ => None,
         }
+    }
+
+    pub(super) fn stamp_terms(&mut self) -> Option<StampTerms> {
+        let terms = StampTerms { every: self.u32()?, skip: self.u32()? };
+        (terms.every > 0).then_some(terms)
+    }
+
+    pub(super) fn stamped(&mut self) -> Option<StampedMessage> {
+        Some(StampedMessage {
+            number: self.u32()?,
+            waking_ns: self.u64()?,
+            work_ns: self.u64()?,
+            sending_ns: self.u64()?,
+        })
     }
 
     fn cpu(&mut self) -> Option<Cpu> {

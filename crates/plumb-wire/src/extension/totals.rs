@@ -125,6 +125,6 @@ impl Carried {
     }
 }
 
-fn push_all<const N: usize>(out: &mut Vec<u8>, numbers: [u64; N]) {
+pub(super) fn push_all<const N: usize>(out: &mut Vec<u8>, numbers: [u64; N]) {
     numbers.iter().for_each(|number| out.extend_from_slice(&number.to_be_bytes()));
 }

@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use plumb_wire::extension::{
-    Answer, Carried, ClientTotals, Cpu, Direction, Exchange, Request, Stream, Totals, Traffic,
+    Answer, Carried, ClientTotals, Cpu, Direction, Exchange, Request, StampTerms, StampedMessage,
+    Stream, Totals, Traffic,
 };
 use plumb_wire::ni::HEADER_BYTES;
 use proptest::prelude::*;
@@ -22,6 +23,7 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("stream both", stream(Direction::Both)),
         ("totals", Request::Totals),
         ("carried", Request::Carried(0x0102_0304_0506_0708)),
+        ("stamps", Request::Stamps(StampTerms { every: 64, skip: 1 })),
     ]
 }
 
@@ -37,6 +39,16 @@ fn answers() -> Vec<(&'static str, Answer)> {
         (
             "totals",
             Answer::Totals(Totals { cpu, clients: 3, gone: 2, served, rows: vec![row, another] }),
+        ),
+        ("stamps", Answer::Stamps(StampTerms { every: 64, skip: 1 })),
+        (
+            "stamped",
+            Answer::Stamped(StampedMessage {
+                number: 128,
+                waking_ns: 12_000,
+                work_ns: 3_000,
+                sending_ns: 4_000,
+            }),
         ),
         ("no totals yet", Answer::Totals(Totals::default())),
         (

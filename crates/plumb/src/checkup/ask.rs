@@ -55,7 +55,9 @@ impl Ask {
 /// and over more, up to `many`; then a stream.
 pub(super) fn network(address: &str, round_trip: &str, many: NonZeroUsize) -> Vec<Ask> {
     let ping = ["net", "ping", address, "--size=1000B"];
-    let one = Ask::new(round_trip, "1000 B", &ping);
+    let packets = !["unix:", "smc:"].iter().any(|it| address.starts_with(it));
+    let stamps = packets.then(|| "--timestamps".to_owned());
+    let one = Ask::new(round_trip, "1000 B", &ping).with(stamps.as_slice());
     let more = ladder(many, |many, option| {
         let how = format!("1000 B, {many} connections");
         Ask::new(round_trip, &how, &[&ping[..], &[option]].concat())

@@ -112,13 +112,11 @@ fn begin(options: &CheckOptions) -> anyhow::Result<(CheckFolder, PathCheck)> {
          them; leave it out"
     );
     let around = plan::around(&options.transport, &options.output);
-    let mut parts = options.scale.parts(&around);
-    // datagrams go neither through routers nor over SMC or files
-    let plain = Address::parse(&host, PORT);
-    if *transport == TransportKind::Tcp
-        && !Route::is_meant_by(&host)
-        && matches!(plain, Ok(Address::Host { .. }))
-    {
+    // neither packets that the kernel stamps nor datagrams go over SMC or files
+    let over_ip = *transport == TransportKind::Tcp
+        && matches!(Address::parse(&host, PORT), Ok(Address::Host { .. }));
+    let mut parts = options.scale.parts(&around, over_ip);
+    if over_ip && !Route::is_meant_by(&host) {
         parts.push(options.scale.datagrams(&around));
     }
     let check = PathCheck {

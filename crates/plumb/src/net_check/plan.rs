@@ -115,8 +115,9 @@ impl ScaleOptions {
         Ok(())
     }
 
-    /// The parts, in order; `around` are words that every part gets.
-    pub(super) fn parts(&self, around: &[String]) -> Vec<PathPart> {
+    /// The parts, in order; `around` are words that every part gets, and whether the kernel can stamp
+    /// the `packets` of messages.
+    pub(super) fn parts(&self, around: &[String], packets: bool) -> Vec<PathPart> {
         let scale = self.scale();
         let make = |test, size_bytes: u64, expected_ns: u64, own: &[String]| {
             let timeout = Span::from_ns(scale.timeout);
@@ -138,6 +139,10 @@ impl ScaleOptions {
         let lasting = |ns: u64| format!("--for={}", Span::from_ns(ns));
         let timed = |ns: u64| vec![lasting(ns)];
         let a_size = scale.throughput / SIZE_SHARE;
+        let mut round_trip = timed(scale.throughput);
+        if packets {
+            round_trip.push("--timestamps".into());
+        }
         let mut parts = vec![
             make(
                 PathTest::Throughput,
@@ -145,7 +150,7 @@ impl ScaleOptions {
                 scale.throughput,
                 &timed(scale.throughput),
             ),
-            make(PathTest::RoundTrip, 1, scale.throughput, &timed(scale.throughput)),
+            make(PathTest::RoundTrip, 1, scale.throughput, &round_trip),
         ];
         parts.extend(SIZES.map(|bytes| make(PathTest::Sizes, bytes, a_size, &timed(a_size))));
         let silence = Span::from_ns(scale.idle);
@@ -207,7 +212,7 @@ mod tests {
     fn parts(words: &[&str]) -> Vec<PathPart> {
         let command = ScaleOptions::augment_args(Command::new("check"));
         let words = ["check"].iter().chain(words);
-        ScaleOptions::from_arg_matches(&command.get_matches_from(words)).unwrap().parts(&[])
+        ScaleOptions::from_arg_matches(&command.get_matches_from(words)).unwrap().parts(&[], true)
     }
 
     #[test]

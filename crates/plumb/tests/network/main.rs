@@ -21,6 +21,7 @@ mod routes;
 mod server;
 mod stalls;
 mod stream;
+mod taken_apart;
 mod tick;
 mod tls;
 mod trouble;

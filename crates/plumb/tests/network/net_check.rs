@@ -120,8 +120,9 @@ fn an_interrupted_check_goes_on_where_it_was() {
     let line = Server::of_delay(&server.address, &[]);
     let words = [["net", "check", &line.address].as_slice(), &SHORT, &["--idle", "1h"]].concat();
     let program = Program::start(&words, folder.path());
-    // each part has two: its own, and one that asks whether the server holds its tick
-    let idle_part = "connection 41 from ";
+    // each part has two: its own, and one that asks whether the server holds its tick; the round trip
+    // asks whether the server tells its half, too
+    let idle_part = "connection 42 from ";
     while !line.log().starts_with(idle_part) {}
     program.signal(Signal::INT);
     let ended = program.wait().with(130);

@@ -1,0 +1,147 @@
+//! Round trips taken apart, as a run record holds them.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+
+use serde::{Deserialize, Serialize};
+
+use super::{PARTS, RoundTripTimes, Unsplit};
+use crate::attribution::split_of_the_same;
+use crate::step::of_the_slowest;
+use crate::{
+    Attribution, CannotBeSplit, Distribution, Estimate, PartKind, Split, StepSource, Telling,
+    TimePart,
+};
+
+/// One of so many messages, the slowest, is accounted for apart.
+const SLOWEST_ONE_IN: u64 = 100;
+/// The name of the whole among the times of its parts.
+const WHOLE: &str = "round trip";
+/// Fewer messages have no slowest hundredth.
+const SLOWEST_MIN: u64 = 100;
+
+/// What the stamped messages of a result came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RoundTrip {
+    /// One message in so many of each connection was stamped.
+    pub every: NonZeroU32,
+    /// Who stamped: `software` is the kernel.
+    pub clock: String,
+    /// Stamped messages that could not be taken apart, by reason; they are in every other figure.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub left_out: BTreeMap<String, u64>,
+    /// True where the server told its half; without it, how long it had a message is not known.
+    pub server_told: bool,
+    /// The median of the stamped messages less that of all messages, nanoseconds: what a stamp costs
+    /// the message that has it, to the resolution of a distribution.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub stamp_costs_ns: Option<i64>,
+    /// The whole and its parts. Their means add up.
+    pub account: Attribution,
+    /// The same of the slowest hundredth of them; absent below 100 messages.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub slowest: Option<SlowestRoundTrips>,
+}
+
+/// The slowest of the stamped messages: how many of them, and the means of their parts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlowestRoundTrips {
+    /// The mean of all of them, and their number: a hundredth or a little more.
+    pub client: Estimate,
+    /// The means of their parts.
+    pub parts: Vec<TimePart>,
+}
+
+impl SlowestRoundTrips {
+    /// The mean and its parts.
+    ///
+    /// # Errors
+    /// [`CannotBeSplit`] when the parts are more than the whole.
+    pub fn split(&self) -> Result<Split<PartKind>, CannotBeSplit> {
+        split_of_the_same(self.client, &self.parts)
+    }
+}
+
+impl RoundTrip {
+    /// What came of one stamped message in `every`, where the service times of all messages are
+    /// `all`; `None` when none was stamped.
+    #[must_use]
+    pub fn of(
+        times: &RoundTripTimes,
+        every: NonZeroU32,
+        all: Option<&Distribution>,
+    ) -> Option<Self> {
+        let left_out: BTreeMap<String, u64> = Unsplit::ALL
+            .into_iter()
+            .map(|why| (why.name().to_owned(), times.left_out(why)))
+            .filter(|(_, count)| *count > 0)
+            .collect();
+        let names = PARTS.map(|part| part.name.to_owned());
+        let kinds = PARTS.map(|part| (part.kind, part.how));
+        let source = StepSource {
+            subject: "a round trip",
+            row: &times.row,
+            names: &names,
+            round_trip_ns: None,
+            telling: Telling::Stamps(&kinds),
+        };
+        let had = |part: &TimePart| {
+            let number = PARTS.iter().position(|known| known.kind == part.kind);
+            let own = number.and_then(|number| times.row.told.get(number));
+            own.is_some_and(|own| !own.is_empty())
+        };
+        let stamped = Distribution::of(&times.row.response);
+        let account = match Attribution::of_step(source) {
+            Some(mut account) => {
+                account.parts.retain(had);
+                account.percentiles.iter_mut().for_each(|own| own.parts.retain(had));
+                account.times.extend(stamped.clone().map(|times| (WHOLE.to_owned(), times)));
+                account
+            }
+            None if left_out.is_empty() => return None,
+            None => Attribution::default(),
+        };
+        let count = times.row.response.count();
+        let slowest = (count >= SLOWEST_MIN).then(|| of_the_slowest(source, SLOWEST_ONE_IN));
+        let slowest = slowest.flatten().map(|(client, mut parts)| {
+            parts.retain(had);
+            SlowestRoundTrips { client, parts }
+        });
+        let server_told = account.parts.iter().any(|part| part.kind == PartKind::Wire);
+        Some(Self {
+            every,
+            clock: "software".into(),
+            left_out,
+            server_told,
+            stamp_costs_ns: stamped.zip(all).map(|(own, all)| {
+                let [own, all] = [own.p50, all.p50].map(|ns| i64::try_from(ns).unwrap_or(i64::MAX));
+                own.saturating_sub(all)
+            }),
+            account,
+            slowest,
+        })
+    }
+
+    /// The distribution of a part, or of the whole; `None` where there is none.
+    #[must_use]
+    pub fn times(&self, kind: Option<PartKind>) -> Option<&Distribution> {
+        let name = match kind {
+            None => WHOLE,
+            Some(kind) => PARTS.iter().find(|part| part.kind == kind)?.name,
+        };
+        self.account.times.get(name)
+    }
+
+    /// Messages that were taken apart.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.account.client.count
+    }
+
+    /// The mean of a part, nanoseconds; `None` where there is no such part.
+    #[must_use]
+    pub fn mean_ns(&self, kind: PartKind) -> Option<u64> {
+        let part = self.account.parts.iter().find(|part| part.kind == kind)?;
+        u64::try_from(part.time.mean_ns).ok()
+    }
+}

@@ -1,0 +1,171 @@
+use std::num::NonZeroU32;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::Distribution;
+
+fn stamps(called: u64, sent: u64, received: u64, woken: u64) -> MessageStamps {
+    MessageStamps { called, sent: Some(sent), received: Some(received), woken }
+}
+
+const START: u64 = 1_700_000_000_000_000_000;
+
+fn moments(sent: u64, service_ns: u64) -> Moments {
+    Moments { due: sent, sent, first: sent + service_ns, last: sent + service_ns }
+}
+
+#[test]
+fn a_message_is_the_sum_of_its_parts() {
+    let parts =
+        RoundTripParts::of(57_060, stamps(START, START + 4_000, START + 40_000, START + 57_000));
+    let parts = parts.unwrap();
+    assert_eq!((parts.sending_ns, parts.away_ns, parts.waking_ns), (4_060, 36_000, 17_000));
+    assert_eq!(parts.sending_ns + parts.away_ns + parts.waking_ns, 57_060);
+}
+
+#[test]
+fn what_cannot_be_is_left_out_with_its_reason() {
+    let at = |called: u64, sent: u64, received: u64, woken: u64| {
+        RoundTripParts::of(
+            57_000,
+            stamps(START + called, START + sent, START + received, START + woken),
+        )
+    };
+    let whole = stamps(START, START + 1, START + 2, START + 57_000);
+    let of = |stamps| RoundTripParts::of(57_000, stamps);
+    assert_eq!(of(MessageStamps { sent: None, ..whole }), Err(Unsplit::NotSent));
+    assert_eq!(of(MessageStamps { received: None, ..whole }), Err(Unsplit::NotReceived));
+    // the clock was set forwards or back, before a packet left, meanwhile, or before the program woke
+    for step in [50_000, 1_000_000_000] {
+        assert_eq!(at(0, 4_000 + step, 40_000 + step, 57_000 + step), Err(Unsplit::Clock));
+        assert_eq!(at(0, 4_000, 40_000 + step, 57_000 + step), Err(Unsplit::Clock));
+        assert_eq!(at(0, 4_000, 40_000, 57_000 + step), Err(Unsplit::Clock));
+        assert_eq!(at(step, 4_000, 40_000, 57_000), Err(Unsplit::Clock));
+    }
+    assert_eq!(at(0, 40_000, 4_000, 57_000), Err(Unsplit::Clock));
+}
+
+#[test]
+fn a_server_cannot_have_a_message_for_longer_than_it_was_away() {
+    let parts = RoundTripParts { sending_ns: 4, away_ns: 36, waking_ns: 17 };
+    let told = Residence { waking_ns: 12, work_ns: 20, sending_ns: 4 };
+    let mut times = RoundTripTimes::default();
+    assert_eq!(times.record(moments(0, 57), parts, Some(told)), Ok(()));
+    let longer = Residence { work_ns: 21, ..told };
+    assert_eq!(times.record(moments(0, 57), parts, Some(longer)), Err(Unsplit::Clock));
+    assert_eq!(times.row.response.count(), 1);
+}
+
+fn one_in(n: u32) -> NonZeroU32 {
+    NonZeroU32::new(n).unwrap()
+}
+
+/// A hundred messages of which the last ten waited at the server.
+fn recorded(told: bool) -> RoundTripTimes {
+    let mut times = RoundTripTimes::default();
+    for n in 0..100 {
+        let waiting_ns = if n < 90 { 12_000 } else { 500_000 };
+        let residence = Residence { waking_ns: waiting_ns, work_ns: 2_000, sending_ns: 1_000 };
+        let away_ns = 21_000 + residence.total_ns();
+        let parts = RoundTripParts { sending_ns: 4_000, away_ns, waking_ns: 17_000 };
+        let moments = moments(n * 100_000_000, 21_000 + away_ns);
+        times.record(moments, parts, told.then_some(residence)).unwrap();
+    }
+    times
+}
+
+#[test]
+fn means_add_up_and_the_slowest_are_told_apart() {
+    let times = recorded(true);
+    let all = Distribution::of(&times.row.response);
+    let trip = RoundTrip::of(&times, one_in(64), all.as_ref()).unwrap();
+    let sum: i64 = trip.account.parts.iter().map(|part| part.time.mean_ns).sum();
+    assert_eq!(sum, trip.account.client.mean_ns);
+    assert_eq!(trip.mean_ns(PartKind::Wire), Some(21_000));
+    assert_eq!(trip.mean_ns(PartKind::ServerWaking), Some(60_800));
+    assert!(trip.server_told && trip.stamp_costs_ns == Some(0));
+    let slowest = trip.slowest.clone().unwrap();
+    assert_eq!(slowest.client.count, 10, "the band of the slowest");
+    let sum: i64 = slowest.parts.iter().map(|part| part.time.mean_ns).sum();
+    assert_eq!(sum, slowest.client.mean_ns);
+    let waking = slowest.parts.iter().find(|part| part.kind == PartKind::ServerWaking);
+    assert_eq!(waking.unwrap().time.mean_ns, 500_000);
+    assert!(trip.account.cannot_be_split.is_none() && trip.account.account().is_ok());
+    assert_eq!(trip.account.percentiles.len(), 2, "p50 and p95 of a hundred");
+    let text = serde_json::to_string(&trip).unwrap();
+    assert_eq!(serde_json::from_str::<RoundTrip>(&text).unwrap(), trip);
+}
+
+#[test]
+fn a_line_says_whose_the_time_is() {
+    let trip = |told| RoundTrip::of(&recorded(told), one_in(64), None).unwrap();
+    let means = |told| RoundTripMeans::of(&trip(told)).unwrap();
+    assert_eq!(means(true).line(), "client 4.0 + 17.0 us, wire 21.0, server 60.8 + 3.0");
+    let found = means(true).finding();
+    assert!(found.starts_with("77.8 us of 106 us of a round trip are waking"), "{found}");
+    assert!(found.contains("plumb host idle") && found.contains("the wire 21.0 us"), "{found}");
+    assert!(
+        found.ends_with("sending on both machines 5.00 us, the server's own work 2.00 us."),
+        "{found}"
+    );
+    let line = "client 4.0 + 17.0 us, away 84.8 (the server tells nothing)";
+    assert_eq!(means(false).line(), line);
+    assert!(means(false).finding().contains("does not tell"));
+    assert!(trip(false).legend().contains("100 messages, one in 64"), "{}", trip(false).legend());
+    for means in [means(true), means(false)] {
+        let text = serde_json::to_string(&means).unwrap();
+        assert_eq!(serde_json::from_str::<RoundTripMeans>(&text).unwrap(), means);
+    }
+}
+
+#[test]
+fn what_was_left_out_is_counted_by_reason() {
+    assert!(RoundTrip::of(&RoundTripTimes::default(), one_in(1), None).is_none());
+    let mut times = RoundTripTimes::default();
+    times.leave_out(Unsplit::Clock);
+    times.leave_out(Unsplit::Untold);
+    times.leave_out(Unsplit::Untold);
+    let trip = RoundTrip::of(&times, one_in(1), None).unwrap();
+    assert_eq!((trip.count(), RoundTripMeans::of(&trip)), (0, None));
+    let said = trip.left_out().unwrap();
+    assert!(said.contains("1 (the clock was set") && said.contains("2 (the server said"), "{said}");
+}
+
+proptest! {
+    #[test]
+    fn parts_of_any_stamps_are_the_whole_or_nothing(
+        service_ns in 0_u64..1 << 40,
+        called in 0_u64..1 << 20,
+        sent in 0_u64..1 << 20,
+        received in 0_u64..1 << 40,
+        woken in 0_u64..1 << 40,
+    ) {
+        if let Ok(parts) = RoundTripParts::of(service_ns, stamps(called, sent, received, woken)) {
+            prop_assert_eq!(parts.sending_ns + parts.away_ns + parts.waking_ns, service_ns);
+        }
+    }
+
+    #[test]
+    fn merged_halves_are_the_whole(split in 0_usize..100) {
+        let (mut one, mut other) = (RoundTripTimes::default(), RoundTripTimes::default());
+        let mut all = RoundTripTimes::default();
+        for n in 0..100_usize {
+            let parts = RoundTripParts { sending_ns: 1, away_ns: n as u64, waking_ns: 2 };
+            let moments = moments(n as u64 * 1_000_000, n as u64 + 3);
+            let half = if n < split { &mut one } else { &mut other };
+            half.record(moments, parts, None).unwrap();
+            all.record(moments, parts, None).unwrap();
+            if n % 7 == 0 {
+                half.leave_out(Unsplit::NotSent);
+                all.leave_out(Unsplit::NotSent);
+            }
+        }
+        one.merge(&other);
+        let json = |times: &RoundTripTimes| {
+            serde_json::to_value(RoundTrip::of(times, one_in(2), None).unwrap()).unwrap()
+        };
+        prop_assert_eq!(json(&one)["account"]["parts"].clone(), json(&all)["account"]["parts"].clone());
+        prop_assert_eq!(&one.not_sent, &all.not_sent);
+    }
+}

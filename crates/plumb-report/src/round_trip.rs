@@ -1,0 +1,140 @@
+//! Round trips that the kernel's time stamps took apart: a line each, a table, and the picture.
+
+use maud::{Markup, html};
+use plumb_measure::{
+    Distribution, Estimate, PartKind, ResultRecord, RoundTrip, RoundTripMeans, RunRecord, show_ns,
+};
+
+use crate::attribution::{name, spread, stack, steps};
+use crate::figures::{ABSENT, Pick, typeset};
+use crate::points::Points;
+use crate::sheet;
+use crate::table::{Column, Table};
+use crate::trust::Trust;
+
+/// What the columns of the table are.
+const ABOUT: &str = "Means add up to the round trip; medians and percentiles of parts do not. Slowest: \
+    means of the slowest hundredth of the messages taken apart.";
+/// The percentiles of the table.
+const PICKS: [(&str, Pick); 3] =
+    [("p50", |times| times.p50), ("p95", |times| times.p95), ("p99", |times| times.p99)];
+
+/// The results whose messages were taken apart, in the order of their labels.
+fn taken_apart<'a>(points: &Points<'a>) -> Vec<(&'a ResultRecord, &'a RoundTrip)> {
+    let all = points.results.iter();
+    all.filter_map(|result| Some((*result, result.round_trip.as_ref()?))).collect()
+}
+
+/// True when messages of any result were taken apart.
+pub(crate) fn are_in(record: &RunRecord) -> bool {
+    record.results.iter().any(|result| result.round_trip.is_some())
+}
+
+/// What is said of each result, the parts first.
+pub(crate) fn sentences(record: &RunRecord) -> Vec<String> {
+    let points = Points::of(record);
+    let several = points.results.len() > 1;
+    let said = |(result, trip): (&ResultRecord, &RoundTrip)| {
+        let own = if several { format!("{}: ", points.name(result)) } else { String::new() };
+        let means = RoundTripMeans::of(trip);
+        let line = means.map(|means| format!("{own}{}", means.line()));
+        let legend = means.map(|_| format!("{}.{}", trip.legend(), cost(trip)));
+        let finding = means.map(|means| means.finding());
+        let left_out = trip.left_out().map(|text| format!("{own}{text}."));
+        [line, legend, finding, left_out].into_iter().flatten().collect::<Vec<_>>()
+    };
+    taken_apart(&points).into_iter().flat_map(said).collect()
+}
+
+/// What a stamp costs, where it shows.
+fn cost(trip: &RoundTrip) -> String {
+    match trip.stamp_costs_ns {
+        None => String::new(),
+        Some(ns) => {
+            let sign = if ns < 0 { "-" } else { "" };
+            let cost = show_ns(ns.unsigned_abs());
+            format!(" At the median a stamped message takes {sign}{cost} longer than all do.")
+        }
+    }
+}
+
+/// A row for each part of each result; `None` without any.
+pub(crate) fn table(record: &RunRecord) -> Option<Table> {
+    let points = Points::of(record);
+    let mut columns = points.columns();
+    columns.push(Column::words("part"));
+    columns.push(Column::latency("mean"));
+    columns.extend(PICKS.map(|(title, _)| Column::latency(title)));
+    columns.push(Column::latency("slowest"));
+    let mut table = Table::new(columns);
+    for (result, trip) in taken_apart(&points).into_iter().filter(|(_, trip)| trip.count() > 0) {
+        let trust = Trust::of(&result.validity);
+        let mut push = |part: &str, mean: Estimate, times: Option<&Distribution>, slowest| {
+            let mut row = points.cells(result);
+            row.push(part.to_owned());
+            row.push(spread(mean));
+            let picked = |pick: Pick| times.map_or_else(|| ABSENT.into(), |it| show_ns(pick(it)));
+            row.extend(PICKS.map(|(_, pick)| picked(pick)));
+            row.push(Option::<Estimate>::map_or(slowest, ABSENT.into(), spread));
+            table.push_trusted(row, trust);
+        };
+        let slowest = trip.slowest.as_ref();
+        for part in &trip.account.parts {
+            let of = |kind: PartKind| {
+                let parts = slowest.map(|slowest| &slowest.parts)?;
+                parts.iter().find(|part| part.kind == kind).map(|part| part.time)
+            };
+            push(name(part.kind), part.time, trip.times(Some(part.kind)), of(part.kind));
+        }
+        push("round trip", trip.account.client, trip.times(None), slowest.map(|it| it.client));
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+/// Everything about round trips taken apart, as Markdown; empty without any.
+pub(crate) fn markdown(record: &RunRecord) -> String {
+    let said = sentences(record);
+    if said.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from("\n### A round trip taken apart\n\n");
+    said.iter().for_each(|line| out += &format!("- {}\n", crate::table::escaped(line)));
+    if let Some(table) = table(record) {
+        out += &format!("\n{}\n{ABOUT}\n", table.markdown());
+    }
+    out
+}
+
+/// The same for the page.
+pub(crate) fn section(record: &RunRecord) -> Markup {
+    let points = Points::of(record);
+    let several = points.results.len() > 1;
+    let all = taken_apart(&points);
+    let kinds = steps::kinds_of(all.iter().map(|(_, trip)| &trip.account));
+    let title = |result| if several { points.name(result) } else { String::new() };
+    html! {
+        @if !all.is_empty() {
+            section {
+                h2 { "A round trip taken apart" }
+                (stack::legend(&kinds))
+                @for (result, trip) in &all {
+                    @let trust = Trust::of(&result.validity);
+                    (steps::picture(&title(result), &trip.account, trust))
+                    @if let Some(slowest) = &trip.slowest && let Ok(split) = slowest.split() {
+                        div class="stack" { (stack::bar("slowest", &split, !trust.is_full())) }
+                    }
+                }
+                @for said in sentences(record) { p { (typeset(&said)) } }
+                @if let Some(table) = table(record) {
+                    p class="about" { (ABOUT) }
+                    (sheet::table("The parts, one row each", &table))
+                }
+                @if let Some((_, trip)) = all.first() {
+                    dl class="formulas" {
+                        @for part in &trip.account.parts { dt { (name(part.kind)) } dd { (part.how) } }
+                    }
+                }
+            }
+        }
+    }
+}
