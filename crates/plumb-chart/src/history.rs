@@ -31,6 +31,8 @@ pub struct HistoryChart {
     pub unit: String,
     /// The lines, the most important first; six are drawn.
     pub series: Vec<Series>,
+    /// True when the lines are parts of a whole, the lowest first: they are drawn upon each other.
+    pub stacked: bool,
     /// What a reader must know of it.
     pub notes: Vec<String>,
 }
@@ -65,7 +67,10 @@ pub fn history(chart: &HistoryChart, time: &ChartTime, view: View) -> Option<Mar
     let last_s = time.at_s.last().copied().filter(|last| *last > 0.0)?;
     let last_s = view.end_s.unwrap_or(last_s);
     let there: Vec<&Series> = chart.series.iter().filter(|one| largest(one).is_some()).collect();
-    let high = there.iter().filter_map(|one| largest(one)).reduce(f64::max)?;
+    let high = match chart.stacked {
+        true => largest(sums(&there).last()?)?,
+        false => there.iter().filter_map(|one| largest(one)).reduce(f64::max)?,
+    };
     // a line along zero tells less than its name does
     let (idle, mut drawn): (Vec<&Series>, Vec<&Series>) =
         there.into_iter().partition(|one| high > 0.0 && largest(one) == Some(0.0));
@@ -79,12 +84,18 @@ pub fn history(chart: &HistoryChart, time: &ChartTime, view: View) -> Option<Mar
         notes.push(format!("Zero throughout: {}.", names.join(", ")));
     }
     let x = moments(time, last_s);
-    let top = if high > 0.0 { high } else { 1.0 };
+    let top = match chart.stacked && chart.unit == "%" && (100.0..101.0).contains(&high) {
+        true => 100.0, // shares that were rounded
+        false if high > 0.0 => high,
+        false => 1.0,
+    };
     let y = Axis::rates(&chart.axis, (0.0, top), BOTTOM, TOP);
     let slots = Slots::of_line(&time.at_s);
+    let sums = if chart.stacked { sums(&drawn) } else { Vec::new() };
+    let shown: Vec<&Series> = if chart.stacked { sums.iter().collect() } else { drawn.clone() };
     let lines: Vec<Vec<Vec<ThinnedPoint>>> =
-        drawn.iter().map(|one| slots.stretches(&time.at_s, &one.values)).collect();
-    let joined = slots.width_s().is_some();
+        shown.iter().map(|one| slots.stretches(&time.at_s, &one.values)).collect();
+    let joined = slots.width_s().is_some() && !chart.stacked;
     let marks = html! {
         @if joined {
             @for (colour, stretches) in lines.iter().enumerate().rev() {
@@ -92,13 +103,18 @@ pub fn history(chart: &HistoryChart, time: &ChartTime, view: View) -> Option<Mar
             }
         }
         @for (colour, stretches) in lines.iter().enumerate().rev() {
-            @for places in stretches { (mean(places, colour, &x, &y)) }
+            @for places in stretches {
+                @if chart.stacked { (layer(places, colour, &x, &y)) } @else { (mean(places, colour, &x, &y)) }
+            }
         }
         (strips(chart, &drawn, time, &x, view.strips))
     };
-    let keys =
-        drawn.iter().enumerate().map(|(at, one)| Key::new(format!("s{at}"), one.name.clone()));
-    let keys = keys.collect();
+    let kind = if chart.stacked { "layer " } else { "" };
+    let keys = drawn
+        .iter()
+        .enumerate()
+        .map(|(at, one)| Key::new(format!("{kind}s{at}"), one.name.clone()))
+        .collect();
     let title = match drawn[..] {
         // a single line has no legend
         [only] if !only.name.is_empty() => format!("{}: {}", chart.title, only.name),
@@ -158,6 +174,30 @@ fn mean(places: &[ThinnedPoint], colour: usize, x: &Axis, y: &Axis) -> Markup {
             _ => path class={ "line s" (colour) } d=(line(&points)) {},
         }
     }
+}
+
+/// What a part and those below it come to, from the base up: those of the parts above are drawn
+/// first, and this one upon them.
+fn layer(places: &[ThinnedPoint], colour: usize, x: &Axis, y: &Axis) -> Markup {
+    let (Some(first), Some(last)) = (places.first(), places.last()) else { return html! {} };
+    let above = places.iter().map(|place| (at(x, place.at_s()), y.at(place.mean)));
+    let points: Vec<(f64, f64)> = std::iter::once((at(x, first.at_s()), BOTTOM))
+        .chain(above)
+        .chain([(at(x, last.at_s()), BOTTOM)])
+        .collect();
+    html! { path class={ "area s" (colour) } d={ (line(&points)) "Z" } {} }
+}
+
+/// Every part with those below it.
+fn sums(parts: &[&Series]) -> Vec<Series> {
+    let mut all: Vec<Series> = Vec::new();
+    for part in parts {
+        let below = all.last().map(|it: &Series| it.values.as_slice()).unwrap_or_default();
+        let below = below.iter().copied().chain(std::iter::repeat(0.0));
+        let values = part.values.iter().zip(below).map(|(own, below)| own + below).collect();
+        all.push(Series { name: part.name.clone(), values });
+    }
+    all
 }
 
 /// The shade from the smallest to the largest figure of every place.
@@ -281,6 +321,23 @@ mod tests {
         assert!(page.contains("Zero throughout: one."), "{page}");
         let alone = drawn(&[&[0.0, 0.0, 0.0, 0.0]]).unwrap();
         assert!(alone.contains("class=\"line s0\""), "{alone}");
+    }
+
+    #[test]
+    fn parts_of_a_whole_stand_upon_each_other() {
+        let part =
+            |name: &str, values: [f64; 4]| Series { name: name.into(), values: values.to_vec() };
+        let series =
+            vec![part("user", [10.0, 20.0, 30.0, 20.0]), part("system", [30.0, 20.0, 50.0, 10.0])];
+        let time = ChartTime { clock_s: None, at_s: vec![0.0, 10.0, 20.0, 30.0] };
+        let sums = sums(&series.iter().collect::<Vec<_>>());
+        assert_eq!(sums[1].values, [40.0, 40.0, 80.0, 30.0]);
+        let chart =
+            HistoryChart { unit: "%".into(), series, stacked: true, ..HistoryChart::default() };
+        let page = super::history(&chart, &time, View::default()).unwrap().into_string();
+        let (above, below) = (page.find("area s1").unwrap(), page.find("area s0").unwrap());
+        assert!(above < below, "what lies below is drawn last");
+        assert!(page.contains("20\u{a0}s: user 30.0\u{a0}%, system 50.0\u{a0}%"), "{page}");
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub use document::Document;
 pub use doubt::{Doubt, Doubts, HALF_DECIMAL, Rule};
 pub use facts::{Facts, System};
 pub use perfmon::PerfmonError;
-pub use process::Process;
+pub use process::{Process, Taken};
 pub use reader::{Nmon, Options, ReadError, open, read};
 pub use recording::{BusyRule, CoresBusy, Recording, Traffic};
 pub use section::{Column, Section};

@@ -67,7 +67,7 @@ impl Reading {
             let questions = Questions::of(&draft.section, system);
             places.push(SectionState { role, questions, series: kept, ..SectionState::default() });
         }
-        let commands = Commands::default();
+        let commands = Commands::new(series != &Series::None);
         let doubts = Doubts::default();
         Self { part, places, gauges, doubts, commands, hint: 0, untimed: None }
     }
@@ -151,8 +151,8 @@ impl Reading {
 
     pub(crate) fn process(&mut self, line: &Line<'_>, number: u64, troubles: &mut Troubles) {
         let Some(id) = snapshot_of(line) else { return };
-        let Some((_, seconds)) = self.when(id, number, troubles) else { return };
-        if !self.commands.add(line, self.part.top, seconds) {
+        let Some(when) = self.when(id, number, troubles) else { return };
+        if !self.commands.add(line, self.part.top, when) {
             troubles.add(number, TroubleKind::TooMany("commands in TOP"));
         }
     }

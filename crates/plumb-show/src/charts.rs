@@ -6,6 +6,7 @@ use plumb_nmon::{Column, Recording, Section};
 use plumb_report::recording::{HistoryChart, Series};
 
 use crate::moments::Moments;
+use crate::processes;
 
 /// Columns of a section that are told apart in one chart.
 const FEW: usize = 6;
@@ -73,6 +74,7 @@ pub(crate) fn first(recording: &Recording, moments: &Moments) -> (Vec<HistoryCha
     let draw = Draw { recording, moments };
     let charts = vec![
         draw.shares(),
+        draw.commands(),
         draw.partition(),
         draw.queue(),
         draw.memory(),
@@ -154,23 +156,23 @@ impl Draw<'_> {
     }
 
     fn shares(&self) -> HistoryChart {
-        let mut lines = Vec::new();
-        let free: Vec<&Column> = ["Idle%", "Wait%"]
-            .iter()
-            .filter_map(|name| self.recording.column("CPU_ALL", name))
-            .collect();
-        if free.len() == 2
-            && let Some(free) = self.sum("busy", &free)
-        {
-            let busy = |free: &f64| (100.0 - free).clamp(0.0, 100.0);
-            lines.push(Series { values: free.values.iter().map(busy).collect(), ..free });
-        }
-        for (name, column) in
-            [("user", "User%"), ("system", "Sys%"), ("wait", "Wait%"), ("stolen", "Steal%")]
-        {
-            lines.extend(self.line(name, "CPU_ALL", column));
-        }
-        chart("Processors", "% of all processors", "%", lines)
+        let parts =
+            [("user", "User%"), ("system", "Sys%"), ("stolen", "Steal%"), ("wait", "Wait%")];
+        let lines =
+            parts.into_iter().filter_map(|(name, column)| self.line(name, "CPU_ALL", column));
+        let chart = chart("Processors", "% of all processors", "%", lines.collect());
+        HistoryChart { stacked: true, ..chart }
+    }
+
+    /// The commands that took most, and all others together.
+    fn commands(&self) -> HistoryChart {
+        let stamps = self.recording.timeline.stamps();
+        let listed = processes::over_time(&self.recording.processes, stamps);
+        let lines = listed
+            .into_iter()
+            .map(|(name, values)| Series { name, values: self.moments.values(&values) });
+        let chart = chart("Processes", "% of one processor", "%", lines.filter(known).collect());
+        HistoryChart { stacked: true, ..chart }
     }
 
     fn partition(&self) -> HistoryChart {
@@ -313,7 +315,7 @@ impl Draw<'_> {
 
 fn chart(title: &str, axis: &str, unit: &str, series: Vec<Series>) -> HistoryChart {
     let (title, axis, unit) = (title.to_owned(), axis.to_owned(), unit.to_owned());
-    HistoryChart { title, axis, unit, series, notes: Vec::new() }
+    HistoryChart { title, axis, unit, series, ..HistoryChart::default() }
 }
 
 /// Lines of KB/s, or of a larger unit where that reads better.

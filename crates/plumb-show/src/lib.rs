@@ -9,6 +9,7 @@ mod figures;
 mod json;
 mod moments;
 mod page;
+mod processes;
 mod text;
 
 use std::collections::BTreeSet;

@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_check::Unread;
 use plumb_nmon::{Moment, Window};
@@ -15,7 +15,7 @@ use plumb_options::{Form, FormOptions};
 
 #[derive(Args, Clone, Debug)]
 struct ShowOptions {
-    /// Recording of nmon, topas_nmon, typeperf, relog or plumb
+    /// Recording of nmon, topas_nmon, typeperf, relog or plumb; a folder means those in it
     #[arg(value_name = "FILE", required = true)]
     file: Vec<PathBuf>,
 
@@ -59,7 +59,7 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let (mut shown, mut unread) = (Vec::new(), Vec::new());
     let window = Window { from: options.from, to: options.to };
     let open = if options.html.is_some() { Shown::open_to_draw } else { Shown::open };
-    for path in &options.file {
+    for path in &recordings(&options.file)? {
         match open(path, window) {
             Ok(one) => shown.push(one),
             Err(error) => unread.push(Unread::of(path, &error)),
@@ -88,4 +88,33 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
         (true, false) => Exit::Finding,
         (true, true) => Exit::Ran,
     })
+}
+
+/// The files that `paths` name: of a folder the recordings that lie in it.
+fn recordings(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let entries = std::fs::read_dir(path)
+            .and_then(Iterator::collect::<io::Result<Vec<_>>>)
+            .with_context(|| format!("cannot read the folder {}", path.display()))?;
+        let mut found: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();
+        found.retain(|file| {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            name.ends_with(".nmon") || name.ends_with(".nmon.gz")
+        });
+        if found.is_empty() {
+            bail!(
+                "{}: no recording (*.nmon) lies in this folder; name a file, or the folder of a run \
+                 or of `plumb host record`",
+                path.display()
+            );
+        }
+        found.sort();
+        files.append(&mut found);
+    }
+    Ok(files)
 }

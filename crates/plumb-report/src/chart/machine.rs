@@ -30,8 +30,13 @@ pub(crate) fn charts(track: &HostTrack, end_ns: u64) -> (Vec<Markup>, Vec<String
     let view = View { end_s: Some(end_s), strips: STRIPS };
     let draw = |title: &str, axis: &str, unit: &str, series: Vec<Series>| {
         let title = format!("{title}, {}", track.name);
-        let all =
-            HistoryChart { title, axis: axis.into(), unit: unit.into(), series, notes: Vec::new() };
+        let all = HistoryChart {
+            title,
+            axis: axis.into(),
+            unit: unit.into(),
+            series,
+            ..HistoryChart::default()
+        };
         history(&all, &time, view)
     };
     let processors = vec![

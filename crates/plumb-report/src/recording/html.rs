@@ -80,9 +80,9 @@ fn one(recording: &Recording, several: bool) -> Markup {
             (check(recording))
             (troubles(recording))
             (keys(recording))
-            (counters(recording))
             (charts(recording))
             (commands(recording))
+            (counters(recording))
             (facts(recording))
         }
     }

@@ -31,6 +31,7 @@ fn full(words: &str, count: u32) -> Recording {
         unit: "%".into(),
         series: vec![series(words, 1.0), series("half", 0.5), series("none", 0.0)],
         notes: vec![words.into()],
+        ..HistoryChart::default()
     };
     Recording {
         host: words.into(),
