@@ -40,6 +40,15 @@ impl Scale {
         self.start + share * (self.end - self.start)
     }
 
+    /// The figure at a coordinate.
+    pub(crate) fn value(&self, at: f64) -> f64 {
+        let share = (at - self.start) / (self.end - self.start);
+        match self.shape {
+            Shape::Linear => self.low + share * (self.high - self.low),
+            Shape::Log => self.low * (self.high / self.low).powf(share),
+        }
+    }
+
     /// All of it in words that the script of the page reads.
     pub(crate) fn words(&self) -> String {
         let Self { shape, low, high, start, end } = self;

@@ -43,6 +43,9 @@ pub struct CheckupOutcome {
     /// The 99th percentile, nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub p99_ns: Option<u64>,
+    /// All times of the answers; absent without times, and in checkups of earlier versions.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub service_ns: Option<Distribution>,
     /// The mean, nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub mean_ns: Option<u64>,
@@ -203,6 +206,7 @@ impl CheckupOutcome {
                 None => Middle::of(times, result),
             }),
             p99_ns: times.map(|times| times.p99),
+            service_ns: times.cloned(),
             mean_ns: mean_ns(result).or_else(|| times.map(|times| times.mean)),
             faster_mean_ns: account.as_ref().and_then(faster_mean_ns),
             told_ns: told(result, account.as_ref()),

@@ -1,5 +1,6 @@
 //! The options that mean the same in every layer.
 
+mod apart;
 mod host;
 mod measurement;
 mod remotes;
@@ -16,6 +17,7 @@ use serde_json::{Map, Value, json};
 use crate::plan::{Extent, LoadPlan, Pace, Waiting};
 use crate::{Address, Endpoint, EngineError, Family};
 
+pub use apart::Apart;
 pub use host::HostOptions;
 pub use measurement::MeasurementOptions;
 pub use remotes::SpreadOptions;
@@ -449,6 +451,10 @@ pub struct OutputOptions {
     /// What is seen of this machine meanwhile.
     #[command(flatten)]
     pub host: HostOptions,
+
+    /// Print a summary for people instead of all that is known: whoever measures decides.
+    #[arg(skip)]
+    pub brief: bool,
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use clap::Args;
 use plumb_engine::Stop;
 use plumb_engine::layer::{JobError, Output, Verb};
+use plumb_engine::options::Apart;
 use plumb_measure::Span;
 
 use crate::LockError;
@@ -14,7 +15,7 @@ use crate::target::TargetOptions;
 pub struct PromoteOptions {
     /// The server.
     #[command(flatten)]
-    pub target: TargetOptions,
+    pub target: Apart<TargetOptions>,
 
     /// Promote it even if locks that were granted may be missing there, or its replica may have
     /// been promoted

@@ -7,6 +7,7 @@ use std::os::fd::AsFd as _;
 
 use clap::Args;
 use plumb_engine::layer::{JobError, Output, Verb};
+use plumb_engine::options::Apart;
 use plumb_engine::{Stop, clock};
 use plumb_measure::{Span, counted};
 use serde_json::{Value, json};
@@ -27,7 +28,7 @@ const ANSWER_MAX: Span = Span::from_ms(24 * 3_600_000);
 pub struct ShowOptions {
     /// The server.
     #[command(flatten)]
-    pub target: TargetOptions,
+    pub target: Apart<TargetOptions>,
 
     /// Only locks of this owner
     #[arg(long, value_name = "OWNER")]

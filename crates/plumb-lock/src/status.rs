@@ -10,6 +10,7 @@ use clap::Args;
 use plumb_engine::Stop;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{JobError, Output, Verb};
+use plumb_engine::options::Apart;
 use plumb_measure::{Clock as _, Share, Span};
 use serde_json::json;
 
@@ -22,7 +23,7 @@ use overflow::Overflow;
 pub struct StatusOptions {
     /// The server.
     #[command(flatten)]
-    pub target: TargetOptions,
+    pub target: Apart<TargetOptions>,
 
     /// Count for so long to tell rates; 0s: tell none
     #[arg(long, value_name = "TIME", default_value = "1s")]

@@ -5,6 +5,7 @@ use std::sync::mpsc::{self, Sender};
 use clap::Args;
 use plumb_engine::clock;
 use plumb_engine::layer::{JobError, Output, Verb};
+use plumb_engine::options::Apart;
 use plumb_engine::{LoadPlan, Next, Op, Protocol, Stage, Step, Stop};
 use plumb_measure::{Answer, FailureKind, Span};
 use plumb_wire::resp::{self, Reply};
@@ -23,7 +24,7 @@ const SILENCE_MAX: Span = Span::from_ms(366 * 24 * 3_600_000);
 pub struct WatchOptions {
     /// The server.
     #[command(flatten)]
-    pub target: TargetOptions,
+    pub target: Apart<TargetOptions>,
 
     /// Tell when this owner loses locks; repeatable [default: every owner]
     #[arg(long, value_name = "OWNER")]

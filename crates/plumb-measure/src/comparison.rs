@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::{Drift, Interval};
-use crate::{Program, RecordError};
+use crate::{Distribution, Program, RecordError};
 
 pub use change::{CONVENTION, signed};
 
@@ -425,4 +425,7 @@ pub struct Tail {
     /// Share of all response time, from 0 to 1, spent in operations that took more than ten times
     /// the median.
     pub beyond_ten_medians: f64,
+    /// All response times; absent in records of earlier versions.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub response_ns: Option<Distribution>,
 }

@@ -183,6 +183,15 @@ impl Histogram {
         self.occupied().map(|(index, count)| (highest_in(index).min(self.max), count))
     }
 
+    /// The occupied buckets in ascending order: lower end, upper end and count; the ends lie within
+    /// the exact minimum and maximum.
+    pub fn ranges(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
+        self.occupied().map(|(index, count)| {
+            let (low, high) = (lowest_in(index), highest_in(index));
+            (low.clamp(self.min(), self.max), high.clamp(self.min(), self.max), count)
+        })
+    }
+
     /// The occupied counters in ascending order: index and count.
     fn occupied(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         let first = index_of(self.min.min(Self::HIGHEST));

@@ -59,7 +59,8 @@ impl Ping {
     ///
     /// # Errors
     /// [`NetError`] when the host is unknown or the options ask for the impossible.
-    pub fn new(options: PingOptions) -> Result<Self, NetError> {
+    pub fn new(mut options: PingOptions) -> Result<Self, NetError> {
+        options.output.brief = !options.full;
         let limit = ByteSize::new(SIZE_MAX);
         let sizes = options.size.iter().chain(&options.asymmetry.request);
         if let (Some(size), Some(limit)) = (sizes.copied().find(|s| s.bytes() > SIZE_MAX), limit) {

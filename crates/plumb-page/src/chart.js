@@ -6,6 +6,7 @@
   const REACH = 26; // user units within which a dot is found
   const LEAST = 5e-3; // share of a linear axis below which a place does not tell a figure finely
   const DRAG = 6; // user units from which a drag is a choice
+  const ROWS_MANY = 24; // rows from which a table can be filtered
 
   const TIME = [[1, " ns"], [1e3, " \u00b5s"], [1e6, " ms"], [1e9, " s"]];
   const RATE = [[1, ""], [1e3, " k"], [1e6, " M"], [1e9, " G"]];
@@ -481,6 +482,29 @@
 
   const classes = (element, without) =>
     [...element.classList].filter((name) => !without.includes(name) && name !== "left-out").sort().join(" ");
+
+  // Of many rows those that hold every word that is typed.
+  const filtered = (frame) => {
+    const rows = [...frame.querySelectorAll("tbody tr:not(.group)")];
+    if (rows.length < ROWS_MANY) return;
+    const texts = rows.map((row) => row.textContent.toLowerCase());
+    const label = document.createElement("label");
+    label.className = "filter";
+    label.textContent = "Only rows with ";
+    const input = document.createElement("input");
+    input.type = "search";
+    const count = document.createElement("span");
+    count.setAttribute("role", "status");
+    label.append(input, " ", count);
+    input.addEventListener("input", () => {
+      const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+      const held = texts.map((text) => words.every((word) => text.includes(word)));
+      rows.forEach((row, at) => (row.hidden = !held[at]));
+      count.textContent = words.length ? `${held.filter(Boolean).length} of ${rows.length}` : "";
+    });
+    frame.before(label);
+  };
+  document.querySelectorAll(".sheet, .ladder table").forEach(filtered);
 
   const charts = [];
   for (const figure of document.querySelectorAll("figure.chart")) {

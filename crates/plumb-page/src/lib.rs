@@ -5,7 +5,7 @@
 //! | [`figures`] | numbers as people read them |
 //! | [`trust`] | how far the figures of a run may be used |
 //! | [`table`] | columns and rows, as text and as Markdown |
-//! | [`wrap`] | paragraphs for a terminal |
+//! | [`wrap`], [`paint`] | paragraphs for a terminal, verdicts in colour |
 //! | [`page`], [`sheet`], [`tile`] | the document, its tables, its first figures |
 //!
 //! What stands in them is the report's.
@@ -13,6 +13,7 @@
 mod definition;
 pub mod figures;
 pub mod page;
+pub mod paint;
 pub mod sheet;
 pub mod table;
 pub mod tile;

@@ -107,6 +107,30 @@ impl Table {
         }
     }
 
+    /// The table without those columns of words that say the same long thing in each of several rows,
+    /// and what they say, by their titles.
+    #[must_use]
+    pub fn said_once(mut self) -> (Self, Vec<(String, String)>) {
+        /// Characters that may well stand in every row.
+        const SHORT: usize = 24;
+        let mut once = Vec::new();
+        for at in (0..self.columns.len()).rev() {
+            let [first, rest @ ..] = &self.rows[..] else { break };
+            let said = &first.cells[at];
+            let alike = !rest.is_empty() && rest.iter().all(|row| row.cells[at] == *said);
+            let words = self.columns[at].kind == ColumnKind::Words;
+            if words && alike && said.chars().count() > SHORT {
+                let said = said.clone();
+                once.push((self.columns.remove(at).title, said));
+                for row in &mut self.rows {
+                    row.cells.remove(at);
+                }
+            }
+        }
+        once.reverse();
+        (self, once)
+    }
+
     /// The width of the whole table as text.
     pub fn width(&self) -> usize {
         let wide: usize = self.widths().iter().map(|width| width + GAP.len()).sum();
@@ -258,6 +282,19 @@ mod tests {
         let (text, dropped) = table.text(3);
         assert!(text.starts_with("size       p50\n"), "{text}");
         assert_eq!(dropped, ["extra", "more"]);
+    }
+
+    #[test]
+    fn what_every_row_says_at_length_is_said_once() {
+        let mut table = Table::new(vec![Column::words("size"), Column::words("waits by")]);
+        let long = "epoll by the runtime, tick free";
+        table.push(vec!["1B".into(), long.into()]);
+        assert!(table.clone().said_once().1.is_empty(), "of a single row nothing is repeated");
+        table.push(vec!["2B".into(), long.into()]);
+        let (shorter, once) = table.clone().said_once();
+        assert_eq!((shorter.columns.len(), once), (1, vec![("waits by".into(), long.into())]));
+        table.push(vec!["3B".into(), "something else".into()]);
+        assert!(table.said_once().1.is_empty());
     }
 
     #[test]

@@ -132,15 +132,25 @@ fn whereabouts(record: &RunRecord) -> String {
         let said = if name.is_empty() { sentence } else { format!("{name}: {sentence}") };
         out += &format!("- {}\n", escaped(&said));
     }
+    for next in attribution::advice::grouped(record) {
+        out += &format!("- {}: {}\n", escaped(&next.findings.join(". ")), escaped(next.advice));
+    }
+    let (readings, sources) = attribution::readings(record).unzip();
     for (title, table) in [
         ("Means of the parts", attribution::parts(record)),
-        ("What to look at next", attribution::findings(record)),
-        ("What the server says of its own time", attribution::readings(record)),
+        ("What the server says of its own time", readings),
         ("The times behind the parts", attribution::times(record)),
     ] {
         if let Some(table) = table {
             out += &format!("\n#### {title}\n\n{}", table.markdown());
         }
+    }
+    let sources = sources.unwrap_or_default();
+    if !sources.is_empty() {
+        out.push('\n');
+    }
+    for (source, about) in sources {
+        out += &format!("- {}: {}\n", escaped(source), escaped(about));
     }
     out
 }

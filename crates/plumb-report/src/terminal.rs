@@ -11,8 +11,8 @@ use crate::trust::Trust;
 use crate::verdict;
 use crate::wrap::{NAME_WIDTH, WIDTH, fact, harmless};
 use crate::{
-    attribution, clients, delivery, host, niping, notes, parts, round_trip, slowest, streams,
-    tables, wrap,
+    attribution, clients, delivery, host, niping, notes, parts, placement, round_trip, slowest,
+    streams, tables, wrap,
 };
 
 /// Findings that are spelled out; more are counted.
@@ -67,6 +67,52 @@ pub fn render(record: &RunRecord) -> String {
         out.push_str(&fact(&known.name, &known.value));
     }
     harmless(&out)
+}
+
+/// The record in some ten lines: its verdict with every finding, its times, and what stands beside
+/// every figure. Ends with a line end.
+#[must_use]
+pub fn summary(record: &RunRecord) -> String {
+    let mut out = head(record);
+    if let [only] = &record.results[..] {
+        let times = tables::times(record, only);
+        if only.response_ns.is_some() || only.connect_ns.is_some() {
+            out.push_str(&format!("\n{}", times.text(WIDTH).0));
+        }
+    } else if !record.results.is_empty() {
+        out.push_str(&several(record));
+    }
+    if let Some(table) = clients::table(record) {
+        out.push_str(&format!("\n{}", fitted(&table)));
+    }
+    out.push('\n');
+    // the head has the word for what nothing is found of
+    if !record.validity.reasons.is_empty() || !Trust::of_run(record).is_full() {
+        out.push_str(&validity(record));
+    }
+    out.push_str(&fact("placement", &setting(record)));
+    if let Some(cores) = placement::all(record) {
+        out.push_str(&fact("cores", &cores));
+    }
+    out.push_str(&fact("more", "--full prints everything"));
+    harmless(&out)
+}
+
+/// Placement, way of waiting, clock and floor in a line or two.
+fn setting(record: &RunRecord) -> String {
+    let mut words = vec![record.host.placement.clone()];
+    if let [only] = &record.results[..] {
+        words.push(tables::waits(&only.driver));
+    }
+    let clock = &record.host;
+    words.push(format!("reading {} costs {}", clock.clock, show_ns(clock.clock_read_ns)));
+    match &record.floor {
+        // the times have it
+        Some(_) if matches!(&record.results[..], [only] if only.response_ns.is_some()) => {}
+        Some(floor) => words.push(format!("the tool itself {}", show_ns(floor.service_ns.p50))),
+        None => words.push("the tool's floor was not measured".into()),
+    }
+    words.join("; ")
 }
 
 /// A paragraph of 80 columns: what stands above a report in a terminal. Ends with a line end.
@@ -160,16 +206,9 @@ fn whereabouts(record: &RunRecord) -> String {
         let said = if name.is_empty() { sentence } else { format!("{name}: {sentence}") };
         out.push_str(&fact("time", &said));
     }
-    let points = Points::of(record);
-    for result in &points.results {
-        for advice in result.attribution.iter().flat_map(|it| &it.advice) {
-            let name = if points.results.len() > 1 {
-                format!("{}: ", points.name(result))
-            } else {
-                String::new()
-            };
-            out.push_str(&fact("finding", &format!("{name}{}. {}", advice.finding, advice.next)));
-        }
+    for next in attribution::advice::grouped(record) {
+        let findings = next.findings.join(". ");
+        out.push_str(&fact("finding", &format!("{findings}. {}", next.advice)));
     }
     out
 }

@@ -5,6 +5,7 @@ use plumb_measure::{
     show_count, show_ns,
 };
 
+use crate::attribution;
 use crate::figures::{failures_of, grouped, per_second, total, with_unit};
 use crate::noun::{Noun, capitalised};
 use crate::parts;
@@ -176,9 +177,13 @@ fn measured(record: &RunRecord) -> String {
         return said;
     }
     let points = Points::of(record);
-    match points.results[..] {
+    let said = match points.results[..] {
         [only] => measured_once(record, only),
         _ => measured_often(record, &points),
+    };
+    match attribution::headline(record) {
+        Some(answer) => format!("{answer} {said}"),
+        None => said,
     }
 }
 

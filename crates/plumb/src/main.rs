@@ -7,6 +7,7 @@ mod ab;
 mod baseline;
 mod check;
 mod checkup;
+mod colour;
 mod commands;
 mod compare;
 mod enqt;
@@ -73,6 +74,7 @@ fn run(words: &[OsString]) -> anyhow::Result<Exit> {
     let matches = match all.try_get_matches_from_mut(expanded) {
         Ok(matches) => matches,
         Err(message) => {
+            let message = commands::with_layers(message, &all);
             message.print()?;
             return Ok(if message.use_stderr() { Exit::DidNotRun } else { Exit::Ran });
         }

@@ -19,6 +19,7 @@ use plumb_measure::{
 use plumb_report::{markdown, terminal};
 use plumb_wire::secret;
 
+use crate::colour;
 use crate::exit::Exit;
 use crate::far::FarHostWatch;
 use crate::host_watch::{HostWatch, Unwatched};
@@ -342,7 +343,8 @@ pub(crate) fn print(
         if let Some(headline) = headline {
             writeln!(out, "{}", terminal::paragraph(headline))?;
         }
-        write!(out, "{}", terminal::render(&run.record))?;
+        let show = if output.brief { terminal::summary } else { terminal::render };
+        write!(out, "{}", colour::for_stdout(&show(&run.record)))?;
         writeln!(out, "report: {}", run.folder.path().join("report.html").display())?;
     }
     out.flush()?;

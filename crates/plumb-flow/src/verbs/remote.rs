@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use plumb_engine::Stop;
 use plumb_engine::layer::{JobError, Output, Verb};
+use plumb_engine::options::Apart;
 use plumb_engine::tls::TrustOptions;
 use plumb_wire::percent::form_encoded;
 use serde_json::Value;
@@ -56,7 +57,7 @@ pub struct ChoiceOptions {
 pub struct ListOptions {
     /// The server.
     #[command(flatten)]
-    pub server: ServerOptions,
+    pub server: Apart<ServerOptions>,
 
     /// Which executions.
     #[command(flatten)]
@@ -80,7 +81,7 @@ pub struct ListOptions {
 pub struct ShowOptions {
     /// The server.
     #[command(flatten)]
-    pub server: ServerOptions,
+    pub server: Apart<ServerOptions>,
 
     /// The execution
     #[arg(value_name = "ID")]
@@ -92,7 +93,7 @@ pub struct ShowOptions {
 pub struct RetryOptions {
     /// The server.
     #[command(flatten)]
-    pub server: ServerOptions,
+    pub server: Apart<ServerOptions>,
 
     /// Which executions.
     #[command(flatten)]
@@ -112,7 +113,7 @@ pub struct RetryOptions {
 pub struct DropOptions {
     /// The server.
     #[command(flatten)]
-    pub server: ServerOptions,
+    pub server: Apart<ServerOptions>,
 
     /// Which executions.
     #[command(flatten)]

@@ -163,6 +163,7 @@ fn contrast(sides: &Sides, pairs: u64, random: &mut SplitMix64) -> Contrast {
                 operations: 1_640_000,
                 max_ns: 4_210_000,
                 beyond_ten_medians: 0.0031,
+                response_ns: None,
             })
             .collect(),
     }

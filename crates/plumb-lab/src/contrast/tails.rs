@@ -1,6 +1,6 @@
 //! The tails of both variants, over all their blocks together.
 
-use plumb_measure::{Histogram, Tail};
+use plumb_measure::{Distribution, Histogram, Tail};
 
 use super::Pair;
 use crate::block::Point;
@@ -24,6 +24,7 @@ pub(super) fn tail<'a>(name: &str, points: impl Iterator<Item = &'a Point>) -> O
         operations: all.count(),
         max_ns: all.max(),
         beyond_ten_medians: (beyond as f64 / all.sum().max(1) as f64).min(1.0),
+        response_ns: Distribution::of(&all),
     })
 }
 

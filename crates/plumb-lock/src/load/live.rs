@@ -6,6 +6,7 @@ use std::io::Write;
 use clap::Args;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{JobError, Output, Verb};
+use plumb_engine::options::Apart;
 use plumb_engine::{EngineError, Stop};
 use plumb_measure::{Clock as _, Span};
 
@@ -19,7 +20,7 @@ use crate::target::TargetOptions;
 pub struct LiveOptions {
     /// The server.
     #[command(flatten)]
-    pub target: TargetOptions,
+    pub target: Apart<TargetOptions>,
 
     /// Time from one block of lines to the next
     #[arg(long, value_name = "TIME", default_value = "5s")]

@@ -3,7 +3,7 @@
 use std::num::{NonZeroU32, NonZeroUsize};
 
 use clap::{Args, Subcommand};
-use plumb_engine::options::{LoadOptions, OutputOptions};
+use plumb_engine::options::{Apart, LoadOptions, OutputOptions};
 use plumb_measure::Span;
 
 use super::live::LiveOptions;
@@ -39,7 +39,7 @@ pub enum LoadVerb {
 pub struct PairsOptions {
     /// The server.
     #[command(flatten)]
-    pub target: TargetOptions,
+    pub target: Apart<TargetOptions>,
 
     /// What the server is
     ///
@@ -78,7 +78,7 @@ pub struct TimedOptions {
 pub struct SalesOptions {
     /// The server.
     #[command(flatten)]
-    pub target: TargetOptions,
+    pub target: Apart<TargetOptions>,
 
     /// Connections, each a user with keys of its own; a list makes a sweep
     #[arg(short = 'c', long, value_name = "N,...", value_delimiter = ',', default_value = "1")]
@@ -94,7 +94,7 @@ pub struct SalesOptions {
 pub struct FillOptions {
     /// The server.
     #[command(flatten)]
-    pub target: TargetOptions,
+    pub target: Apart<TargetOptions>,
 
     /// Owners, each with a connection; at most 9999
     #[arg(value_name = "OWNERS", default_value = "10")]

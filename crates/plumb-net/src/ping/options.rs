@@ -60,6 +60,10 @@ pub struct PingOptions {
     #[command(flatten)]
     pub tls: TlsOptions,
 
+    /// Print all that is known of the run, not only a summary
+    #[arg(long, help_heading = "Output")]
+    pub full: bool,
+
     /// Where results go.
     #[command(flatten)]
     pub output: OutputOptions,

@@ -1,17 +1,18 @@
 //! Where the time of an operation went, in words and tables.
 
+pub(crate) mod advice;
 mod html;
 pub(crate) mod stack;
 pub(crate) mod steps;
 mod tables;
 
 use plumb_measure::{
-    Account, Attribution, Calls, Estimate, PartKind, PartShare, RunRecord, Split, counted, show_ns,
-    signed_real,
+    Account, Attribution, Calls, Estimate, PartKind, PartShare, ResultRecord, RunRecord, Split,
+    counted, show_ns, signed_real,
 };
 
 pub(crate) use html::{section, styles};
-pub(crate) use tables::{findings, parts, readings, times};
+pub(crate) use tables::{parts, readings, times};
 
 use crate::figures::grouped;
 use crate::points::Points;
@@ -92,6 +93,30 @@ pub(crate) fn sentences(record: &RunRecord) -> Vec<(String, String)> {
             Some((name, sentence(result.attribution.as_ref()?)))
         })
         .collect()
+}
+
+/// The answer on what a record is judged by: of a kept connection where there is one, and of the
+/// statement that does most. `None` where no result tells, or nothing was looked into.
+pub(crate) fn headline(record: &RunRecord) -> Option<String> {
+    const OVER: [&str; 2] = ["kept", "pool"];
+    const STATEMENTS: [&str; 2] = ["own", "sized"];
+    let points = Points::of(record);
+    let place = |result: &ResultRecord, label: &str, known: &[&str]| {
+        let value = result.labels.get(label).map(String::as_str);
+        known.iter().position(|it| Some(*it) == value).unwrap_or(known.len())
+    };
+    let told = points.results.iter().filter_map(|result| {
+        let account = result.attribution.as_ref()?.account().ok()?;
+        Some((*result, account))
+    });
+    let (result, account) = told.min_by_key(|(result, _)| {
+        (place(result, "over", &OVER), place(result, "statement", &STATEMENTS))
+    })?;
+    let answer = answer(&account);
+    if points.results.len() == 1 {
+        return Some(answer);
+    }
+    Some(format!("{} ({}).", answer.trim_end_matches('.'), points.name(result)))
 }
 
 /// The answer, then the figures behind it.

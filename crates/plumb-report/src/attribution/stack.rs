@@ -26,8 +26,14 @@ pub(crate) fn legend(kinds: &[PartKind]) -> Markup {
     }
 }
 
-/// One bar: `title`, its whole, and the parts in the order in which an operation meets them.
+/// One bar over the whole width: `title`, its whole, and the parts in the order in which an operation
+/// meets them.
 pub(crate) fn bar(title: &str, split: &Split<PartKind>, doubt: bool) -> Markup {
+    bar_within(title, split, doubt, 1.0)
+}
+
+/// A bar over a share of the width.
+pub(super) fn bar_within(title: &str, split: &Split<PartKind>, doubt: bool, wide: f64) -> Markup {
     let mut parts: Vec<_> = split.all().filter(|part| part.share > 0.0).collect();
     parts.sort_by_key(|part| part.of.place());
     let words = |of: PartKind, share: f64, ns: i64| {
@@ -40,17 +46,32 @@ pub(crate) fn bar(title: &str, split: &Split<PartKind>, doubt: bool) -> Markup {
         div class=(if doubt { "bar-row doubt" } else { "bar-row" }) {
             @if !title.is_empty() { span class="what" { (title) } }
             span class="whole" { (typeset(&whole)) }
-            div class="stack-bar" role="img" aria-label=(spoken.join("; ")) {
+            div class="stack-bar" role="img" aria-label=(spoken.join("; ")) style=[within(wide)] {
                 @for (part, said) in parts.iter().zip(&spoken) {
+                    @let room = part.share * wide;
                     span class={ "seg " (class(part.of)) } style=(width(part.share))
                         title=(typeset(said)) {
-                        @if part.share >= COUNTED_SHARE {
+                        @if room >= COUNTED_SHARE {
                             (shown(part.of)) " " (format!("{:.0}", 100.0 * part.share)) "\u{202f}%"
-                        } @else if part.share >= NAMED_SHARE {
+                        } @else if room >= NAMED_SHARE {
                             (shown(part.of))
                         }
                     }
                 }
+            }
+        }
+    }
+}
+
+/// A bar of a whole that has no parts, because of `reason`.
+pub(super) fn unsplit(title: &str, whole_ns: i64, reason: &str, wide: f64) -> Markup {
+    html! {
+        div class="bar-row" {
+            @if !title.is_empty() { span class="what" { (title) } }
+            span class="whole" { (typeset(&show_ns(whole_ns.unsigned_abs()))) }
+            div class="unsplit" {
+                div class="stack-bar" style=[within(wide)] { span class="seg k-rest" style=(width(1.0)) {} }
+                span class="why" { "Cannot be split: " (typeset(reason)) "." }
             }
         }
     }
@@ -83,6 +104,11 @@ fn label(kind: PartKind, told: &str) -> String {
         PartKind::Actions | PartKind::Server | PartKind::Called => told.to_owned(),
         _ => shown(kind).to_owned(),
     }
+}
+
+/// The width of a bar that does not fill its row.
+fn within(share: f64) -> Option<String> {
+    (share < 1.0).then(|| width(share.max(0.0)))
 }
 
 fn width(share: f64) -> String {

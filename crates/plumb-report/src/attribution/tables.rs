@@ -113,42 +113,30 @@ fn rest(time: Estimate) -> String {
     }
 }
 
-/// What stands out and what to look at next, a row a finding; `None` without any.
-pub(crate) fn findings(record: &RunRecord) -> Option<Table> {
-    let points = Points::of(record);
-    let mut columns = points.columns();
-    columns.extend(["finding", "look at next"].map(Column::words));
-    let mut table = Table::new(columns);
-    for (result, attribution) in looked_into(&points) {
-        for advice in &attribution.advice {
-            let mut row = points.cells(result);
-            row.extend([advice.finding.clone(), advice.next.clone()]);
-            table.push(row);
-        }
-    }
-    (!table.rows.is_empty()).then_some(table)
-}
-
-/// What further sources say of the server's own time, a row a source; `None` without any.
-pub(crate) fn readings(record: &RunRecord) -> Option<Table> {
+/// What further sources say of the server's own time, a row a source, and what each of them says;
+/// `None` without any.
+pub(crate) fn readings(record: &RunRecord) -> Option<(Table, Vec<(&str, &str)>)> {
     let points = Points::of(record);
     let mut columns = points.columns();
     columns.push(Column::words("source"));
     columns.push(Column::latency("mean"));
     columns.push(Column::figure("executions"));
-    columns.push(Column::words("what it says"));
     let mut table = Table::new(columns);
+    let mut sources: Vec<(&str, &str)> = Vec::new();
     for (result, attribution) in looked_into(&points) {
         for reading in &attribution.readings {
             let mut row = points.cells(result);
             row.push(reading.source.clone());
             row.push(reading.mean_ns.map_or_else(|| ABSENT.into(), show_ns));
             row.push(grouped(reading.count));
-            row.push(reading.about.clone());
             table.push_trusted(row, Trust::of(&result.validity));
+            let said = (reading.source.as_str(), reading.about.as_str());
+            if !sources.contains(&said) {
+                sources.push(said);
+            }
         }
     }
-    (!table.rows.is_empty()).then_some(table)
+    (!table.rows.is_empty()).then_some((table, sources))
 }
 
 /// The distributions behind the parts, a row each; `None` without any.

@@ -1,23 +1,19 @@
 //! What is drawn of a record, one file a chart; the sheet and its axes are those of `plumb-chart`.
 
 mod along;
-mod drift;
 mod forest;
 mod machine;
 mod pairs;
 mod percentile;
-mod spans;
 mod streams;
 mod sweep;
 mod timeline;
 
 pub(crate) use along::draw as effects_along;
-pub(crate) use drift::{Moment, RunsOverTime, draw as drift};
 pub(crate) use forest::{Group, draw as forest};
 pub(crate) use machine::charts as machine;
 pub(crate) use pairs::charts as pairs;
 pub(crate) use percentile::{Curve, Panel, charts as percentiles, draw as curves};
-pub(crate) use spans::{Mark, Quantity, Spans, Strand, draw as spans};
 pub(crate) use streams::chart as streams;
 pub(crate) use sweep::charts as sweeps;
 pub(crate) use timeline::{charts as timelines, end_ns, within as timelines_within};

@@ -6,12 +6,12 @@ use plumb_checkup::{Checkup, PartRole};
 use plumb_folder::HostTrack;
 use plumb_measure::{Attribution, RunRecord};
 
-use super::{Server, findings, layers, ranked, remarks, sentence, tables};
+use super::{Server, findings, layers, ranked, remarks, sentence};
 use crate::attribution::{stack, steps};
 use crate::definitions::Definition;
 use crate::figures::typeset;
+use crate::page;
 use crate::trust::Trust;
-use crate::{page, sheet};
 
 const STYLES: &str = concat!(include_str!("checkup.css"), include_str!("../attribution/stack.css"));
 
@@ -91,7 +91,8 @@ fn document(
     href: &dyn Fn(&str) -> Option<String>,
 ) -> String {
     let servers = ranked(checkup);
-    let around = remarks::around(checkup);
+    let around: Vec<(&str, String)> =
+        busy(checkup).into_iter().chain(remarks::around(checkup)).collect();
     let content = html! {
         header {
             h1 { "checkup " span class="target" { (checkup.target) } }
@@ -142,21 +143,34 @@ fn document(
     page::styled(&title, tone, STYLES, &content)
 }
 
-/// What is to be said of a server beside its times.
+/// What is to be said of a server beside its times; nothing where there is nothing.
 fn section(server: &Server<'_>) -> Markup {
-    let remarks = remarks::of(server).into_iter().filter(|(name, _)| *name != remarks::ADDS);
+    // what a picture shows is not said again
+    let drawn = told(server).is_some();
+    let remarks = remarks::of(server)
+        .into_iter()
+        .filter(|(name, _)| *name != remarks::ADDS && !(drawn && *name == remarks::ACCOUNT));
     let remarks: Vec<(&str, String)> = remarks.collect();
     html! {
-        section {
-            h2 { (server.name) }
-            (sheet::table("One row a measurement", &tables::beside_times(&server.parts)))
-            @if !remarks.is_empty() {
+        @if !remarks.is_empty() {
+            section {
+                h2 { (server.name) }
                 dl class="facts" {
                     @for (name, text) in &remarks { dt { (name) } dd { (typeset(text)) } }
                 }
             }
         }
     }
+}
+
+/// How busy the machine that asked was while the parts were measured.
+fn busy(checkup: &Checkup) -> Option<(&'static str, String)> {
+    let known = || checkup.parts.iter().filter_map(|part| part.outcome.as_ref()?.busy_pct);
+    let (low, high) = (known().reduce(f64::min)?, known().reduce(f64::max)?);
+    let range =
+        if high - low < 1.0 { format!("{high:.0} %") } else { format!("{low:.0} to {high:.0} %") };
+    let processors = "of all processors of the machine that asked, while it measured";
+    Some(("busy", format!("{range} {processors}; the page of each measurement has its own")))
 }
 
 /// Where the time of one operation of each server went, where that is told: of the one that it is judged

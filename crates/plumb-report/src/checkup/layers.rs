@@ -2,18 +2,21 @@
 //! what it says of its run and the way there.
 
 use maud::{Markup, html};
-use plumb_chart::Axis;
+use plumb_chart::{Axis, mound};
 use plumb_checkup::{CheckupOutcome, CheckupPart, LayerState, Middle};
 use plumb_measure::show_ns;
 
-use super::{Server, remarks};
-use crate::figures::typeset;
+use super::{Server, remarks, tables};
+use crate::figures::{grouped, typeset};
 use crate::trust::Trust;
 
 /// Width of the axis in user units: a phone's, so that its labels have room there.
 const SPAN: f64 = 300.0;
 /// Height of the axis in pixels.
 const AXIS: u32 = 22;
+
+/// Where the marks of a row lie, below its mound.
+const LEVEL: &str = "74%";
 
 /// The section; `href` leads from the folder of a run to its page. Without a time there is no axis, and
 /// the rows say why.
@@ -27,6 +30,7 @@ pub(super) fn section(servers: &[Server<'_>], href: &dyn Fn(&str) -> Option<Stri
                 ul class="legend" {
                     li { span class="key round" {} "median, with its 95 % interval (shortest to longest time where it has none)" }
                     li { span class="key round hollow" {} "99th percentile" }
+                    li { span class="key mound" {} "how often which time was measured" }
                     @if doubted { li { span class="key dashed" {} "may not be used as it stands" } }
                 }
                 table {
@@ -40,7 +44,9 @@ pub(super) fn section(servers: &[Server<'_>], href: &dyn Fn(&str) -> Option<Stri
                                     }
                                 }
                             }
-                            th scope="col" class="said" { "median and 99th percentile" }
+                            th scope="col" class="said" {
+                                strong { "median" } " " span class="far" { "p99" } " " span class="rate" { "rate" }
+                            }
                         }
                     }
                     @for server in servers {
@@ -118,7 +124,12 @@ fn row(axis: Option<&Axis>, part: &CheckupPart, href: &dyn Fn(&str) -> Option<St
                 }
             }
             td class="plot" {
-                @if let (Some(axis), Some(times)) = (axis, times(part)) { (marks(axis, times)) }
+                @if let (Some(axis), Some(times)) = (axis, times(part)) {
+                    @if let Some(all) = measured(part).and_then(|it| it.service_ns.as_ref()?.decode().ok()) {
+                        (mound(&all, axis, SPAN))
+                    }
+                    (marks(axis, times))
+                }
             }
             td class="said" { (said(part)) }
         }
@@ -132,10 +143,10 @@ fn marks(axis: &Axis, (median, far): (Middle, u64)) -> Markup {
             @for tick in &axis.ticks {
                 line class="grid" x1=(percent(tick.at)) x2=(percent(tick.at)) y1="0" y2="100%" {}
             }
-            line class="reach" x1=(at(median.ns)) x2=(at(far)) y1="50%" y2="50%" {}
-            line class="whisker" x1=(at(median.low_ns)) x2=(at(median.high_ns)) y1="50%" y2="50%" {}
-            circle class="far" cx=(at(far)) cy="50%" r="3.4" {}
-            circle cx=(at(median.ns)) cy="50%" r="4.6" {}
+            line class="reach" x1=(at(median.ns)) x2=(at(far)) y1=(LEVEL) y2=(LEVEL) {}
+            line class="whisker" x1=(at(median.low_ns)) x2=(at(median.high_ns)) y1=(LEVEL) y2=(LEVEL) {}
+            circle class="far" cx=(at(far)) cy=(LEVEL) r="3.4" {}
+            circle cx=(at(median.ns)) cy=(LEVEL) r="4.6" {}
         }
     }
 }
@@ -158,7 +169,11 @@ fn said(part: &CheckupPart) -> Markup {
                 strong { (typeset(&show_ns(median.ns))) }
                 " " span class="far" { (typeset(&show_ns(far))) }
             },
-            _ => { span class="about" { "carries a stream: no times" } },
+            _ => { strong {} " " span class="far" { "no times" } },
+        }
+        " " span class="rate" { (typeset(&tables::rate(outcome))) }
+        @if outcome.failed > 0 {
+            " " span class="verdict" { (grouped(outcome.failed)) " failed" }
         }
         @if !trust.is_full() { " " span class="verdict" { (trust.short()) } }
     }

@@ -12,13 +12,15 @@ const FINDINGS_MAX: usize = 3;
 
 /// The name of what a server adds to a round trip.
 pub(super) const ADDS: &str = "adds";
+/// The name of what a server says of its own time.
+pub(super) const ACCOUNT: &str = "its account";
 
 /// Everything there is to say of `server`.
 pub(super) fn of<'a>(server: &Server<'a>) -> Vec<(&'a str, String)> {
     let mut remarks: Vec<(&str, String)> = Vec::new();
     if let Some(text) = added(server) {
         remarks.push((ADDS, text));
-        remarks.extend(server.verdict.and_then(account).map(|text| ("its account", text)));
+        remarks.extend(server.verdict.and_then(account).map(|text| (ACCOUNT, text)));
     }
     for (at, part) in server.parts.iter().enumerate() {
         remarks.extend(processing(part).map(|text| ("processing", text)));

@@ -54,26 +54,17 @@ pub(super) fn watched(parts: &[&CheckupPart]) -> Table {
     table
 }
 
-/// The same without the times, where a picture shows them.
-pub(super) fn beside_times(parts: &[&CheckupPart]) -> Table {
-    let mut table = watched(parts);
-    let times = |column: &Column| column.kind == ColumnKind::Latency;
-    while let Some(at) = table.columns.iter().position(times) {
-        table.columns.remove(at);
-        for row in &mut table.rows {
-            row.cells.remove(at);
-        }
-    }
-    table
-}
-
 fn figures(outcome: &CheckupOutcome) -> [String; 3] {
     let time = |ns: Option<u64>| ns.map_or_else(|| ABSENT.into(), show_ns);
-    let rate = match outcome.bits_per_s {
+    [time(outcome.median.map(|median| median.ns)), time(outcome.p99_ns), rate(outcome)]
+}
+
+/// What was carried, or how many operations a second.
+pub(super) fn rate(outcome: &CheckupOutcome) -> String {
+    match outcome.bits_per_s {
         Some(bits) => with_unit(bits, "bit/s"),
         None => per_second(outcome.throughput_per_s),
-    };
-    [time(outcome.median.map(|median| median.ns)), time(outcome.p99_ns), rate]
+    }
 }
 
 /// Why a part has no figures.

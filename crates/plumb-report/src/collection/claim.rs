@@ -110,8 +110,7 @@ fn of_one_experiment(found: &FoundExperiment) -> Vec<String> {
         )];
     };
     if compared.contrasts.len() > CONTRASTS_MAX {
-        let words = comparison::counted(&compared.contrasts);
-        return vec![format!("{} contrasts: {words}.", compared.contrasts.len())];
+        return vec![comparison::counted(&compared.contrasts)];
     }
     let named = |contrast: &Contrast| {
         let name = contrast.name();

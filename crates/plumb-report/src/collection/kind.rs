@@ -14,7 +14,7 @@ use crate::sweep::Sweep;
 use crate::trust::Trust;
 
 /// The runs of one kind.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct RunGroup {
     pub(super) layer: String,
     pub(super) verb: String,
@@ -64,6 +64,15 @@ impl RunGroup {
     /// What it is called: `net ping, closed load`.
     pub(super) fn name(&self) -> String {
         format!("{} {}, {} load", self.layer, self.verb, self.load)
+    }
+
+    /// The same without the blocks of experiments, which have a page of their own; all of it where there
+    /// is nothing else.
+    pub(super) fn beside_experiments(&self, plans: &[Plan]) -> Self {
+        let is_block = |cell: &&Cell| plans[cell.plan].variant.is_some();
+        let cells: Vec<Cell> = self.cells.iter().filter(|cell| !is_block(cell)).cloned().collect();
+        let cells = if cells.is_empty() { self.cells.clone() } else { cells };
+        Self { cells, ..self.clone() }
     }
 
     /// The words of its layer.

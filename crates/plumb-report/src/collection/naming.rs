@@ -10,17 +10,7 @@ use crate::labels::LabelMap;
 
 /// Options that say how long and how patiently, not what: they name a plan only where nothing else
 /// does.
-const PROCEDURE: [&str; 9] = [
-    "--connect-timeout",
-    "--count",
-    "--for",
-    "--interval",
-    "--lag",
-    "--timeout",
-    "--warmup",
-    "clock",
-    "plumb",
-];
+const PROCEDURE: [&str; 6] = ["--count", "--for", "--timeout", "--warmup", "clock", "plumb"];
 
 /// The labels of every plan in `numbers`: the variant of an experiment, and of the options and
 /// circumstances that differ those that are needed. `points` are the labels of the results of each

@@ -3,6 +3,7 @@
 use plumb_measure::{Comparison, Contrast, DesignKind, Endpoint, Role, Verdict};
 
 use crate::labels::{LabelMap, Labels};
+use crate::noun::capitalised;
 
 /// The contrasts of a comparison in the order of its record.
 pub(super) struct Contrasts<'a> {
@@ -152,15 +153,22 @@ pub(super) fn meaning(contrast: &Contrast, kind: DesignKind) -> &'static str {
     }
 }
 
-/// The verdicts of several contrasts in words: `2 better, 1 no difference shown`.
+/// The verdicts of several contrasts as a sentence: `Better in 2 contrasts, no difference shown in 1.`
 pub(crate) fn counted(contrasts: &[Contrast]) -> String {
-    let words: Vec<String> = VERDICTS
+    let counts = VERDICTS
         .into_iter()
         .map(|kind| (kind, contrasts.iter().filter(|one| verdict(one) == kind).count()))
-        .filter(|(_, count)| *count > 0)
-        .map(|(kind, count)| format!("{count} {}", kind.words()))
+        .filter(|(_, count)| *count > 0);
+    let said: Vec<String> = counts
+        .enumerate()
+        .map(|(at, (kind, count))| match at {
+            0 => {
+                format!("{} in {}", kind.words(), plumb_measure::counted(count as u64, "contrast"))
+            }
+            _ => format!("{} in {count}", kind.words()),
+        })
         .collect();
-    words.join(", ")
+    format!("{}.", capitalised(&said.join(", ")))
 }
 
 /// Every verdict, in the order in which they are counted.

@@ -5,7 +5,7 @@ use plumb_measure::{Comparison, Contrast, DesignKind, Endpoint, Role, Verdict};
 
 use super::contrasts::{self, Contrasts, Point, VERDICTS, primary, verdict};
 use super::figures::{change, interval, level, probability, tone, value};
-use super::{checks, definitions, design, grid, tables};
+use super::{checks, definitions, densities, design, grid, tables};
 use crate::chart::{self, Group};
 use crate::facts::Fact;
 use crate::figures::{ABSENT, grouped, typeset};
@@ -39,7 +39,7 @@ pub fn render(comparison: &Comparison) -> String {
             @for point in &contrasts.points() { (at_point(comparison, &contrasts, point)) }
             (around(comparison))
             (repeat(comparison))
-            (method(comparison))
+            (page::how_to_read(&definitions::of(comparison)))
         }
         footer { "plumb " (comparison.plumb.version) ", " (comparison.schema) }
     };
@@ -123,7 +123,7 @@ fn answers(contrasts: &Contrasts<'_>) -> Markup {
                 }
             },
             several => {
-                p class="sentence" { (contrasts::counted(several)) "." }
+                p class="sentence" { (contrasts::counted(several)) }
                 @if several.len() > ANSWERS_MAX {
                     details {
                         summary { "All " (several.len()) " answers in words" }
@@ -280,11 +280,15 @@ fn forest(comparison: &Comparison, contrasts: &Contrasts<'_>) -> Markup {
         let groups: Vec<Group<'_>> = groups.filter(|group| !group.endpoints.is_empty()).collect();
         draw(&capitalised(name), &groups)
     };
+    let densities = densities::charts(contrasts);
     html! {
         @if let Some(first) = first {
             section {
                 h2 { "Effects" }
                 (first)
+                @if !densities.is_empty() {
+                    div class="charts" { @for chart in &densities { (chart) } }
+                }
                 @if rows > ALL_MAX {
                     p class="note" { "Of " (rows) " effects the primary ones are drawn." }
                 } @else if rows > ROWS_MAX {
@@ -380,23 +384,20 @@ fn repeat(comparison: &Comparison) -> Markup {
         section {
             h2 { "To repeat it" }
             pre class="command" { (design::commands(comparison)) }
-            div class="columns wide" {
-                dl class="facts" {
-                    @for known in design::facts(comparison) {
-                        dt { (known.name) } dd { (typeset(&known.value)) }
-                    }
-                    @for variant in &comparison.variants {
-                        dt { (variant.name) } dd { (design::variant(variant)) }
-                    }
-                }
-                div {
-                    (list(&design::circumstances(comparison)))
-                    @let machine = design::machine(comparison);
-                    @if !machine.is_empty() {
-                        details class="machine" {
-                            summary { "The machine" }
-                            (list(&machine))
+            details class="more" {
+                summary { "The design and the machine" }
+                div class="columns wide" {
+                    dl class="facts" {
+                        @for known in design::facts(comparison) {
+                            dt { (known.name) } dd { (typeset(&known.value)) }
                         }
+                        @for variant in &comparison.variants {
+                            dt { (variant.name) } dd { (design::variant(variant)) }
+                        }
+                    }
+                    div {
+                        (list(&design::circumstances(comparison)))
+                        (list(&design::machine(comparison)))
                     }
                 }
             }
@@ -409,19 +410,6 @@ fn list(facts: &[Fact]) -> Markup {
         @if !facts.is_empty() {
             dl class="facts" {
                 @for known in facts { dt { (known.name) } dd { (typeset(&known.value)) } }
-            }
-        }
-    }
-}
-
-fn method(comparison: &Comparison) -> Markup {
-    html! {
-        section {
-            h2 { "Method" }
-            dl class="definitions" {
-                @for known in definitions::of(comparison) {
-                    dt { (known.term) } dd { (typeset(known.meaning)) }
-                }
             }
         }
     }

@@ -15,6 +15,7 @@
 mod checks;
 mod contrasts;
 mod definitions;
+mod densities;
 mod design;
 pub(crate) mod figures;
 mod grid;

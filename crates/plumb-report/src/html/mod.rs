@@ -249,7 +249,13 @@ fn details(record: &RunRecord) -> Markup {
                 "How busy the load generator was: one that is never idle measures itself. "
                 "Floor: " (typeset(&facts::floor(record))) "."
             }
-            (sheet::table("One row a result", &tables::driver(record)))
+            @let (driver, once) = tables::driver(record).said_once();
+            (sheet::table("One row a result", &driver))
+            @if !once.is_empty() {
+                dl class="formulas" {
+                    @for (title, said) in &once { dt { (title) } dd { (typeset(said)) } }
+                }
+            }
         }
         @if let Some(table) = host::table(record) {
             section {
@@ -298,19 +304,20 @@ fn repeat(record: &RunRecord) -> Markup {
         section {
             h2 { "To repeat it" }
             pre class="command" { (facts::command(record)) }
-            div class="columns wide" {
-                div {
+            details class="more" {
+                summary { "Circumstances and every option" }
+                div class="columns wide" {
                     (facts_list(&facts::repeat(record)))
-                    details class="more" {
-                        summary { "The machines" }
-                        (facts_list(&facts::machines(record)))
+                    @if !options.is_empty() {
+                        dl class="facts options" {
+                            @for (name, value) in &options { dt { "--" (name) } dd { (value) } }
+                        }
                     }
                 }
-                @if !options.is_empty() {
-                    dl class="facts options" {
-                        @for (name, value) in &options { dt { "--" (name) } dd { (value) } }
-                    }
-                }
+            }
+            details class="more" {
+                summary { "The machines" }
+                (facts_list(&facts::machines(record)))
             }
         }
     }

@@ -208,6 +208,27 @@ fn repetitions_are_summed_up_without_what_is_not_valid() {
 }
 
 #[test]
+fn what_changes_no_answer_and_options_that_are_not_used_split_no_plan() {
+    let folder = tempfile::tempdir().unwrap();
+    let asked = |minute: u64, options: serde_json::Value| {
+        let mut record = again(&run(10_000 + minute, &[("size", "1B")]), minute);
+        let options = options.as_object().cloned().unwrap_or_default();
+        record.plan.options.extend(options);
+        keep(folder.path(), &format!("run-{minute}"), &record);
+    };
+    asked(1, serde_json::json!({}));
+    asked(2, serde_json::json!({"credentials": null, "nagle": false, "pin": [], "proxy": "none"}));
+    asked(3, serde_json::json!({"connect-timeout": "9s", "interval": "10ms", "lag": "2ms"}));
+    let collection = read_all(&folder);
+    let document = json(&collection);
+    assert_eq!(document["plans"].as_array().unwrap().len(), 1, "{:#}", document["plans"]);
+    let page = collection::html(&collection);
+    let line = page.split("class=\"line s0\" d=\"").nth(1).expect("a trend");
+    let path = line.split('"').next().unwrap_or_default();
+    assert_eq!(path.matches(['M', 'L']).count(), 3, "a line over three runs: {path}");
+}
+
+#[test]
 fn runs_of_different_plans_are_never_averaged_or_merged() {
     let folder = tempfile::tempdir().unwrap();
     let one = run(10_000, &[("size", "1B")]);
@@ -287,7 +308,7 @@ fn an_experiment_of_many_points_keeps_the_page_small() {
     let collection = read(&[folder.path().join("experiment")]).unwrap();
     let page = collection::html(&collection);
     assert!(page.len() < 2_000_000, "{} bytes", page.len());
-    assert!(page.contains("120 contrasts: 120 better."), "no sum of the verdicts");
+    assert!(page.contains("Better in 120 contrasts."), "no sum of the verdicts");
     assert!(page.contains("16 of 120 points") && page.contains("Effect by size: median"));
     assert_self_contained(&page);
 }

@@ -16,6 +16,15 @@ fn terminal() -> Result<(), String> {
 }
 
 #[test]
+fn summaries() -> Result<(), String> {
+    const NAMES: [&str; 4] = ["single", "sweep", "refused", "clients"];
+    let mut all = records::all().into_iter().filter(|(name, _)| NAMES.contains(name));
+    all.try_for_each(|(name, record)| {
+        check(&format!("{name}-summary.txt"), &terminal::summary(&record))
+    })
+}
+
+#[test]
 fn markdown() -> Result<(), String> {
     runs("md", markdown::render)
 }

@@ -1,7 +1,7 @@
 //! What is drawn in pages holds what the figures hold.
 
 use plumb_checkup::{Checkup, CheckupLayer, CheckupOutcome, CheckupPart, Middle, PartRole};
-use plumb_measure::Program;
+use plumb_measure::{Distribution, Histogram, Program};
 use plumb_report::checkup::{CheckupRun, html_with_runs};
 use plumb_report::html;
 
@@ -19,7 +19,7 @@ fn bars(page: &str) -> Vec<Vec<f64>> {
         value.parse().ok()
     };
     bars.map(|bar| bar.split("</div>").next().unwrap_or_default())
-        .map(|bar| bar.split("<span").filter_map(width).collect())
+        .map(|bar| bar.split("<span").skip(1).filter_map(width).collect())
         .collect()
 }
 
@@ -67,6 +67,23 @@ fn a_checkup_that_holds_its_runs_links_nothing_outside() {
     }
     assert_balanced(&page);
     assert_self_contained(&page);
+}
+
+#[test]
+fn a_checkup_draws_the_distribution_of_each_measurement_that_kept_one() {
+    let mut kept = part("kept");
+    let mut histogram = Histogram::new();
+    (0..1_000).for_each(|at| histogram.record(18_000 + 5 * at));
+    if let Some(outcome) = &mut kept.outcome {
+        outcome.service_ns = Distribution::of(&histogram);
+    }
+    let plumb = Program { version: "0.0.0".into() };
+    let checkup = Checkup::begun(plumb, "2026-11-21T08:30:48Z".into(), vec![kept, part("older")]);
+    let page = plumb_report::checkup::html(&checkup);
+    assert_eq!(page.matches("class=\"mound\"").count(), 1, "of the one that kept it");
+    let read = Checkup::from_json(&checkup.to_json()).unwrap();
+    assert_eq!(plumb_report::checkup::html(&read), page);
+    assert_balanced(&page);
 }
 
 fn part(folder: &str) -> CheckupPart {

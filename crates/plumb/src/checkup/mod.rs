@@ -18,6 +18,7 @@ use plumb_folder::CheckFolder;
 use plumb_measure::{Program, RemoteSelector, Span};
 use plumb_report::checkup;
 
+use crate::colour;
 use crate::exit::Exit;
 use crate::far::FarHostWatch;
 use crate::metrics::Receivers;
@@ -165,7 +166,7 @@ fn print(checkup: &Checkup, output: &OutputOptions, folder: &Path) -> anyhow::Re
     } else if output.markdown {
         write!(out, "{}", checkup::markdown(checkup))?;
     } else {
-        write!(out, "{}", checkup::terminal(checkup, progress::columns()))?;
+        write!(out, "{}", colour::for_stdout(&checkup::terminal(checkup, progress::columns())))?;
         writeln!(out, "report: {}", folder.join("report.html").display())?;
     }
     out.flush().context("standard output cannot be written")

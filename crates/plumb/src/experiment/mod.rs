@@ -40,6 +40,7 @@ pub(crate) use servers::{ServerPlan, Servers};
 pub(crate) use surroundings::changes as surrounding_changes;
 pub(crate) use words::without_secrets;
 
+use crate::colour;
 use crate::exit::Exit;
 use plumb_options::Form;
 
@@ -107,7 +108,7 @@ pub(crate) fn print(
     let mut text = match form {
         Form::Json => compared.to_json(),
         Form::Markdown => comparison::markdown(compared),
-        Form::Text => comparison::terminal(compared),
+        Form::Text => colour::for_stdout(&comparison::terminal(compared)).into_owned(),
     };
     if let Some(folder) = folder.filter(|_| form == Form::Text) {
         text += &format!("report: {}\n", folder.join("report.html").display());

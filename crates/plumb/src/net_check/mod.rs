@@ -18,6 +18,7 @@ use plumb_net::{PASSWORD_VARIABLE, PORT, Ping, PingOptions, Stream, StreamOption
 use plumb_report::path_check;
 use plumb_wire::route::Route;
 
+use crate::colour;
 use crate::exit::Exit;
 use crate::measure::{Run, measure};
 use crate::metrics::Receivers;
@@ -267,7 +268,7 @@ fn print(check: &PathCheck, output: &OutputOptions, folder: &Path) -> anyhow::Re
     } else if output.markdown {
         write!(out, "{}", path_check::markdown(check))?;
     } else {
-        write!(out, "{}", path_check::terminal(check))?;
+        write!(out, "{}", colour::for_stdout(&path_check::terminal(check)))?;
         writeln!(out, "report: {}", folder.join("report.html").display())?;
     }
     out.flush().context("standard output cannot be written")

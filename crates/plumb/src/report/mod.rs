@@ -20,10 +20,10 @@ use plumb_report::checkup::CheckupRun;
 use plumb_report::collection::{self, Collection};
 use plumb_report::{checkup, comparison, html, markdown, path_check, terminal};
 
-use crate::compare;
 use crate::exit::Exit;
 use crate::pipeline::{self, VerdictFiles};
 use crate::progress;
+use crate::{colour, compare};
 
 /// The command line of `plumb report`.
 pub(crate) fn command() -> Command {
@@ -111,7 +111,11 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     }
     let out = words.get_one::<PathBuf>("out");
     let shown = shown(&paths, form, out.is_some())?;
-    write!(io::stdout(), "{}", shown.text)?;
+    let text = match form {
+        Form::Text => colour::for_stdout(&shown.text),
+        Form::Markdown | Form::Json => shown.text.as_str().into(),
+    };
+    write!(io::stdout(), "{text}")?;
     if let (Some(file), Some(page)) = (out, shown.page) {
         std::fs::write(file, page).with_context(|| {
             format!("cannot write {}; name a file in a folder you may write to", file.display())

@@ -64,7 +64,7 @@ fn what_is_lost_late_and_doubled_is_counted_and_stops_nobody() {
             (Way::Back, Kind::Pong, 1) => Fate::Twice,
             _ => Fate::Pass,
         });
-    let words = ["--count", "30", "--warmup", "0s", "--timeout", "400ms"];
+    let words = ["--count", "30", "--warmup", "0s", "--timeout", "400ms", "--full"];
     let (ended, result) = measured(&line.address, &words);
     assert_eq!(result["failures"], serde_json::json!({"lost": 9}), "{result:#}");
     assert_eq!((&result["operations"], figure(&result, "sent")), (&21.into(), 30));

@@ -223,7 +223,7 @@ fn several_clients_have_a_row_each_and_both_sides_count_the_same() {
 fn the_sum_of_several_clients_is_what_the_server_carried_while_all_of_them_ran() {
     let server = Server::start(&["--quiet"]);
     let folder = folder();
-    let words = ["--clients", "3", "--for", "1s", "--size", "50000B"];
+    let words = ["--clients", "3", "--for", "1s", "--size", "50000B", "--full"];
     let ended = ping(&server.address, &[CALM, &words].concat(), folder.path()).with(0);
     let record = record(&only_run(folder.path()));
     let result = &record["results"][0];

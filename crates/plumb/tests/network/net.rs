@@ -370,10 +370,26 @@ fn markdown_is_printed_for_a_ticket_and_nothing_else() {
 }
 
 #[test]
+fn a_summary_is_short_and_says_how_to_see_everything() {
+    let server = Server::start(&["--quiet"]);
+    let folder = folder();
+    let shown = |words: &[&str]| {
+        let words = [CALM, &["--count", "200"], words].concat();
+        ping(&server.address, &words, folder.path()).with(0).stdout
+    };
+    let (summary, full) = (shown(&[]), shown(&["--full"]));
+    assert!(summary.contains("--full") && summary.contains("tool's floor"), "{summary}");
+    assert!(summary.contains("placement") && summary.contains("tick free"), "{summary}");
+    assert!(!summary.contains("one-way bits") && full.contains("one-way bits"), "{summary}{full}");
+    assert!(summary.lines().all(|line| line.chars().count() <= 80), "{summary}");
+    assert!(!summary.contains('\u{1b}'), "no colour without a terminal");
+}
+
+#[test]
 fn a_stored_run_is_shown_as_it_was_and_its_page_is_made_again() {
     let server = Server::start(&["--quiet"]);
     let folder = folder();
-    let words = [CALM, &["--count", "200", "--out", "run"]].concat();
+    let words = [CALM, &["--count", "200", "--out", "run", "--full"]].concat();
     let first = ping(&server.address, &words, folder.path()).with(0).stdout;
     for path in ["run", "run/run.json"] {
         let again = plumb(&["report", path, "--html", "page.html"], folder.path()).with(0);

@@ -197,7 +197,7 @@ fn an_experiment_refuses_to_mix_them_and_takes_the_declared_variant() {
 fn text_markdown_and_page_say_what_was_done_about_it() {
     let server = Server::start(&["--quiet"]);
     let at = folder();
-    let text = ping(&server.address, CALM, at.path()).with(0).stdout;
+    let text = ping(&server.address, &[CALM, &["--full"]].concat(), at.path()).with(0).stdout;
     assert!(text.contains("blocking receive, tick free, 1 thread"), "{text}");
     let run = only_run(at.path());
     let page = kit::read(&run.join("report.html"));

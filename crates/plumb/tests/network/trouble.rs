@@ -157,7 +157,7 @@ fn assert_interrupted(record: &Value) {
 #[test]
 fn ctrl_c_leaves_a_readable_run() {
     let folder = folder();
-    let ended = interrupted(Signal::INT, &[], folder.path());
+    let ended = interrupted(Signal::INT, &["--full"], folder.path());
     let run = only_run(folder.path());
     assert_interrupted(&record(&run));
     assert_eq!(files_of(&run), FILES_OF_A_RUN);

@@ -1,13 +1,14 @@
 //! The charts of a kind.
 
 use maud::{Markup, html};
-use plumb_chart::{LINES_MAX, Rung};
+use plumb_chart::{
+    LINES_MAX, Rung, SpanFigure, SpanMark, Spans, Strand, Trend, TrendFigure, TrendPoint,
+};
 use plumb_measure::show_ns;
 
 use super::super::cell::Cell;
-use super::super::entry::Entry;
+use super::super::entry::{Entry, Point};
 use super::super::kind::RunGroup;
-use crate::chart::{self, Mark, Moment, Quantity, RunsOverTime, Spans, Strand};
 use crate::figures::{per_second, real, typeset, with_unit};
 use crate::points::spread;
 use crate::sweep::Sweep;
@@ -60,7 +61,7 @@ fn along_label(kind: &RunGroup, sweep: &Sweep<'_, &Cell>) -> Vec<Markup> {
         |title: String, quantity, notes: &[&str], figure: &dyn Fn(&Cell) -> Option<Figure>| {
             let (strands, left_out) = longest(strands(sweep, quantity, figure));
             let notes = notes.iter().map(|note| (*note).to_owned());
-            chart::spans(Spans {
+            plumb_chart::spans(Spans {
                 title,
                 label,
                 values: &sweep.values,
@@ -72,11 +73,11 @@ fn along_label(kind: &RunGroup, sweep: &Sweep<'_, &Cell>) -> Vec<Markup> {
         };
     let lowest: &[&str] =
         if kind.repeats() { &["Whiskers: the lowest and the highest run."] } else { &[] };
-    let times = Quantity::Times("response time");
+    let times = SpanFigure::Times("response time");
     let carried = if kind.is_stream() {
-        draw(format!("Bits carried by {label}"), Quantity::Rates("bit/s"), &[], &bits)
+        draw(format!("Bits carried by {label}"), SpanFigure::Rates("bit/s"), &[], &bits)
     } else {
-        draw(format!("Throughput by {label}"), Quantity::Rates(kind.noun().rate), lowest, &rate)
+        draw(format!("Throughput by {label}"), SpanFigure::Rates(kind.noun().rate), lowest, &rate)
     };
     let charts = [
         draw(format!("Median response time by {label}"), times, &[QUARTILES], &median),
@@ -91,7 +92,7 @@ type Figure = (f64, f64, f64, String);
 
 fn strands(
     sweep: &Sweep<'_, &Cell>,
-    quantity: Quantity,
+    quantity: SpanFigure,
     figure: &dyn Fn(&Cell) -> Option<Figure>,
 ) -> Vec<Strand> {
     let numbers = sweep.numbers.as_deref().unwrap_or_default();
@@ -102,7 +103,14 @@ fn strands(
             let (low, middle, high, said) = figure(cell)?;
             let whose = if name.is_empty() { String::new() } else { format!("{name}, ") };
             let words = typeset(&format!("{whose}{} {value}: {said}", sweep.label));
-            Some(Mark { number: *number, low, middle, high, trust: trust(cell, quantity), words })
+            Some(SpanMark {
+                number: *number,
+                low,
+                middle,
+                high,
+                trust: trust(cell, quantity),
+                words,
+            })
         });
         Strand { name: name.to_owned(), marks: marks.collect() }
     };
@@ -123,9 +131,9 @@ fn longest(mut strands: Vec<Strand>) -> (Vec<Strand>, Option<String>) {
 }
 
 /// A throughput stands although the latency does not.
-fn trust(cell: &Cell, quantity: Quantity) -> Trust {
+fn trust(cell: &Cell, quantity: SpanFigure) -> Trust {
     match (quantity, cell.trust()) {
-        (Quantity::Rates(_), Trust::Throughput) => Trust::Full,
+        (SpanFigure::Rates(_), Trust::Throughput) => Trust::Full,
         (_, trust) => trust,
     }
 }
@@ -158,23 +166,39 @@ fn ladder(kind: &RunGroup) -> Option<Markup> {
     plumb_chart::ladder(&caption, &rungs)
 }
 
-/// The median of every run over the time at which it began; nothing unless a point was repeated.
-pub(super) fn course(kind: &RunGroup, entries: &[Entry]) -> Option<Markup> {
-    if !kind.repeats() {
-        return None;
-    }
+/// Charts of trends of a kind.
+const TRENDS_MAX: usize = 4;
+
+/// What became of every point that was repeated, over the time at which its runs began.
+pub(super) fn trends(kind: &RunGroup, entries: &[Entry]) -> Vec<Markup> {
     let labels = kind.labels();
     let several = kind.cells.len() > 1;
-    let courses = kind.cells.iter().filter(|cell| cell.repeated()).map(|cell| {
-        let moments = cell.members.iter().filter_map(|(run, at)| {
-            let point = &entries[*run].points[*at];
-            let time_ns = point.times?.p50;
-            let words = format!("{}: {}", entries[*run].name(), show_ns(time_ns));
-            let at_ns = entries[*run].started_ns?;
-            Some(Moment { at_ns, time_ns, trust: point.trust, words: typeset(&words) })
+    let timed = kind.cells.iter().any(|cell| cell.repeated() && cell.figures.times.is_some());
+    let lines = kind.cells.iter().filter(|cell| cell.repeated()).map(|cell| {
+        let points = cell.members.iter().filter_map(|(run, at)| {
+            let (entry, point) = (&entries[*run], &entries[*run].points[*at]);
+            let (value, said, trust) = match (timed, point.trust) {
+                (true, trust) => {
+                    let median = point.times?.p50;
+                    (real(median), show_ns(median), trust)
+                }
+                (false, Trust::Throughput) => rate(point, Trust::Full),
+                (false, trust) => rate(point, trust),
+            };
+            let words = typeset(&format!("{}, {}: {said}", entry.started, entry.name()));
+            Some(TrendPoint { at_ns: entry.started_ns?, value, trust, words })
         });
         let name = if several { labels.name(&cell.labels) } else { String::new() };
-        RunsOverTime { name, moments: moments.collect() }
+        Trend { name, points: points.collect() }
     });
-    chart::drift("Median of every run".into(), "median response time", courses.collect())
+    let lines = lines.collect();
+    let (title, figure) = match timed {
+        true => ("Median of every run", TrendFigure::Time("median response time")),
+        false => ("Throughput of every run", TrendFigure::Rate(kind.noun().rate)),
+    };
+    plumb_chart::trends(title, figure, lines, TRENDS_MAX)
+}
+
+fn rate(point: &Point, trust: Trust) -> (f64, String, Trust) {
+    (point.throughput_per_s, per_second(point.throughput_per_s), trust)
 }

@@ -32,6 +32,8 @@ const FINDINGS_MAX: usize = 3;
 #[must_use]
 pub fn render(collection: &Collection) -> String {
     let looks = RunTimeline::all(&collection.kinds, &collection.entries);
+    let alone = collection.experiments.len() == 1
+        && collection.entries.iter().all(|run| run.block.is_some());
     let content = html! {
         (head(collection))
         main {
@@ -39,7 +41,7 @@ pub fn render(collection: &Collection) -> String {
             (validity(collection))
             (unread(collection))
             @for (number, found) in collection.experiments.iter().enumerate() {
-                (experiment(number, found))
+                (experiment(number, found, alone))
             }
             @for (number, kind) in collection.kinds.iter().enumerate() {
                 (of_kind(collection, kind, number))
@@ -174,25 +176,38 @@ fn unread(collection: &Collection) -> Markup {
     }
 }
 
-/// What an experiment came to: the page of its comparison, in short.
-fn experiment(number: usize, found: &FoundExperiment) -> Markup {
+/// What an experiment came to: the page of its comparison, in short; folded unless it is `alone`.
+fn experiment(number: usize, found: &FoundExperiment, alone: bool) -> Markup {
+    let place = super::naming::place_of(&found.folder);
+    let body = match &found.comparison {
+        Some(compared) => html! {
+            p class="about" { (place) }
+            (comparison::section(compared))
+            p class="about" { "To measure all of it again:" }
+            pre class="command" {
+                "plumb lab run " (super::naming::place_of(&found.folder.join(EXPERIMENT)))
+            }
+        },
+        None => html! {
+            p { "It was not evaluated, or what came of it cannot be read. Its blocks are "
+                "among the runs below. To evaluate it: " }
+            pre class="command" { "plumb compare " (place) }
+        },
+    };
+    let said = found.comparison.as_ref().map(|it| comparison::counted(&it.contrasts));
     html! {
         section id=(claim::of_experiment(number)) class="experiment" {
-            h2 { "Experiment " (found.variants.join(", ")) }
-            p class="about" { (super::naming::place_of(&found.folder)) }
-            @match &found.comparison {
-                Some(compared) => {
-                    (comparison::section(compared))
-                    p class="about" { "To measure all of it again:" }
-                    pre class="command" {
-                        "plumb lab run " (super::naming::place_of(&found.folder.join(EXPERIMENT)))
+            @if alone {
+                h2 { "Experiment " (found.variants.join(", ")) }
+                (body)
+            } @else {
+                details class="long" {
+                    summary {
+                        "Experiment " (found.variants.join(", "))
+                        span class="about" { ", " (place) @if let Some(said) = &said { ": " (said) } }
                     }
-                },
-                None => {
-                    p { "It was not evaluated, or what came of it cannot be read. Its blocks are "
-                        "among the runs below. To evaluate it: " }
-                    pre class="command" { "plumb compare " (super::naming::place_of(&found.folder)) }
-                },
+                    (body)
+                }
             }
         }
     }
@@ -201,7 +216,8 @@ fn experiment(number: usize, found: &FoundExperiment) -> Markup {
 /// The charts and tables of the runs that can stand in one chart.
 fn of_kind(collection: &Collection, kind: &RunGroup, number: usize) -> Markup {
     let id = |part: &str| claim::of_kind(number, part);
-    let (curves, notes) = sketch::charts(kind, &collection.entries);
+    let drawn = kind.beside_experiments(&collection.plans);
+    let (curves, notes) = sketch::charts(&drawn, &collection.entries);
     let plans: Vec<_> = kind.plans.iter().map(|at| &collection.plans[*at]).collect();
     let taken_apart = kind.plans.len() > 1 && collection.experiments.is_empty();
     html! {
@@ -215,25 +231,31 @@ fn of_kind(collection: &Collection, kind: &RunGroup, number: usize) -> Markup {
                     "whatever else changed from one run to the next. plumb ab measures in turns."
                 }
             }
-            div id=(id("times")) { (figures::of_kind(kind)) }
-            @if !curves.is_empty() {
-                h3 { "Distributions" }
-                div class="charts" id=(id("curves")) { @for chart in &curves { (chart) } }
-                (remarks(&notes))
-            }
-            @if let Some(course) = figures::course(kind, &collection.entries) {
+            @let trends = figures::trends(&drawn, &collection.entries);
+            @if !trends.is_empty() {
                 h3 { "From run to run" }
-                div class="charts" { (course) }
+                div class="charts" { @for chart in &trends { (chart) } }
+            }
+            div id=(id("times")) { (figures::of_kind(&drawn)) }
+            @if !curves.is_empty() {
+                details class="long" id=(id("curves")) {
+                    summary { "Distributions" }
+                    div class="charts" { @for chart in &curves { (chart) } }
+                    (remarks(&notes))
+                }
             }
             @if let Some(cut) = tables::machine(kind) {
-                h3 { "The machine meanwhile" }
-                div id=(id("machine")) {
-                    (folded("Shares of all processors of the machine that drove the load", &cut))
+                details class="long" id=(id("machine")) {
+                    summary { "The machine meanwhile" }
+                    (sheet::table("Shares of all processors of the machine that drove the load", &cut.table))
+                    @if !cut.note().is_empty() { p class="note" { (cut.note()) } }
                 }
             }
             @if let Some(table) = tables::differences(&plans) {
-                h3 { "What the plans differ in" }
-                (sheet::table("What the plans differ in, with the number of runs of each value", &table))
+                details class="long" {
+                    summary { "What the plans differ in" }
+                    (sheet::table("What the plans differ in, with the number of runs of each value", &table))
+                }
             }
         }
     }
@@ -276,9 +298,9 @@ fn over_time(collection: &Collection, looks: &[RunTimeline]) -> Markup {
                     "Throughput and response time, and under them what the machines did, on one "
                     "axis of time."
                 }
-                @for (number, look) in looks.iter().enumerate() {
+                @for look in looks {
                     @let run = &collection.entries[look.run];
-                    details class="look" open[number == 0] {
+                    details class="look" {
                         summary {
                             (run.name())
                             @if run.trust != Trust::Full { " (" (run.trust.short()) ")" }

@@ -28,12 +28,14 @@ pub(super) fn section(collection: &Collection) -> Markup {
             }
             (folded("Plans, with the seeds of the order of their results", &tables::plans(collection)))
             @if !facts.is_empty() || !options.is_empty() {
-                h3 class="shared" {
-                    @if plans.len() > 1 { "What all plans share" } @else { "Circumstances" }
-                }
-                div class="columns wide" {
-                    @if !facts.is_empty() { (list(&facts, "facts")) }
-                    @if !options.is_empty() { (list(&options, "facts options")) }
+                details class="machine" {
+                    summary {
+                        @if plans.len() > 1 { "What all plans share" } @else { "Circumstances and every option" }
+                    }
+                    div class="columns wide" {
+                        @if !facts.is_empty() { (list(&facts, "facts")) }
+                        @if !options.is_empty() { (list(&options, "facts options")) }
+                    }
                 }
             }
             (machines(&plans))

@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""Measures whether the live view on a terminal costs the measurement anything.
+
+Exits with 0 when the target is met, 1 when it is missed, and 2 when it could
+not be judged. bench/README.md says how the figures are taken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pty
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+BENCH = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(BENCH))
+
+from lib import build, console, experiment, machine, process, results  # noqa: E402
+from lib.options import add_shared, positive  # noqa: E402
+from lib.placement import on_cpu  # noqa: E402
+from lib.table import table  # noqa: E402
+from lib.verdict import Verdict, exit_status  # noqa: E402
+
+PAIRS = 20
+SECONDS = 3
+MARGIN_PERCENT = 2
+# Without a terminal, once more without one (what differs there is noise), and with one.
+VARIANTS = {"plain": "plain", "again": "plain", "live": "live"}
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Median round trip of a variant over that without a terminal."""
+
+    variant: str
+    verdict: str
+    ratio: float
+    low: float
+    high: float
+
+
+@dataclass
+class Outcome(results.Outcome):
+    """All that was measured so far."""
+
+    costs: list[Cost] = field(default_factory=list)
+    targets: list[tuple[str, Verdict]] = field(default_factory=list)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Reads the options, measures, reports; the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--pairs", type=positive(int), default=PAIRS, help="rounds: %(default)s")
+    parser.add_argument("--seconds", type=positive(int), default=SECONDS, help="of a block: %(default)s")
+    add_shared(parser)
+    options = parser.parse_args(arguments)
+    program = build.plumb(options.plumb, not options.no_build)
+    facts = machine.facts(build.REPOSITORY, {"plumb": [str(program), "--version"]})
+    outcome = Outcome(facts, vars(options))
+    try:
+        outcome.costs = measure(program, options)
+        outcome.targets = [judge(cost) for cost in outcome.costs]
+        outcome.complete = True
+    finally:
+        print_outcome(outcome)
+    return exit_status([verdict for _, verdict in outcome.targets])
+
+
+def measure(program: Path, options: argparse.Namespace) -> list[Cost]:
+    """Round trips with and without a terminal, in turns."""
+    words = (*on_cpu(1), str(program), "net", "serve", "--listen", "127.0.0.1:0", "--quiet")
+    with process.running(words, stderr=subprocess.DEVNULL) as server:
+        port = process.announced_port(server)
+        entry = f"{sys.executable} {__file__} entry {{}} {program} {port} {options.seconds}"
+        variants = {name: entry.format(view) for name, view in VARIANTS.items()}
+        asked = ["--exec", f"--pairs={options.pairs}", f"--seed={options.seed}",
+                 f"--margin={MARGIN_PERCENT}%"]  # fmt: skip
+        compared = experiment.compare(program, variants, asked)
+    for fault in compared.faults():
+        console.say(fault)
+    return [cost(name, compared.effect(name, "plain")) for name in ("again", "live")]
+
+
+def cost(name: str, effect: experiment.Effect | None) -> Cost:
+    """What was found of a variant; not a number where nothing was."""
+    nothing = float("nan")
+    if effect is None or effect.ratio is None:
+        return Cost(name, "none", nothing, nothing, nothing)
+    interval = effect.interval
+    low, high = (interval.low, interval.high) if interval else (nothing, nothing)
+    return Cost(name, effect.verdict, effect.ratio, low, high)
+
+
+def judge(found: Cost) -> tuple[str, Verdict]:
+    """A live view may not make round trips slower; with the interval within the margin that is shown."""
+    target = f"{found.variant}: no slower, within {MARGIN_PERCENT} %"
+    if found.verdict in ("equivalent", "better"):
+        return target, Verdict.MET
+    return target, Verdict.MISSED if found.verdict == "worse" else Verdict.UNKNOWN
+
+
+def print_outcome(outcome: Outcome) -> None:
+    """The table, the targets, and where everything lies."""
+    rows = [[it.variant, it.verdict, f"{it.ratio:.4f}", f"{it.low:.4f} to {it.high:.4f}"]
+            for it in outcome.costs]  # fmt: skip
+    if rows:
+        print(table(("standard error", "verdict", "median over plain", "interval"), rows))
+    for target, verdict in outcome.targets:
+        print(f"{target}: {verdict.value}")
+    print(f"all figures in {results.write('live', outcome)}")
+
+
+def entry(view: str, program: str, port: str, seconds: str) -> int:
+    """One block: round trips with standard error as `view` says; prints their median, nanoseconds."""
+    words = [program, "net", "ping", f"127.0.0.1:{port}", "--json", "--pin", "0", "--for",
+             f"{seconds}s", "--host-interval", "0s"]  # fmt: skip
+    if view == "live":
+        ours, theirs = pty.openpty()
+        reader = threading.Thread(target=drain, args=(ours,), daemon=True)
+        reader.start()
+        ended = subprocess.run(words, stdout=subprocess.PIPE, stderr=theirs, check=False)
+        os.close(theirs)
+    else:
+        ended = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    record = json.loads(ended.stdout)
+    print(record["results"][0]["response_ns"]["p50"])
+    return 0
+
+
+def drain(terminal: int) -> None:
+    """Takes what is drawn, as a terminal does, until nobody draws any more."""
+    try:
+        while os.read(terminal, 65_536):
+            pass
+    except OSError:
+        return
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["entry"]:
+        sys.exit(entry(*sys.argv[2:]))
+    sys.exit(console.status_of(lambda: main(sys.argv[1:])))
