@@ -85,6 +85,7 @@ pub fn summary(record: &RunRecord) -> String {
     if let Some(table) = clients::table(record) {
         out.push_str(&format!("\n{}", fitted(&table)));
     }
+    out.push_str(&round_trips(record));
     out.push('\n');
     // the head has the word for what nothing is found of
     if !record.validity.reasons.is_empty() || !Trust::of_run(record).is_full() {
