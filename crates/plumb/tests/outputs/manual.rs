@@ -5,7 +5,7 @@ use crate::kit;
 use kit::golden;
 
 /// Every command, by its words.
-const COMMANDS: [&[&str]; 53] = [
+const COMMANDS: [&[&str]; 55] = [
     &[],
     &["checkup"],
     &["net", "ping"],
@@ -40,6 +40,8 @@ const COMMANDS: [&[&str]; 53] = [
     &["lock", "load", "destroy"],
     &["lock", "load", "verify"],
     &["lock", "load", "live"],
+    &["lock", "promote"],
+    &["lock", "watch"],
     &["lock", "status"],
     &["lock", "show"],
     &["lock", "journal", "dump"],
