@@ -246,7 +246,7 @@ fn keys_of_redis_are_locks() {
     assert_eq!(two.ask("PTTL none"), "-2");
     assert_eq!(one.ask("SET short t NX PX 1"), "OK");
     while one.ask("GET short") != "nil" {}
-    assert!(one.ask("SET k v").starts_with("-ERR a lock is SET key value NX"));
+    assert!(one.ask("SET k v").starts_with("-ERR syntax error: a lock is SET key value NX"));
 }
 
 #[test]
