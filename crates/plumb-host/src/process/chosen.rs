@@ -12,6 +12,8 @@ use crate::root::Root;
 
 /// Processes followed at once.
 const FOLLOWED_MAX: usize = 256;
+/// How often the context switches of a process are counted before they are not told.
+const COUNTS_MAX: usize = 3;
 /// Threads whose context switches are added up; a process with more has none told.
 const THREADS_MAX: usize = 256;
 /// Names are looked for, and files and context switches counted, no more often than this: each
@@ -161,8 +163,12 @@ fn open_files(root: &Root, pid: u32) -> Option<u64> {
     Some(fs::read_dir(folder).ok()?.count() as u64)
 }
 
-/// The context switches of all threads of a process.
+/// The context switches of all threads of a process; counted anew where a thread ended meanwhile.
 fn switches(root: &Root, pid: u32, at_ns: u64) -> Option<Switches> {
+    (0..COUNTS_MAX).find_map(|_| switches_once(root, pid, at_ns))
+}
+
+fn switches_once(root: &Root, pid: u32, at_ns: u64) -> Option<Switches> {
     let mut sum = Switches { at_ns, ..Switches::default() };
     let threads = numbers_in(root, &format!("{pid}/task"));
     if threads.is_empty() || threads.len() > THREADS_MAX {
