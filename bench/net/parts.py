@@ -35,7 +35,7 @@ from lib.failure import BenchFailure  # noqa: E402
 from lib.options import add_shared, names, positive  # noqa: E402
 from lib.placement import PINNED, PLACEMENTS, VETH, Placement, placed  # noqa: E402
 from lib.table import table  # noqa: E402
-from lib.verdict import Verdict, exit_status  # noqa: E402
+from lib.verdict import exit_status  # noqa: E402
 
 WITHIN_SHARE, WITHIN_NS = 0.10, 3_000
 ON_RATIO, OFF_RATIO = 1.03, 1.03
@@ -48,16 +48,11 @@ Means = Mapping[str, float]
 
 
 @dataclass
-class Outcome(results.Outcome):
+class Outcome(results.Judged):
     """All that was measured so far."""
 
     truth: list[list[str]] = field(default_factory=list)
     cost: list[list[str]] = field(default_factory=list)
-    targets: list[tuple[str, Verdict]] = field(default_factory=list)
-
-    def judge(self, text: str, holds: bool) -> None:
-        """Takes note of a target that a figure meets or misses."""
-        self.targets.append((text, Verdict.MET if holds else Verdict.MISSED))
 
 
 def main(arguments: Sequence[str]) -> int:
