@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use plumb_engine::options::HostOptions;
 use plumb_host::process::{
-    Owners, ThreadPlacement, memory_limit_of, memory_of, owners_of_tcp, owners_of_unix,
-    processors_of, share_a_core, shares,
+    Owners, ThreadPlacement, memory_limit_of, memory_of, owners_of_tcp, owners_of_udp,
+    owners_of_unix, processors_of, share_a_core, shares,
 };
 use plumb_host::{
     ForeignLoad, ForeignWork, HostError, Ledger, MonitorPlan, Recorder, RecorderPlan, Root, Side,
@@ -189,6 +189,7 @@ fn under_test(root: &Root, transport: &Transport) -> Vec<u32> {
         owners_of_unix(root, Path::new(path))
     } else {
         match (transport.local.parse(), transport.peer.parse()) {
+            (Ok(local), Ok(peer)) if transport.kind == "udp" => owners_of_udp(root, local, peer),
             (Ok(local), Ok(peer)) => owners_of_tcp(root, local, peer),
             _ => Owners::NotHere,
         }

@@ -13,7 +13,7 @@ pub(crate) use chosen::{Chosen, kept_name};
 pub use chosen::{Wanted, WantedError};
 pub(crate) use everyone::Everyone;
 pub use memory::{memory_limit_of, memory_of, processors_of};
-pub use owner::{Owners, owners_of_tcp, owners_of_unix};
+pub use owner::{Owners, owners_of_tcp, owners_of_udp, owners_of_unix};
 pub use seats::{ThreadPlacement, share_a_core, shares};
 pub use stat::ProcessStat;
 pub use tree::{Processes, TreeCpu};

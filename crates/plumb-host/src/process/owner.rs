@@ -36,9 +36,29 @@ pub enum Owners {
 /// namespace first, then in those of all processes that show theirs.
 #[must_use]
 pub fn owners_of_tcp(root: &Root, local: SocketAddr, peer: SocketAddr) -> Owners {
-    let found = sockets_at(&root.proc("net"), local, peer).or_else(|| {
+    first_found(root, |net| sockets_at(net, local, peer))
+}
+
+/// Who receives the datagrams that go from `local` to `peer`: the processes whose UDP sockets are bound
+/// to `peer`, or to every address where `peer` is this very machine. Looked for as those of TCP are.
+#[must_use]
+pub fn owners_of_udp(root: &Root, local: SocketAddr, peer: SocketAddr) -> Owners {
+    let is_ours = peer.ip().is_loopback() || peer.ip() == local.ip();
+    first_found(root, |net| {
+        let bound = in_tables(net, ["udp", "udp6"]).into_iter().filter(|socket| {
+            socket.local == peer || is_ours && socket.remote.port() == 0 && socket.listens_for(peer)
+        });
+        let sockets: BTreeSet<u64> = bound.map(|socket| socket.inode).collect();
+        (!sockets.is_empty()).then_some(sockets)
+    })
+}
+
+/// Who owns the sockets that `find` finds in the `net` folder of the first network namespace that has
+/// some: ours, then those of others.
+fn first_found(root: &Root, find: impl Fn(&Path) -> Option<BTreeSet<u64>>) -> Owners {
+    let found = find(&root.proc("net")).or_else(|| {
         let mut others = other_namespaces(root).into_iter();
-        others.find_map(|net| sockets_at(&net, local, peer))
+        others.find_map(|net| find(&net))
     });
     found.map_or(Owners::NotHere, |sockets| owners(root, &sockets))
 }
@@ -64,19 +84,22 @@ fn other_namespaces(root: &Root) -> Vec<PathBuf> {
 fn sockets_at(net: &Path, local: SocketAddr, peer: SocketAddr) -> Option<BTreeSet<u64>> {
     let mut sockets = BTreeSet::new();
     let mut is_here = false;
-    for table in ["tcp", "tcp6"] {
-        let text = fs::read(net.join(table)).unwrap_or_default();
-        for socket in lines(&text).filter_map(TcpSocket::parse) {
-            if socket.state == ESTABLISHED && socket.local == peer && socket.remote == local {
-                is_here = true;
-                sockets.insert(socket.inode);
-            } else if socket.state == LISTEN && socket.listens_for(peer) {
-                sockets.insert(socket.inode);
-            }
+    for socket in in_tables(net, ["tcp", "tcp6"]) {
+        if socket.state == ESTABLISHED && socket.local == peer && socket.remote == local {
+            is_here = true;
+            sockets.insert(socket.inode);
+        } else if socket.state == LISTEN && socket.listens_for(peer) {
+            sockets.insert(socket.inode);
         }
     }
     sockets.remove(&0); // a connection that nobody has accepted yet
     is_here.then_some(sockets)
+}
+
+/// The sockets in `tables` of the folder `net`.
+fn in_tables(net: &Path, tables: [&str; 2]) -> Vec<InetSocket> {
+    let texts = tables.map(|table| fs::read(net.join(table)).unwrap_or_default());
+    texts.iter().flat_map(|text| lines(text)).filter_map(InetSocket::parse).collect()
 }
 
 /// Who listens on the unix socket at `path`.
@@ -95,16 +118,16 @@ pub fn owners_of_unix(root: &Root, path: &Path) -> Owners {
     if sockets.is_empty() { Owners::NotHere } else { owners(root, &sockets) }
 }
 
-/// One line of `/proc/net/tcp` or `tcp6`.
+/// One line of `/proc/net/tcp`, `tcp6`, `udp` or `udp6`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct TcpSocket {
+struct InetSocket {
     local: SocketAddr,
     remote: SocketAddr,
     state: u64,
     inode: u64,
 }
 
-impl TcpSocket {
+impl InetSocket {
     fn parse(line: &[u8]) -> Option<Self> {
         let mut words = Words::of(line);
         let local = address(words.nth(1)?)?;
@@ -176,7 +199,7 @@ fn socket_of(link: &Path) -> Option<u64> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::net::{TcpListener, TcpStream};
+    use std::net::{TcpListener, TcpStream, UdpSocket};
     use std::os::unix::net::UnixListener;
 
     #[test]
@@ -206,6 +229,23 @@ mod tests {
     }
 
     #[test]
+    fn so_is_the_socket_that_datagrams_go_to() {
+        for any in ["127.0.0.1:0", "0.0.0.0:0"] {
+            let server = UdpSocket::bind(any).unwrap();
+            let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+            let peer =
+                SocketAddr::new(Ipv4Addr::LOCALHOST.into(), server.local_addr().unwrap().port());
+            client.connect(peer).unwrap();
+            let local = client.local_addr().unwrap();
+            let found = owners_of_udp(&Root::default(), local, peer);
+            assert_eq!(found, Owners::Found(vec![std::process::id()]), "{any}");
+            // another machine's, although a socket here is bound to the same port of every address
+            let elsewhere = SocketAddr::new("192.0.2.1".parse().unwrap(), peer.port());
+            assert_eq!(owners_of_udp(&Root::default(), local, elsewhere), Owners::NotHere);
+        }
+    }
+
+    #[test]
     fn so_is_our_own_unix_socket() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a socket");
@@ -218,7 +258,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_make_it_panic(bytes: Vec<u8>) {
-            let _ = (TcpSocket::parse(&bytes), address(&bytes));
+            let _ = (InetSocket::parse(&bytes), address(&bytes));
         }
     }
 }
