@@ -18,7 +18,7 @@ use super::super::testing::{
     HeldClock, accept, again, bodies, claim, dead, flush, kept, keyed, message, settle,
 };
 use super::super::{Ending, Filter, Message, Queue, QueueClock, QueueError, QueueLimits, Settled};
-use super::SqliteQueue;
+use super::{OpenError, SqliteQueue};
 
 pub(super) use self::hook::Hook;
 
@@ -28,5 +28,13 @@ fn limits() -> QueueLimits {
 }
 
 fn open(folder: &Path, clock: &Arc<HeldClock>) -> SqliteQueue {
-    SqliteQueue::open(folder, limits(), clock.clone()).unwrap()
+    // a test that starts a program has all descriptors of this process for the moment between fork and
+    // exec, the lock of a queue that was just dropped among them
+    for _ in 0..100_000 {
+        match SqliteQueue::open(folder, limits(), clock.clone()) {
+            Err(OpenError::InUse { .. }) => std::thread::yield_now(),
+            opened => return opened.unwrap(),
+        }
+    }
+    unreachable!("somebody else has the queue open")
 }
