@@ -12,9 +12,9 @@ use std::path::PathBuf;
 
 use plumb_engine::clock::thread_cpu_ns;
 use plumb_engine::{ConnectionId, Peer, Service as _};
-use plumb_lock::journal::{Notes, Policy};
-use plumb_lock::table::Limits;
 use plumb_lock::{Event, LockServer, ServerPlan};
+use plumb_lock_table::journal::{Notes, Policy};
+use plumb_lock_table::table::Limits;
 use plumb_measure::{Clock, Tick};
 use plumb_wire::resp;
 

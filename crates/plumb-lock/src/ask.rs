@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use plumb_engine::{Endpoint, LoadPlan, Next, Op, Protocol, Stage, Step, Stop, Then};
-use plumb_measure::{Answer, FailureKind, Span};
+use plumb_engine::{Endpoint, LoadPlan, Protocol, Stage, Stop};
+use plumb_measure::{FailureKind, Span};
 use plumb_wire::resp::{self, Reply};
 
 use crate::LockError;
-use crate::load::{LIMITS, shown};
-use crate::password::Login;
+use crate::dialogue::{Dialogue, Greeted, Heard};
+use crate::load::shown;
 use crate::target::Target;
 
 /// Nobody waits longer for an answer.
@@ -68,70 +68,19 @@ pub(crate) fn plain(text: &str) -> String {
 /// Commands that are asked one after the other.
 #[derive(Clone, Debug)]
 struct Questions {
-    login: Option<Login>,
     commands: VecDeque<Vec<u8>>,
     said: Vec<Said>,
-    complaint: Option<String>,
 }
 
-/// The answer to a password is not one of those that were asked for.
-pub(crate) const HELLO: u16 = 1;
-
-/// Names the password on the only connection, if one is wanted.
-pub(crate) fn hello(login: &mut Option<Login>, out: &mut Vec<u8>) -> Option<Op> {
-    login.take()?.push(out);
-    Some(Op { label: 0, tag: HELLO })
-}
-
-impl Protocol for Questions {
-    type User = ();
-    type Wire = ();
-
-    fn user(&mut self, _: usize) {}
-
-    fn hello(&mut self, (): &mut (), (): &mut (), out: &mut Vec<u8>) -> Option<Op> {
-        hello(&mut self.login, out)
+impl Dialogue for Questions {
+    fn ask(&mut self, out: &mut Vec<u8>) -> bool {
+        let command = self.commands.pop_front();
+        command.inspect(|command| out.extend_from_slice(command)).is_some()
     }
 
-    fn encode(&mut self, (): &mut (), (): &mut (), out: &mut Vec<u8>) -> Next {
-        match self.commands.pop_front() {
-            None => Next::Finish,
-            Some(command) => {
-                out.extend_from_slice(&command);
-                Next::Send(Op { label: 0, tag: 0 })
-            }
-        }
-    }
-
-    fn decode(
-        &mut self,
-        (): &mut (),
-        (): &mut (),
-        op: Option<Op>,
-        bytes: &[u8],
-        _: &mut Vec<u8>,
-    ) -> Step {
-        let done = |consumed, answer| Step::Done { consumed, answer, then: Then::Keep };
-        match (resp::reply(bytes, &LIMITS), op) {
-            (Ok(None), _) => Step::Need { consumed: 0 },
-            (Ok(Some((Reply::Error(text), taken))), Some(Op { tag: HELLO, .. })) => {
-                self.complaint = Some(format!("refused: {}", shown(text)));
-                done(taken, Answer::failed(FailureKind::Refused))
-            }
-            (Ok(Some((_, taken))), Some(Op { tag: HELLO, .. })) => done(taken, Answer::ok(0)),
-            (Ok(Some((reply, taken))), Some(_)) => {
-                self.said.push(Said::of(reply));
-                done(taken, Answer::ok(0))
-            }
-            (Ok(Some(_)), None) | (Err(_), _) => {
-                self.complaint = Some("does not speak RESP as a lock server does".into());
-                Step::broken(FailureKind::Garbled, bytes.len(), None)
-            }
-        }
-    }
-
-    fn complaint(&self) -> Option<String> {
-        self.complaint.clone()
+    fn hear(&mut self, reply: Reply<'_>) -> Result<Heard, (FailureKind, String)> {
+        self.said.push(Said::of(reply));
+        Ok(Heard::Answer)
     }
 }
 
@@ -163,17 +112,14 @@ impl Target {
             resp::push_command(&mut bytes, words);
             bytes
         };
-        let questions = Questions {
-            login: self.login.clone(),
-            commands: commands.iter().map(frame).collect(),
-            said: Vec::new(),
-            complaint: None,
-        };
+        let commands_framed = commands.iter().map(frame).collect();
+        let questions = Questions { commands: commands_framed, said: Vec::new() };
+        let questions = Greeted::new(self.login.clone(), questions);
         let mut stage = Stage { endpoint, stop, samplers: &mut [], gate: None };
         let plan = LoadPlan::lone(commands.len() as u64, patience);
         let load = self.drive(&plan, &mut stage, 1, || questions.clone())?;
         let complaint = load.protocols.iter().find_map(Protocol::complaint);
-        let said = load.protocols.into_iter().next().map(|it| it.said).unwrap_or_default();
+        let said = load.protocols.into_iter().next().map(|it| it.dialogue.said).unwrap_or_default();
         if said.len() < commands.len() {
             let failed = load.recorder.failures().iter().next();
             let how = complaint.unwrap_or_else(|| {

@@ -10,9 +10,8 @@
 //! Aumasson, Bernstein: SipHash, a fast short-input PRF (here with 1 and 3 rounds, and 128 bits).
 //! Bellare, Micciancio: a new paradigm for collision-free hashing, section on sums of hashes.
 
+use plumb_lock_table::table::{ARGUMENT_BYTES_MAX, Lock, NAME_BYTES_MAX, OWNER_BYTES_MAX};
 use siphasher::sip128::SipHasher13;
-
-use crate::table::{ARGUMENT_BYTES_MAX, Lock, NAME_BYTES_MAX, OWNER_BYTES_MAX};
 
 /// The bytes of a key.
 pub(crate) const KEY_BYTES: usize = 16;
@@ -90,7 +89,7 @@ pub(crate) fn u128_of(digits: &[u8]) -> Option<u128> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::Held;
+    use plumb_lock_table::table::Held;
 
     const LOCK: Lock<'_> = Lock {
         owner: b"ab",

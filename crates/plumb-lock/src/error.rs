@@ -1,8 +1,7 @@
 //! Why the lock layer did not run.
 
 use plumb_engine::EngineError;
-
-use crate::journal::JournalError;
+use plumb_lock_table::journal::JournalError;
 
 /// Why there is no lock server. Each message says what to try.
 #[derive(Debug, thiserror::Error)]

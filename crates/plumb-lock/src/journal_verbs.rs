@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use plumb_engine::Stop;
 use plumb_engine::layer::{JobError, Output, Verb};
+use plumb_lock_table::journal::{self, Kind, Outlook, Report};
 use plumb_measure::counted;
 
 use crate::LockError;
-use crate::journal::{self, Kind, Outlook, Report};
 
 /// What is done with a journal.
 #[derive(Clone, Debug, Subcommand)]

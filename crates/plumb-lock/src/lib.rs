@@ -1,14 +1,14 @@
 //! The lock layer: a lock server with the semantics of SAP's enqueue server, for clients that
 //! speak RESP.
 //!
-//! [`table`] says who may have what, [`journal`] what outlives the server, [`replication`] what a
+//! [`plumb_lock_table`] says who may have what and what outlives the server, [`replication`] what a
 //! second server has of it, [`LockServer`] serves all as a [`plumb_engine::Service`]. [`Locks`] is the layer as the program sees it.
 
 mod ask;
 mod audit;
+mod dialogue;
 mod digest;
 mod error;
-pub mod journal;
 mod journal_verbs;
 mod load;
 mod pair;
@@ -20,7 +20,6 @@ mod server;
 mod show;
 mod stamps;
 mod status;
-pub mod table;
 mod target;
 mod users;
 mod watch;

@@ -9,14 +9,14 @@ use plumb_engine::tls::ServerTlsOptions;
 use plumb_engine::{
     Cidr, EngineError, HELD_TICK, Listener, Plain, ServePlan, Stop, Tls, serve, serve_and_dial,
 };
-use plumb_measure::{ByteSize, Clock as _, Span, Tick};
+use plumb_lock_table::journal::{Notes, Policy, Restored};
+use plumb_lock_table::table::{ELEMENTS_MAX, Limits};
+use plumb_measure::{ByteSize, Clock as _, Span};
 use plumb_wire::resp;
 
 use crate::audit::AuditLog;
-use crate::journal::{Notes, Policy, Restored};
 use crate::pair::PairOptions;
 use crate::server::{Event, LockServer, ServerPlan};
-use crate::table::{ELEMENTS_MAX, Limits};
 use crate::users::Users;
 use crate::{LockError, PORT, password};
 
@@ -183,6 +183,60 @@ impl ServeOptions {
         let (notes, restored) = Notes::open(folder, self.policy(), self.limits(), wall_us)?;
         Ok((restored, notes))
     }
+
+    /// What the server is told, as of this moment of the wall clock.
+    fn server_plan(
+        &self,
+        wall_ns: u64,
+        epoch: u64,
+        (users, password): (Option<Users>, Option<Vec<u8>>),
+    ) -> Result<ServerPlan, LockError> {
+        Ok(ServerPlan {
+            limits: resp::Limits {
+                words: 3 * ELEMENTS_MAX + WORDS_MORE,
+                word_bytes: 4096,
+                command_bytes: 256 << 10,
+            },
+            wait_ns_max: self.max_wait.ns(),
+            users,
+            epoch,
+            grace_ns: self.grace.ns(),
+            wall_offset_ns: wall_ns.wrapping_sub(MonotonicClock.now_ns()),
+            tick: self.hold_tick.into(),
+            replication: self.pair.plan(password.as_deref())?,
+            password,
+        })
+    }
+
+    /// What the log begins with.
+    fn tell_of_start(
+        &self,
+        wall_ns: u64,
+        restored: &Restored,
+        log: Output<'_>,
+    ) -> std::io::Result<()> {
+        let time = clock::utc(wall_ns);
+        if let Some(host) = &self.pair.replica_of {
+            writeln!(log, "{time} a replica of {host}")?;
+        }
+        if self.journal.is_some() {
+            let locks = restored.table.usage().locks.actual;
+            let (epoch, torn) = (restored.epoch, restored.torn_bytes);
+            let locks = plumb_measure::counted(u64::from(locks), "lock");
+            writeln!(log, "{time} {locks} restored, epoch {epoch}")?;
+            if torn > 0 {
+                writeln!(log, "{time} {torn} torn bytes at the end of the journal left out")?;
+            }
+            if let Some(lost) = restored.lost {
+                let fence = restored.table.next_fence();
+                writeln!(log, "{time} {lost}; a new epoch begins, fence numbers at {fence}")?;
+            }
+        }
+        if self.hold_tick {
+            writeln!(log, "{time} {HELD_TICK}")?;
+        }
+        Ok(())
+    }
 }
 
 /// The lock server as a job.
@@ -220,43 +274,10 @@ impl Serve {
         }
         let wall_ns = clock::wall_ns();
         let (restored, notes) = options.restore(wall_ns / 1_000)?;
-        if let Some(host) = &options.pair.replica_of
-            && !options.quiet
-        {
-            writeln!(log, "{} a replica of {host}", clock::utc(wall_ns))?;
+        if !options.quiet {
+            options.tell_of_start(wall_ns, &restored, log)?;
         }
-        if !options.quiet && options.journal.is_some() {
-            let locks = restored.table.usage().locks.actual;
-            let (epoch, torn) = (restored.epoch, restored.torn_bytes);
-            let locks = plumb_measure::counted(u64::from(locks), "lock");
-            writeln!(log, "{} {locks} restored, epoch {epoch}", clock::utc(wall_ns))?;
-            if torn > 0 {
-                let time = clock::utc(wall_ns);
-                writeln!(log, "{time} {torn} torn bytes at the end of the journal left out")?;
-            }
-            if let Some(lost) = restored.lost {
-                let (time, fence) = (clock::utc(wall_ns), restored.table.next_fence());
-                writeln!(log, "{time} {lost}; a new epoch begins, fence numbers at {fence}")?;
-            }
-        }
-        let plan = ServerPlan {
-            limits: resp::Limits {
-                words: 3 * ELEMENTS_MAX + WORDS_MORE,
-                word_bytes: 4096,
-                command_bytes: 256 << 10,
-            },
-            wait_ns_max: options.max_wait.ns(),
-            users,
-            epoch: restored.epoch,
-            grace_ns: options.grace.ns(),
-            wall_offset_ns: wall_ns.wrapping_sub(MonotonicClock.now_ns()),
-            tick: options.hold_tick.into(),
-            replication: options.pair.plan(password.as_deref())?,
-            password,
-        };
-        if plan.tick == Tick::Held && !options.quiet {
-            writeln!(log, "{} {HELD_TICK}", clock::utc(wall_ns))?;
-        }
+        let plan = options.server_plan(wall_ns, restored.epoch, (users, password))?;
         announce(&listeners, out)?;
         let quiet = options.quiet;
         let mut tell = |event: Event<'_>| {

@@ -6,14 +6,14 @@ use clap::Args;
 use plumb_engine::clock;
 use plumb_engine::layer::{JobError, Output, Verb};
 use plumb_engine::options::Apart;
-use plumb_engine::{LoadPlan, Next, Op, Protocol, Stage, Step, Stop};
-use plumb_measure::{Answer, FailureKind, Span};
+use plumb_engine::{LoadPlan, Protocol, Stage, Stop};
+use plumb_measure::{FailureKind, Span};
 use plumb_wire::resp::{self, Reply};
 
 use crate::LockError;
-use crate::ask::{HELLO, PATIENCE, hello, plain};
-use crate::load::{LIMITS, shown};
-use crate::password::Login;
+use crate::ask::{PATIENCE, plain};
+use crate::dialogue::{Dialogue, Greeted, Heard};
+use crate::load::shown;
 use crate::target::TargetOptions;
 
 /// Nothing may happen for as long as that.
@@ -49,73 +49,44 @@ pub struct Watch {
 
 /// Listens to channels, and hands on what is said there.
 struct Listener {
-    login: Option<Login>,
     channels: Vec<Vec<u8>>,
     left: u64,
     told: Sender<String>,
-    complaint: Option<String>,
 }
 
-impl Protocol for Listener {
-    type User = ();
-    type Wire = ();
-
-    fn user(&mut self, _: usize) {}
-
-    fn hello(&mut self, (): &mut (), (): &mut (), out: &mut Vec<u8>) -> Option<Op> {
-        hello(&mut self.login, out)
-    }
-
-    fn encode(&mut self, (): &mut (), (): &mut (), out: &mut Vec<u8>) -> Next {
+impl Dialogue for Listener {
+    fn ask(&mut self, out: &mut Vec<u8>) -> bool {
         let mut words: Vec<&[u8]> = vec![b"SUBSCRIBE"];
         words.extend(self.channels.iter().map(Vec::as_slice));
         resp::push_command(out, &words);
-        Next::Send(Op { label: 0, tag: 0 })
+        true
     }
 
-    fn decode(
-        &mut self,
-        (): &mut (),
-        (): &mut (),
-        op: Option<Op>,
-        bytes: &[u8],
-        _: &mut Vec<u8>,
-    ) -> Step {
-        let done =
-            |consumed, answer| Step::Done { consumed, answer, then: plumb_engine::Then::Keep };
-        let greets = matches!(op, Some(Op { tag: HELLO, .. }));
-        match resp::reply(bytes, &LIMITS) {
-            Ok(None) => Step::Need { consumed: 0 },
-            Ok(Some((Reply::Error(text), taken))) => {
-                self.complaint = Some(format!("refused: {}", shown(text)));
-                done(taken, Answer::failed(FailureKind::Refused))
+    fn hear(&mut self, reply: Reply<'_>) -> Result<Heard, (FailureKind, String)> {
+        let mut words = match reply {
+            Reply::Array(words) => words,
+            Reply::Error(text) => {
+                return Err((FailureKind::Refused, format!("refused: {}", shown(text))));
             }
-            Ok(Some((_, taken))) if greets => done(taken, Answer::ok(0)),
-            Ok(Some((Reply::Array(mut words), taken))) => {
-                let mut word = || match words.next() {
-                    Some(Reply::Bulk(text)) => plain(&String::from_utf8_lossy(text)),
-                    _ => String::new(),
-                };
-                let (kind, channel, message) = (word(), word(), word());
-                if kind == "message" {
-                    // whoever printed it is gone when the program ends
-                    let _ = self.told.send(line(&channel, &message));
-                    self.left = self.left.wrapping_sub(1);
-                    if self.left == 0 {
-                        return done(taken, Answer::ok(0));
-                    }
-                }
-                Step::Aside { consumed: taken }
+            _ => {
+                let text = "does not speak RESP as a lock server does";
+                return Err((FailureKind::Garbled, text.into()));
             }
-            Ok(Some(_)) | Err(_) => {
-                self.complaint = Some("does not speak RESP as a lock server does".into());
-                Step::broken(FailureKind::Garbled, bytes.len(), None)
+        };
+        let mut word = || match words.next() {
+            Some(Reply::Bulk(text)) => plain(&String::from_utf8_lossy(text)),
+            _ => String::new(),
+        };
+        let (kind, channel, message) = (word(), word(), word());
+        if kind == "message" {
+            // whoever printed it is gone when the program ends
+            let _ = self.told.send(line(&channel, &message));
+            self.left = self.left.wrapping_sub(1);
+            if self.left == 0 {
+                return Ok(Heard::Answer);
             }
         }
-    }
-
-    fn complaint(&self) -> Option<String> {
-        self.complaint.clone()
+        Ok(Heard::Aside)
     }
 }
 
@@ -163,12 +134,9 @@ impl Watch {
                 Ok(())
             });
             let mut stage = Stage { endpoint: &endpoint, stop, samplers: &mut [], gate: None };
-            let listener = || Listener {
-                login: login.clone(),
-                channels: channels.clone(),
-                left,
-                told: told.clone(),
-                complaint: None,
+            let listener = || {
+                let listener = Listener { channels: channels.clone(), left, told: told.clone() };
+                Greeted::new(login.clone(), listener)
             };
             let load = target.drive(&plan, &mut stage, 1, listener);
             let load = load.map(|load| {

@@ -67,7 +67,8 @@ const TABLE: &[(&str, &[&str])] = &[
     ("plumb-queue", &["plumb-engine", "plumb-measure", "plumb-serve"]),
     ("plumb-size", &["plumb-measure"]),
     ("plumb-xslt", &["plumb-wire"]),
-    ("plumb-lock", &["plumb-engine", "plumb-measure", "plumb-wire"]),
+    ("plumb-lock", &["plumb-engine", "plumb-lock-table", "plumb-measure", "plumb-wire"]),
+    ("plumb-lock-table", &[]),
     (
         "plumb-capacity",
         &[

@@ -24,6 +24,7 @@ use super::probe::Probe;
 use super::script::{Keeper, TargetKind, Workload};
 use super::walk::TableWalk;
 use crate::LockError;
+use crate::dialogue::Greeted;
 use crate::digest::KEY_BYTES;
 use crate::target::Target;
 use figures::{add_pairs, figure, sales_figures};
@@ -211,9 +212,10 @@ impl LoadJob {
             }
             Work::TableWalk(owners, locks) => {
                 let (owners, locks) = (*owners, *locks);
-                let walk = TableWalk::new((owners, locks), drawn_key()?, self.target.login.clone());
+                let walk = TableWalk::new((owners, locks), drawn_key()?);
+                let walk = Greeted::new(self.target.login.clone(), walk);
                 let (mut result, load) = self.drive(plan, &["part"], || walk.clone(), place)?;
-                let found = load.protocols.first().map_or(0, TableWalk::found);
+                let found = load.protocols.first().map_or(0, |walk| walk.dialogue.found());
                 let figures = [("locks found", found), ("locks expected", (owners * locks) as u64)];
                 let formula = "by a sum of 128-bit hashes, or by listing them when it differs";
                 result

@@ -4,16 +4,14 @@
 //! between. Only when the digests differ are the locks listed, page by page, to say which of them
 //! is wrong.
 
-use plumb_engine::{Next, Op, Protocol, Step, Then};
-use plumb_measure::{Answer, FailureKind};
+use plumb_lock_table::table::{Held, Lock};
+use plumb_measure::FailureKind;
 use plumb_wire::resp::{self, Items, Reply};
 
-use super::probe::{LIMITS, shown};
+use super::probe::shown;
 use super::script::{FILL_NAME, fill_argument, fill_owner};
-use crate::ask::{HELLO, hello};
+use crate::dialogue::{Dialogue, Heard};
 use crate::digest::{self, Digest, Digester, KEY_BYTES};
-use crate::password::Login;
-use crate::table::{Held, Lock};
 
 /// Locks of one page: it comes with one read, so that it is looked through once, and others wait
 /// for it far less than a millisecond.
@@ -22,14 +20,12 @@ const PAGE: &str = "400";
 /// Walks once over the table; and a second time, lock by lock, when something is wrong.
 #[derive(Clone, Debug)]
 pub(crate) struct TableWalk {
-    login: Option<Login>,
     locks: usize,
     owners: Vec<String>,
     key: [u8; KEY_BYTES],
     phase: Phase,
     cursor: u64,
     found: u64,
-    complaint: Option<String>,
 }
 
 /// What the next answer is.
@@ -45,20 +41,14 @@ enum Phase {
 impl TableWalk {
     /// Of so many `owners` with so many `locks` each. The `key` is drawn anew for each
     /// verification.
-    pub(crate) fn new(
-        (owners, locks): (usize, usize),
-        key: [u8; KEY_BYTES],
-        login: Option<Login>,
-    ) -> Self {
+    pub(crate) fn new((owners, locks): (usize, usize), key: [u8; KEY_BYTES]) -> Self {
         Self {
-            login,
             locks,
             owners: (0..owners).map(fill_owner).collect(),
             key,
             phase: Phase::Digest(Digest::default()),
             cursor: 0,
             found: 0,
-            complaint: None,
         }
     }
 
@@ -186,20 +176,11 @@ fn place(argument: &[u8]) -> Option<(usize, usize)> {
     Some((value(owner)?, value(number)?))
 }
 
-impl Protocol for TableWalk {
-    type User = ();
-    type Wire = ();
-
-    fn user(&mut self, _: usize) {}
-
-    fn hello(&mut self, (): &mut (), (): &mut (), out: &mut Vec<u8>) -> Option<Op> {
-        hello(&mut self.login, out)
-    }
-
-    fn encode(&mut self, (): &mut (), (): &mut (), out: &mut Vec<u8>) -> Next {
+impl Dialogue for TableWalk {
+    fn ask(&mut self, out: &mut Vec<u8>) -> bool {
         let cursor = self.cursor.to_string();
         match &self.phase {
-            Phase::Over => return Next::Finish,
+            Phase::Over => return false,
             Phase::Digest(_) => {
                 let key = format!("{:032x}", u128::from_be_bytes(self.key));
                 let words = ["DIGEST", &key, "NAME", FILL_NAME, "CURSOR", &cursor];
@@ -210,51 +191,20 @@ impl Protocol for TableWalk {
                 resp::push_command(out, &words.map(str::as_bytes));
             }
         }
-        Next::Send(Op { label: 0, tag: 0 })
+        true
     }
 
-    fn decode(
-        &mut self,
-        (): &mut (),
-        (): &mut (),
-        op: Option<Op>,
-        bytes: &[u8],
-        _: &mut Vec<u8>,
-    ) -> Step {
-        let (reply, consumed) = match resp::reply(bytes, &LIMITS) {
-            Ok(None) => return Step::Need { consumed: 0 },
-            Ok(Some(read)) => read,
-            Err(malformed) => {
-                self.complaint = Some(format!("does not speak RESP: {malformed}"));
-                return Step::broken(FailureKind::Garbled, bytes.len(), None);
-            }
-        };
-        let judged = match (op, reply) {
-            (Some(Op { tag: HELLO, .. }), Reply::Error(text)) => {
-                Err(format!("refused: {}", shown(text)))
-            }
-            (Some(Op { tag: HELLO, .. }), _) => Ok(()),
-            _ => self.answer(reply),
-        };
-        let answer = match judged {
-            Ok(()) => Answer::ok(consumed as u64),
-            Err(complaint) => {
-                self.complaint = Some(complaint);
-                self.phase = Phase::Over;
-                Answer::failed(FailureKind::Collided)
-            }
-        };
-        Step::Done { consumed, answer, then: Then::Keep }
-    }
-
-    fn complaint(&self) -> Option<String> {
-        self.complaint.clone()
+    fn hear(&mut self, reply: Reply<'_>) -> Result<Heard, (FailureKind, String)> {
+        let heard = self.answer(reply).map(|()| Heard::Answer);
+        heard.map_err(|complaint| (FailureKind::Collided, complaint))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialogue::Greeted;
+    use plumb_engine::{Next, Protocol as _, Step};
     use plumb_wire::resp::{push_array, push_bulk, push_integer};
 
     const KEY: [u8; KEY_BYTES] = [9; KEY_BYTES];
@@ -279,7 +229,7 @@ mod tests {
                 since_ms: 5,
                 name: FILL_NAME.as_bytes(),
                 argument: argument.as_bytes(),
-                mode: crate::table::Held::parse(mode.as_bytes()[0]).unwrap(),
+                mode: plumb_lock_table::table::Held::parse(mode.as_bytes()[0]).unwrap(),
                 dialog: 0,
                 update: 1,
                 backup: false,
@@ -310,8 +260,8 @@ mod tests {
         bytes
     }
 
-    fn walked(answers: &[Vec<u8>]) -> (TableWalk, Vec<bool>) {
-        let mut walk = TableWalk::new((2, 2), KEY, None);
+    fn walked(answers: &[Vec<u8>]) -> (Greeted<TableWalk>, Vec<bool>) {
+        let mut walk = Greeted::new(None, TableWalk::new((2, 2), KEY));
         let mut good = Vec::new();
         for answer in answers {
             let Next::Send(op) = walk.encode(&mut (), &mut (), &mut Vec::new()) else {
@@ -328,7 +278,7 @@ mod tests {
     #[test]
     fn locks_that_sum_up_to_what_create_took_are_not_listed() {
         let (walk, good) = walked(&[part(7, &ALL[..3]), part(0, &ALL[3..])]);
-        assert_eq!((walk.found(), good), (4, vec![true, true]));
+        assert_eq!((walk.dialogue.found(), good), (4, vec![true, true]));
     }
 
     #[test]

@@ -9,11 +9,13 @@ mod backlog;
 mod follow;
 mod frame;
 mod stream;
+mod terms;
 
 pub use backlog::Backlog;
 pub use follow::{Gap, Replica, Task};
 pub use frame::{Broken, FRAME_BYTES_MAX, Frame, HEAD_BYTES};
-pub use stream::{Attached, Hello, Primary, PrimaryPlan, Refused, State, WINDOW_BYTES, Without};
+pub use stream::{Primary, WINDOW_BYTES};
+pub use terms::{Attached, Hello, PrimaryPlan, Refused, State, Without};
 
 /// The version of the stream: servers of different versions do not follow each other.
 pub const VERSION: u64 = 1;

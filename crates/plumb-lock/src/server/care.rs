@@ -1,11 +1,13 @@
 //! What ends without being asked for, and what is done in slices.
 
+use plumb_lock_table::table::{
+    Answer, Elements, LockId, Malformed, OwnerId, Request, Rules, Scope,
+};
 use plumb_measure::Clock;
 
 use super::LockServer;
 use super::lives::{Life, Over};
 use super::notices::Loss;
-use crate::table::{Answer, Elements, LockId, Malformed, OwnerId, Request, Rules, Scope};
 
 /// Owners and keys whose time is over, and locks of theirs, with which a slice of endings is over.
 const ENDS_A_SLICE: u64 = 500;

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use plumb_engine::ConnectionId;
+use plumb_lock_table::table::Rules;
 use plumb_measure::Clock;
 use plumb_wire::resp;
 
 use super::LockServer;
 use super::refusal::Refusal;
 use super::words::Command;
-use crate::table::Rules;
 
 /// Channels of one client.
 const CHANNELS_MAX: usize = 1_024;

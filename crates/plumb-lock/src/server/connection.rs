@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use plumb_engine::{ClientStamps, ConnectionId, Peer};
+use plumb_lock_table::table::{OwnerId, Rules};
 use plumb_measure::Clock;
 use plumb_wire::resp;
 
@@ -11,7 +12,6 @@ use super::LockServer;
 use super::guesses::Turn;
 use super::refusal::Refusal;
 use super::words::Command;
-use crate::table::{OwnerId, Rules};
 use crate::users::Rights;
 
 /// What a client waits for.

@@ -1,12 +1,12 @@
 //! Which command a client has sent.
 
+use plumb_lock_table::table::Rules;
 use plumb_measure::Clock;
 use plumb_wire::resp;
 
 use super::refusal::Refusal;
 use super::words::Command;
 use super::{After, LockServer, scrape};
-use crate::table::Rules;
 
 /// A connection on which so many passwords were wrong is closed.
 const GUESSES_MAX: u32 = 5;

@@ -1,5 +1,9 @@
 //! Taking, checking, promoting and giving back locks.
 
+use plumb_lock_table::journal::Lasting;
+use plumb_lock_table::table::{
+    Answer, Ask, Elements as _, Inherited, Lock, OwnerId, Request, Rules,
+};
 use plumb_measure::Clock;
 use plumb_wire::resp;
 
@@ -10,8 +14,6 @@ use super::terms::{Form, Promise, Terms, lease};
 use super::waiters::{Met, Wish};
 use super::words::{Command, Locks};
 use super::{After, LockServer};
-use crate::journal::Lasting;
-use crate::table::{Answer, Ask, Elements as _, Inherited, Lock, OwnerId, Request, Rules};
 
 const MS: u64 = 1_000_000;
 

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use plumb_engine::clock;
+use plumb_lock_table::table::{Holder, Rules};
 use plumb_measure::Clock;
 use plumb_wire::prometheus::Exposition;
 use plumb_wire::resp;
@@ -10,7 +11,6 @@ use plumb_wire::resp;
 use super::LockServer;
 use super::refusal::Refusal;
 use super::words::Command;
-use crate::table::{Holder, Rules};
 
 /// The version of Redis whose commands this server has where it has any: clients ask.
 pub(super) const REDIS_VERSION: &str = "7.0.0";

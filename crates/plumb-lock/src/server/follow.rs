@@ -1,14 +1,14 @@
 //! The server as a replica: it does what its primary says.
 
+use plumb_lock_table::journal::{Lasting, Record};
+use plumb_lock_table::table::{Change, Changes as _, Rules, Scope};
 use plumb_measure::Clock;
 use plumb_wire::resp;
 
 use super::connection::Purpose;
 use super::role::{Role, Told};
 use super::{Event, LockServer};
-use crate::journal::{Lasting, Record};
 use crate::replication::{Frame, Task};
-use crate::table::{Change, Changes as _, Rules, Scope};
 
 /// Replies to what is said before a stream begins.
 const LIMITS: resp::ReplyLimits = resp::ReplyLimits { bytes: 4 << 10, items: 16 };
@@ -119,7 +119,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             let _ = table.clear(&owner, Scope::Both, notes);
         }
         table.reap(u32::MAX);
-        replicated.lives = crate::journal::Lives::default();
+        replicated.lives = plumb_lock_table::journal::Lives::default();
     }
 
     /// Applies records of a batch, or of a slice, and notes them for the journal of this server.
@@ -134,7 +134,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     }
 
     fn apply_record(&mut self, record: &Record<'_>) -> Result<(), String> {
-        use crate::table::Impossible;
+        use plumb_lock_table::table::Impossible;
         let Self { table, notes, replicated, .. } = self;
         let lives = &mut replicated.lives;
         match *record {

@@ -1,5 +1,6 @@
 //! Who holds what.
 
+use plumb_lock_table::table::{Lock, Rules};
 use plumb_measure::Clock;
 use plumb_wire::resp;
 
@@ -7,7 +8,6 @@ use super::LockServer;
 use super::refusal::Refusal;
 use super::words::Command;
 use crate::digest::{self, Digest, Digester};
-use crate::table::{Lock, Rules};
 
 /// Locks of one page, when nothing is said.
 const PAGE: u64 = 1_000;

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use hashbrown::HashMap;
-
-use crate::table::{LockId, OwnerId};
+use plumb_lock_table::table::{LockId, OwnerId};
 
 /// Never.
 pub(super) const NEVER: u64 = u64::MAX;

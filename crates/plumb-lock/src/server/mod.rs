@@ -37,14 +37,14 @@ use plumb_engine::{Peer, TurnedAway};
 use plumb_measure::{Clock, Tick};
 use plumb_wire::resp::{self, Words};
 
-use crate::journal::{self, Notes, Restored};
-use crate::table::{OwnerId, Rules, Sound, Table, TablePart};
 use crate::users::Users;
 use channels::Channels;
 use connection::Client;
 use guesses::Guesses;
 use keys::{Latches, Scripts};
 use lives::{Key, Life, Lives, NEVER};
+use plumb_lock_table::journal::{self, Notes, Restored};
+use plumb_lock_table::table::{OwnerId, Rules, Sound, Table, TablePart};
 use refusal::Refusal;
 use removal::Search;
 pub use rights::Audited;

@@ -7,11 +7,11 @@
 //! | `lock:events` | every loss, with its owner behind it |
 
 use hashbrown::HashMap;
+use plumb_lock_table::journal::Notes;
+use plumb_lock_table::table::{Change, Changes, LockId, Rules};
 use plumb_measure::Clock;
 
 use super::LockServer;
-use crate::journal::Notes;
-use crate::table::{Change, Changes, LockId, Rules};
 
 const LOST: &[u8] = b"lock:lost:";
 const FREE: &[u8] = b"lock:free:";

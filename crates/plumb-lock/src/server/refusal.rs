@@ -1,7 +1,8 @@
 //! Why a command is refused, as clients read it.
 
+use plumb_lock_table::table::{Malformed, TablePart};
+
 use crate::replication;
-use crate::table::{Malformed, TablePart};
 
 /// An error reply. The first word is its kind, as clients of Redis expect.
 #[derive(Debug, thiserror::Error)]

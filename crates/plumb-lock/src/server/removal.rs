@@ -1,5 +1,6 @@
 //! What an administrator removes.
 
+use plumb_lock_table::table::{LockId, Rules, Scope, Selector};
 use plumb_measure::{Clock, counted};
 use plumb_wire::resp;
 
@@ -8,7 +9,6 @@ use super::notices::{Ends, Loss};
 use super::refusal::Refusal;
 use super::words::Command;
 use super::{After, LockServer};
-use crate::table::{LockId, Rules, Scope, Selector};
 
 /// Places that one turn looks at for locks of a fence number.
 const PLACES_A_TURN: u32 = 10_000;

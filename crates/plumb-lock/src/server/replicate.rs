@@ -3,6 +3,8 @@
 //! What a replica does is in `follow.rs`, who is what in `role.rs`.
 
 use plumb_engine::ConnectionId;
+use plumb_lock_table::journal::{Notes, Record};
+use plumb_lock_table::table::{Change, Fault, Rules, Table};
 use plumb_measure::Clock;
 use plumb_wire::resp;
 
@@ -12,9 +14,7 @@ use super::refusal::Refusal;
 use super::role::{Role, Told};
 use super::words::Command;
 use super::{Event, LockServer};
-use crate::journal::{Notes, Record};
 use crate::replication::{Frame, Hello};
-use crate::table::{Change, Fault, Rules, Table};
 
 /// Places of the table that go into one slice of a snapshot. A lock with its life takes at most
 /// 900 bytes, so that a slice keeps to the maximum of a frame.

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
+use plumb_lock_table::table::{Elements, Rules};
 use plumb_measure::Clock;
 
 use super::refusal::Refusal;
 use super::words::Command;
 use super::{Event, LockServer};
-use crate::table::{Elements, Rules};
 use crate::users::Right;
 
 /// Something that only few may do, and who did it.

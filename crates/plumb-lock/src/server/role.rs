@@ -3,6 +3,8 @@
 use std::fmt;
 
 use plumb_engine::{ConnectionId, Endpoint, Peer};
+use plumb_lock_table::journal::Lives;
+use plumb_lock_table::table::{Fault, Rules};
 use plumb_measure::Clock;
 use plumb_wire::resp;
 
@@ -11,10 +13,8 @@ use super::refusal::Refusal;
 use super::replicate::stop_streaming;
 use super::words::Command;
 use super::{Event, LockServer, lives_of};
-use crate::journal::Lives;
 use crate::password::Login;
 use crate::replication::{Attached, Primary, PrimaryPlan, Replica, Without};
-use crate::table::{Fault, Rules};
 
 /// How long it takes until a connection to the other server is tried again, nanoseconds.
 const DIAL_AGAIN_NS: u64 = 250_000_000;

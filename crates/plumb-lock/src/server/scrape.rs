@@ -6,6 +6,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use plumb_engine::Served;
+use plumb_lock_table::table::Rules;
 use plumb_measure::Clock;
 use plumb_wire::prometheus::{self, HEAD_BYTES_MAX, Page};
 
@@ -13,7 +14,6 @@ use super::LockServer;
 use super::connection::same;
 use super::guesses::Turn;
 use super::words::Command;
-use crate::table::Rules;
 
 /// True for the line `GET path HTTP/1.x`.
 pub(super) fn is_request(command: Command<'_>) -> bool {

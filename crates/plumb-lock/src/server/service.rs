@@ -3,13 +3,13 @@
 use std::io;
 
 use plumb_engine::{ConnectionId, Ended, Endpoint, Peer, Served, Service, StampWish, TurnedAway};
+use plumb_lock_table::table::Rules;
 use plumb_measure::{Clock, Residence};
 use plumb_wire::resp;
 
 use super::connection::{Client, Purpose, Waits};
 use super::words::Command;
 use super::{After, Event, LockServer};
-use crate::table::Rules;
 
 /// Commands and rows behind which everybody is served one command a turn.
 const WORK_A_TURN: u64 = 2_000;

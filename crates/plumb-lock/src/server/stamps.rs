@@ -1,6 +1,7 @@
 //! Clients that ask how long the server has their commands.
 
 use plumb_engine::ClientStamps;
+use plumb_lock_table::table::Rules;
 use plumb_measure::Clock;
 use plumb_wire::extension::{StampTerms, StampedMessage};
 use plumb_wire::resp;
@@ -9,7 +10,6 @@ use super::LockServer;
 use super::refusal::Refusal;
 use super::words::Command;
 use crate::stamps::STAMPS;
-use crate::table::Rules;
 
 impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     /// `STAMPS every skip`: behind later replies the client is told how long the server had one

@@ -1,6 +1,7 @@
 //! What the server says of replication: for people, for monitoring, for clients.
 
 use plumb_engine::Peer;
+use plumb_lock_table::table::Rules;
 use plumb_measure::Clock;
 use plumb_wire::resp;
 
@@ -8,7 +9,6 @@ use super::LockServer;
 use super::figures::Figure;
 use super::role::Role;
 use crate::replication::State;
-use crate::table::Rules;
 
 impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     /// The role, as Redis calls it.

@@ -1,8 +1,9 @@
 //! What a command says besides its locks: `COMMAND owner [terms] lock...`.
 
+use plumb_lock_table::table::Scope;
+
 use super::refusal::Refusal;
 use super::words::Command;
-use crate::table::Scope;
 
 const MS: u64 = 1_000_000;
 /// The longest lease, milliseconds: a year.

@@ -9,8 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hashbrown::HashMap;
-
-use crate::table::{LockId, OwnerId};
+use plumb_lock_table::table::{LockId, OwnerId};
 
 /// A request that waits.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! Clients that wait, and what they are told in the end.
 
 use plumb_engine::ConnectionId;
+use plumb_lock_table::table::{OwnerId, Rules};
 use plumb_measure::Clock;
 use plumb_wire::resp::{self, Words};
 
@@ -10,7 +11,6 @@ use super::refusal::Refusal;
 use super::waiters::Waiter;
 use super::words::Command;
 use super::{After, LockServer};
-use crate::table::{OwnerId, Rules};
 
 /// Waiting requests that are tried again in one turn.
 const TRIED_A_TURN: u32 = 200;

@@ -1,9 +1,9 @@
 //! The words of one command.
 
+use plumb_lock_table::table::{Element, Elements, Mode};
 use plumb_wire::resp::Words;
 
 use super::refusal::Refusal;
-use crate::table::{Element, Elements, Mode};
 
 /// A command: its words, and the bytes they are in.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use plumb_lock::table::{Held, Scope};
+use plumb_lock_table::table::{Held, Scope};
 use plumb_wire::resp;
 
 use crate::model::{Model, Row, Say, Want};

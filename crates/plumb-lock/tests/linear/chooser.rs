@@ -1,6 +1,6 @@
 //! What a client asks next, by chance.
 
-use plumb_lock::table::{Mode, Scope};
+use plumb_lock_table::table::{Mode, Scope};
 
 use super::call::{Call, Reply};
 use crate::model::Want;

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use plumb_engine::clock::MonotonicClock;
 use plumb_engine::{Listener, Plain, ServePlan, Stop, serve};
-use plumb_lock::journal::{Notes, Restored};
-use plumb_lock::table::{Fault, Limits, Rules};
 use plumb_lock::{Event as ServerTimes, LockServer, ServerPlan};
+use plumb_lock_table::journal::{Notes, Restored};
+use plumb_lock_table::table::{Fault, Limits, Rules};
 use plumb_measure::Span;
 use plumb_wire::resp;
 

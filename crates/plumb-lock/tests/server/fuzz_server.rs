@@ -2,9 +2,9 @@
 
 use plumb_engine::clock::MonotonicClock;
 use plumb_engine::{Ended, Peer, Service as _};
-use plumb_lock::journal::{Notes, Restored};
-use plumb_lock::table::Limits;
 use plumb_lock::{Event, LockServer, ServerPlan};
+use plumb_lock_table::journal::{Notes, Restored};
+use plumb_lock_table::table::Limits;
 use plumb_wire::resp::{self, Reply, ReplyLimits};
 use proptest::prelude::*;
 

@@ -2,10 +2,10 @@
 //! sync only with what a primary can have said.
 
 use plumb_engine::{ConnectionId, Ended, Endpoint, Peer, Service as _};
-use plumb_lock::journal::{Notes, Record, Restored};
 use plumb_lock::replication::Frame;
-use plumb_lock::table::{Change, Held, Limits, Lock, Scope};
 use plumb_lock::{Event, LockServer, ReplicationPlan, ServerPlan};
+use plumb_lock_table::journal::{Notes, Record, Restored};
+use plumb_lock_table::table::{Change, Held, Limits, Lock, Scope};
 use plumb_wire::resp;
 
 use crate::numbers::Numbers;

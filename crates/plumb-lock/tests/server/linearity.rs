@@ -8,7 +8,7 @@ use crate::model;
 use linear::call::{Call, Reply};
 use linear::{Event, clients, contradiction};
 use model::Want;
-use plumb_lock::table::{Fault, Mode, Scope};
+use plumb_lock_table::table::{Fault, Mode, Scope};
 
 /// Tables with more room than is needed, and with less.
 const ROOMS: [u32; 2] = [1_000, 6];

@@ -4,17 +4,13 @@
 mod cases;
 #[path = "../linear/mod.rs"]
 mod linear;
-#[path = "../model/mod.rs"]
+#[path = "../../../plumb-lock-table/tests/model/mod.rs"]
 mod model;
-#[path = "../numbers/mod.rs"]
+#[path = "../../../plumb-lock-table/tests/numbers/mod.rs"]
 mod numbers;
 
-mod fuzz_journal;
 mod fuzz_server;
 mod fuzz_stream;
-mod histories;
-mod journal;
-mod journal_loss;
 mod linearity;
 mod notices;
 mod rights;

@@ -2,7 +2,7 @@
 
 use plumb_engine::{Ended, Service as _};
 use plumb_lock::Event;
-use plumb_lock::table::Limits;
+use plumb_lock_table::table::Limits;
 
 use crate::waiting::{Bench, Still, plan};
 

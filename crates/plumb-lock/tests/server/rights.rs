@@ -2,8 +2,8 @@
 
 use std::sync::Mutex;
 
-use plumb_lock::table::Limits;
 use plumb_lock::{Event, ServerPlan, Users};
+use plumb_lock_table::table::Limits;
 
 use crate::waiting::{Bench, Still, plan};
 

@@ -4,9 +4,9 @@
 use std::cell::Cell;
 
 use plumb_engine::{ConnectionId, Ended, Peer, Service as _};
-use plumb_lock::journal::{Notes, Restored};
-use plumb_lock::table::Limits;
 use plumb_lock::{Event, LockServer, ServerPlan};
+use plumb_lock_table::journal::{Notes, Restored};
+use plumb_lock_table::table::Limits;
 use plumb_measure::Clock;
 use plumb_wire::resp;
 

@@ -1,12 +1,12 @@
 //! What clients ask about keys.
 
+use plumb_lock_table::table::{Held, LockId, Rules};
 use plumb_measure::Clock;
 use plumb_wire::resp;
 
 use crate::server::LockServer;
 use crate::server::refusal::Refusal;
 use crate::server::words::Command;
-use crate::table::{Held, LockId, Rules};
 
 impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     pub(super) fn get(

@@ -1,5 +1,6 @@
 //! Times to live that are set anew.
 
+use plumb_lock_table::table::{LockId, Rules};
 use plumb_measure::Clock;
 use plumb_wire::resp;
 
@@ -9,7 +10,6 @@ use crate::server::LockServer;
 use crate::server::lives::Key;
 use crate::server::refusal::Refusal;
 use crate::server::words::Command;
-use crate::table::{LockId, Rules};
 
 /// Under which condition a time to live is set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 //! In Redis such a key is a hash with one field, the holder, whose value is the count. Here it is
 //! an E, which cumulates, and its holder is the owner.
 
+use plumb_lock_table::table::{Mode, Rules, Scope};
 use plumb_measure::Clock;
 use plumb_wire::resp;
 
@@ -11,7 +12,6 @@ use super::script::Call;
 use super::{MS, TTL_MS_MAX, key};
 use crate::server::LockServer;
 use crate::server::refusal::Refusal;
-use crate::table::{Mode, Rules, Scope};
 
 impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     /// Takes the key once more for the holder `ARGV[2]`, for `ARGV[1]` milliseconds from now on:

@@ -15,6 +15,8 @@ mod set;
 pub(super) use known::Scripts;
 pub(super) use latch::Latches;
 
+use plumb_lock_table::journal::Lasting;
+use plumb_lock_table::table::{Answer, Element, Held, LockId, Mode, Request, Rules, Scope};
 use plumb_measure::Clock;
 use plumb_wire::resp;
 
@@ -22,8 +24,6 @@ use super::LockServer;
 use super::lives::{Key, Life, NEVER};
 use super::refusal::Refusal;
 use super::words::Command;
-use crate::journal::Lasting;
-use crate::table::{Answer, Element, Held, LockId, Mode, Request, Rules, Scope};
 
 const MS: u64 = 1_000_000;
 /// Times to live end at a year.

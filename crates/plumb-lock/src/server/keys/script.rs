@@ -1,6 +1,7 @@
 //! `EVAL`, `EVALSHA` and `SCRIPT`: what the scripts of lock libraries do, done without running
 //! them.
 
+use plumb_lock_table::table::{Element, LockId, Mode, Rules};
 use plumb_measure::Clock;
 use plumb_wire::resp;
 
@@ -10,7 +11,6 @@ use super::{TTL_MS_MAX, TTL_REMEDY, key};
 use crate::server::LockServer;
 use crate::server::refusal::Refusal;
 use crate::server::words::Command;
-use crate::table::{Element, LockId, Mode, Rules};
 
 /// The keys and arguments of a script.
 #[derive(Clone, Copy, Debug)]
@@ -285,9 +285,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::journal::{Notes, Restored};
     use crate::server::{Event, ServerPlan};
-    use crate::table;
+    use plumb_lock_table::journal::{Notes, Restored};
+    use plumb_lock_table::table;
 
     const LIMITS: Limits = Limits { words: 40, word_bytes: 400, command_bytes: 4_000 };
     const REPLIES: ReplyLimits = ReplyLimits { bytes: 1 << 16, items: 100 };

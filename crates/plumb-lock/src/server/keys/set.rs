@@ -1,5 +1,6 @@
 //! `SET` and `SETNX`.
 
+use plumb_lock_table::table::{LockId, Mode, Rules};
 use plumb_measure::Clock;
 use plumb_wire::resp;
 
@@ -7,7 +8,6 @@ use super::{TTL_MS_MAX, TTL_REMEDY, key};
 use crate::server::LockServer;
 use crate::server::refusal::Refusal;
 use crate::server::words::Command;
-use crate::table::{LockId, Mode, Rules};
 
 /// When a key is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

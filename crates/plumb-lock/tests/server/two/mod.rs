@@ -8,11 +8,11 @@
 
 mod node;
 mod player;
+mod trouble;
 mod world;
 
-use plumb_lock::table::Fault;
-
 use crate::linear::contradiction;
+use plumb_lock_table::table::Fault;
 use world::World;
 
 /// Histories of sound servers, and the most it takes to find a mistake.

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use plumb_engine::{ConnectionId, Ended, Endpoint, Peer, Service as _};
-use plumb_lock::journal::{Notes, Restored};
 use plumb_lock::replication::Without;
-use plumb_lock::table::Limits;
 use plumb_lock::{Event, LockServer, ReplicationPlan, ServerPlan, Told};
+use plumb_lock_table::journal::{Notes, Restored};
+use plumb_lock_table::table::Limits;
 use plumb_wire::resp;
 
 use crate::linear::clients::{Planted, plant};
@@ -108,7 +108,11 @@ impl<'a> Node<'a> {
     }
 
     /// What an administrator on the spot is answered.
-    pub(super) fn ask(&mut self, line: &str, fault: Option<plumb_lock::table::Fault>) -> Vec<u8> {
+    pub(super) fn ask(
+        &mut self,
+        line: &str,
+        fault: Option<plumb_lock_table::table::Fault>,
+    ) -> Vec<u8> {
         plant(fault);
         let mut conn = self.server.open(&Peer::Unix).expect("everybody is taken");
         let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();

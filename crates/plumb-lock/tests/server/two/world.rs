@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use plumb_lock::replication::Without;
-use plumb_lock::table::Fault;
+use plumb_lock_table::table::Fault;
 use plumb_wire::resp;
 
-use super::node::{Did, Node, TIMEOUT_NS};
+use super::node::{Did, Node};
 use super::player::Player;
 use crate::linear::Event;
 use crate::linear::call::{Call, Reply, ledger};
@@ -19,55 +19,55 @@ pub(super) const ROOM: u32 = 1_000;
 const PLAYERS: usize = 3;
 const CALLS: u64 = 3;
 const ROUNDS: u64 = 16;
-const MS: u64 = 1_000_000;
+pub(super) const MS: u64 = 1_000_000;
 /// More turns than any history takes that goes on at all.
 const TURNS_MAX: u64 = 200_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+pub(super) enum End {
     /// A connection of a server.
     Node(usize, usize),
     Player(usize),
 }
 
-enum Payload {
+pub(super) enum Payload {
     Connect,
     Bytes(Vec<u8>),
     Close,
 }
 
 /// A connection: what is under way from either end to the other, and when it gets there.
-struct Pipe {
-    ends: [End; 2],
+pub(super) struct Pipe {
+    pub(super) ends: [End; 2],
     wires: [VecDeque<(u64, Payload)>; 2],
 }
 
 pub(super) struct World {
-    clock: &'static Still,
-    now: u64,
-    fault: Option<Fault>,
-    numbers: Numbers,
-    without: Without,
-    nodes: [Option<Node<'static>>; 2],
+    pub(super) clock: &'static Still,
+    pub(super) now: u64,
+    pub(super) fault: Option<Fault>,
+    pub(super) numbers: Numbers,
+    pub(super) without: Without,
+    pub(super) nodes: [Option<Node<'static>>; 2],
     /// Until when a server is stopped, nanoseconds.
-    stopped: [u64; 2],
+    pub(super) stopped: [u64; 2],
     /// Until when nothing comes through from this server to the other.
-    cut: [u64; 2],
-    pipes: BTreeMap<usize, Pipe>,
-    pipes_so_far: usize,
-    players: Vec<Player>,
-    primary: usize,
-    events: Vec<Event>,
-    moment: u64,
+    pub(super) cut: [u64; 2],
+    pub(super) pipes: BTreeMap<usize, Pipe>,
+    pub(super) pipes_so_far: usize,
+    pub(super) players: Vec<Player>,
+    pub(super) primary: usize,
+    pub(super) events: Vec<Event>,
+    pub(super) moment: u64,
     /// When a server was promoted last.
-    promoted_at: u64,
+    pub(super) promoted_at: u64,
     pub(super) promotions: u64,
     /// A server that is down is started again then.
-    start_at: Option<u64>,
-    promote_at: Option<u64>,
-    next_trouble: u64,
+    pub(super) start_at: Option<u64>,
+    pub(super) promote_at: Option<u64>,
+    pub(super) next_trouble: u64,
     /// When somebody looks next whether a server was replaced.
-    look_at: u64,
+    pub(super) look_at: u64,
 }
 
 impl World {
@@ -104,7 +104,7 @@ impl World {
         world
     }
 
-    fn start(&mut self, at: usize, primary: Option<usize>) {
+    pub(super) fn start(&mut self, at: usize, primary: Option<usize>) {
         let id = 1 + self.numbers.below(1 << 40);
         let primary = primary.map(|at| u16::try_from(at).expect("0 or 1"));
         self.nodes[at] = Some(Node::new(self.clock, ROOM, (self.without, id), primary));
@@ -272,7 +272,7 @@ impl World {
         }
     }
 
-    fn send(&mut self, number: usize, from: usize, payload: Payload) {
+    pub(super) fn send(&mut self, number: usize, from: usize, payload: Payload) {
         let most = self.numbers.one(&[MS / 2, MS / 2, MS / 2, 5 * MS]);
         let delay = 20_000 + self.numbers.below(most);
         let Some(pipe) = self.pipes.get_mut(&number) else { return };
@@ -419,124 +419,5 @@ impl World {
             node.accept(uid);
         }
         self.players[at].pipe = Some(number);
-    }
-
-    fn kill(&mut self, at: usize) {
-        self.nodes[at] = None;
-        let ends: Vec<(usize, usize)> = self
-            .pipes
-            .iter()
-            .flat_map(|(number, pipe)| (0..2).map(move |side| (*number, side, pipe.ends[side])))
-            .filter(|(_, _, end)| matches!(end, End::Node(node, _) if *node == at))
-            .map(|(number, side, _)| (number, side))
-            .collect();
-        for (number, side) in ends {
-            self.send(number, side, Payload::Close); // behind what was sent before
-        }
-        self.stopped[at] = 0;
-    }
-
-    /// Something happens to somebody, from time to time.
-    fn trouble(&mut self) {
-        if self.promote_at.is_some_and(|at| self.now >= at) {
-            self.promote_at = None;
-            self.promote();
-        }
-        if self.start_at.is_some_and(|at| self.now >= at) && self.promote_at.is_none() {
-            self.start_at = None;
-            for at in 0..2 {
-                if self.nodes[at].is_none() {
-                    self.start(at, Some(self.primary));
-                }
-            }
-        }
-        self.restart_who_was_replaced();
-        if self.now < self.next_trouble {
-            return;
-        }
-        self.next_trouble = self.now + self.numbers.below(60 * MS);
-        let (primary, replica) = (self.primary, 1 - self.primary);
-        let until = self.now + self.numbers.below(3 * TIMEOUT_NS);
-        match self.numbers.below(8) {
-            0 | 1 => self.kill_primary(),
-            2 if self.nodes[replica].is_some() && self.promote_at.is_none() => {
-                self.kill(replica);
-                self.start_at = Some(until);
-            }
-            3 => {
-                self.stopped[replica] = until;
-            }
-            4 => {
-                self.stopped[primary] = until;
-                self.promote_perhaps(until);
-            }
-            5 => {
-                self.cut[primary] = until;
-                self.promote_perhaps(until);
-            }
-            6 => {
-                self.cut[replica] = until;
-                self.promote_perhaps(until);
-            }
-            7 => {
-                (self.cut[0], self.cut[1]) = (until, until);
-                self.promote_perhaps(until);
-            }
-            _ => {}
-        }
-    }
-
-    /// Only a primary whose replica has everything is killed: nothing else keeps locks here.
-    fn kill_primary(&mut self) {
-        let (primary, replica) = (self.primary, 1 - self.primary);
-        if self.promote_at.is_some() || self.stopped[replica] > self.now {
-            return;
-        }
-        let [one, other] = [primary, replica].map(|at| {
-            let node = self.nodes[at].as_mut();
-            node.is_some_and(|node| node.figure("in_sync") == 1)
-        });
-        let planted = self.fault == Some(Fault::PromotesBehind);
-        if one && other || planted && self.nodes[replica].is_some() {
-            self.kill(primary);
-            self.promote_at = Some(self.now + self.numbers.below(10 * MS));
-            self.start_at = Some(self.now + 20 * MS + self.numbers.below(100 * MS));
-        }
-    }
-
-    /// Whoever waits for a replica gives nothing out without it: it may be replaced unheard.
-    fn promote_perhaps(&mut self, until: u64) {
-        if self.without == Without::Stop && self.promote_at.is_none() && self.numbers.below(2) == 0
-        {
-            self.promote_at = Some(self.now + self.numbers.below(until - self.now + 1));
-        }
-    }
-
-    fn promote(&mut self) {
-        let replica = 1 - self.primary;
-        if self.nodes[self.primary].is_some() && self.stopped[replica] > self.now {
-            return;
-        }
-        self.stopped[replica] = 0;
-        let fault = self.fault;
-        let Some(node) = &mut self.nodes[replica] else { return };
-        let said = node.ask("REPLICA PROMOTE", fault);
-        let granted = said.starts_with(b":");
-        assert!(granted || self.nodes[self.primary].is_some(), "it was in sync");
-    }
-
-    /// A server that knows that it was replaced is started again as a replica.
-    fn restart_who_was_replaced(&mut self) {
-        let other = 1 - self.primary;
-        if self.promotions == 0 || self.now < self.stopped[other].max(self.look_at) {
-            return;
-        }
-        self.look_at = self.now + 5 * MS;
-        let replaced =
-            self.nodes[other].as_mut().is_some_and(|node| node.replication() == "replaced");
-        if replaced {
-            self.kill(other);
-            self.start_at = Some(self.now + self.numbers.below(50 * MS));
-        }
     }
 }

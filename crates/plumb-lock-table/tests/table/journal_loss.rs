@@ -4,10 +4,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use plumb_lock::journal::{
+use plumb_lock_table::journal::{
     Kind, Lasting, Loss, Notes, Pace, Policy, Restored, files, outlook, repair,
 };
-use plumb_lock::table::{Element, Limits, Mode, Request, Scope, Table};
+use plumb_lock_table::table::{Element, Limits, Mode, Request, Scope, Table};
 use tempfile::{TempDir, tempdir};
 
 const LIMITS: Limits = Limits { rows: 10_000, scan: 1_000 };

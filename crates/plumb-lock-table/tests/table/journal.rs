@@ -7,8 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use numbers::Numbers;
-use plumb_lock::journal::{Kind, Lasting, Notes, Pace, Policy, Restored, files, outlook, repair};
-use plumb_lock::table::{Element, Limits, Mode, Request, Scope, Table};
+use plumb_lock_table::journal::{
+    Kind, Lasting, Notes, Pace, Policy, Restored, files, outlook, repair,
+};
+use plumb_lock_table::table::{Element, Limits, Mode, Request, Scope, Table};
 use tempfile::tempdir;
 
 const LIMITS: Limits = Limits { rows: 1000, scan: 1000 };
@@ -164,7 +166,7 @@ fn open(
     folder: &Path,
     policy: Policy,
     wall_us: u64,
-) -> Result<(Notes, Restored), plumb_lock::journal::JournalError> {
+) -> Result<(Notes, Restored), plumb_lock_table::journal::JournalError> {
     Notes::open(folder, policy, LIMITS, wall_us)
 }
 

@@ -5,7 +5,7 @@ use crate::numbers;
 
 use model::{Model, Row, Say, Want};
 use numbers::Numbers;
-use plumb_lock::table::{
+use plumb_lock_table::table::{
     Answer, Change, Changes, Element, Fault, Impossible, Inherited, Limits, Lock, Mode, Request,
     Rules, Scope, Selector, Sound, Table,
 };

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use plumb_lock::journal::{MAGIC, Notes, Policy, Record, Records, outlook};
-use plumb_lock::table::{Change, Held, Limits, Lock, Scope};
+use plumb_lock_table::journal::{MAGIC, Notes, Policy, Record, Records, outlook};
+use plumb_lock_table::table::{Change, Held, Limits, Lock, Scope};
 use proptest::prelude::*;
 
 use crate::cases::cases;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use plumb_lock::table::{Held, Mode, Scope};
+use plumb_lock_table::table::{Held, Mode, Scope};
 
 /// One elementary lock of a request.
 #[derive(Clone, Debug)]
