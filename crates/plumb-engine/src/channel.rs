@@ -4,8 +4,9 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use plumb_socket::Readiness;
+
 use crate::link::Link;
-use crate::poll::Readiness;
 use crate::stamps::Stamps;
 
 /// Bytes one read asks for. Larger buffers cost less on long bodies and more on everything else.

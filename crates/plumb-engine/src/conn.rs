@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 
 use plumb_measure::Moments;
+use plumb_socket::Wake;
 
 use crate::channel::Channel;
 use crate::protocol::{Op, Protocol};
-use crate::timer::Wake;
 
 /// A moment on the clock of the run, nanoseconds, or none yet; in eight bytes, because what a
 /// connection touches for every message should stay small.

@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use plumb_measure::{Span, Transport};
+use plumb_socket::{Address, Endpoint, Family, SocketOptions, show_address, start_connect};
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
 use rustix::net::{
@@ -17,8 +18,6 @@ use rustix::net::{
 
 pub use serve::{DatagramPlan, DatagramService, serve_datagrams};
 
-use crate::address::{Address, Endpoint, Family, show};
-use crate::connect::{SocketOptions, start_connect};
 use crate::link::{Link, Plain, Received};
 use crate::{EngineError, proven};
 
@@ -146,7 +145,8 @@ impl DatagramSocket {
     /// The address of this side, as clients of a server reach it: `udp:HOST:PORT`.
     #[must_use]
     pub fn local(&self) -> String {
-        getsockname(&self.socket).map_or_else(|_| "udp".into(), |it| format!("udp:{}", show(it)))
+        getsockname(&self.socket)
+            .map_or_else(|_| "udp".into(), |it| format!("udp:{}", show_address(it)))
     }
 
     /// What it really uses.

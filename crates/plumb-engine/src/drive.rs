@@ -32,15 +32,12 @@ use crate::gate::StartLine;
 use crate::link::Link;
 use crate::outlet::Outlet;
 use crate::plan::{Extent, LoadPlan, Pace, Share, Waiting};
-use crate::poll::{Poll, Time};
-use crate::proof::Proofs;
 use crate::protocol::Protocol;
-use crate::stop::Stop;
-use crate::timer::Timers;
 use crate::{Destination, Endpoint, EngineError};
 pub use driven::{Driven, Ending};
 use due::Dues;
 use plumb_measure::Pacer;
+use plumb_socket::{Poll, Proofs, Stop, Time, Timers};
 use slow::Watch;
 use stamped::StampedMessages;
 

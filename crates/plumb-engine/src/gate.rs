@@ -6,10 +6,10 @@ use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use plumb_measure::Clock as _;
+use plumb_socket::Stop;
 
 use crate::EngineError;
 use crate::clock::{self, MonotonicClock};
-use crate::stop::Stop;
 
 /// How often a load that waits outside of this engine's loop looks whether its gate is decided,
 /// nanoseconds.

@@ -10,16 +10,15 @@ use std::sync::mpsc::Receiver;
 
 use clap::{ArgMatches, Command};
 use plumb_measure::{Floor, RemoteSelector, ResultRecord, Span, Transport};
+use plumb_socket::{Listener, Stop};
 use serde_json::Value;
 
 use crate::clock;
 use crate::gate::Gate;
-use crate::listener::Listener;
 use crate::load::{LoadResult, Sampler};
 use crate::options::OutputOptions;
 use crate::plan::LoadPlan;
 use crate::result::Lengths;
-use crate::stop::Stop;
 
 /// Why a job did not run. The message is one line with cause and remedy.
 pub type JobError = Box<dyn Error + Send + Sync>;

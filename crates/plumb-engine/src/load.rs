@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use plumb_measure::user_schedule::UserSchedule;
 use plumb_measure::{Interval, Recorder, Shape, Slowest, Transport, Transports};
+use plumb_socket::Stop;
 use rustix::process::{Resource, getrlimit};
 
 use crate::clock::MonotonicClock;
@@ -21,7 +22,6 @@ use crate::outlet::{Message, Outlet, Slice};
 use crate::place::ThreadContext;
 use crate::plan::LoadPlan;
 use crate::protocol::Protocol;
-use crate::stop::Stop;
 use crate::{Destination, Endpoint, EngineError};
 
 pub use interval::IntervalRecords;

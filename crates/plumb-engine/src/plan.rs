@@ -3,6 +3,7 @@
 use std::num::{NonZeroU32, NonZeroUsize};
 
 use plumb_measure::{LoadPart, Rate, Span, Tick, counted};
+use plumb_socket::Nagle;
 use serde::{Deserialize, Serialize};
 
 use crate::{Endpoint, EngineError};
@@ -52,25 +53,6 @@ impl Waiting {
             Self::Epoll => "epoll",
             Self::Spin => "busy poll",
         }
-    }
-}
-
-/// Whether the kernel may hold back a small segment while an earlier one is not acknowledged
-/// (Nagle's algorithm).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Nagle {
-    /// Every write goes out at once (`TCP_NODELAY`).
-    #[default]
-    Off,
-    /// As the kernel does unless it is told otherwise.
-    On,
-}
-
-impl From<bool> for Nagle {
-    /// An option that asks for it.
-    fn from(on: bool) -> Self {
-        if on { Self::On } else { Self::Off }
     }
 }
 

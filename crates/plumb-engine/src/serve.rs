@@ -11,6 +11,7 @@ mod turn;
 use std::collections::VecDeque;
 
 use plumb_measure::{Span, Tick};
+use plumb_socket::{Listener, Nagle, Poll, Reception, Stop, Time, Timers, Wake};
 
 use plumb_wire::cidr::Cidr;
 
@@ -18,13 +19,7 @@ use crate::EngineError;
 use crate::channel::{Channel, READ_BYTES};
 use crate::clock::MonotonicClock;
 use crate::link::Link;
-use crate::listener::Listener;
-use crate::plan::Nagle;
-use crate::poll::{Poll, Time};
-use crate::reception::Reception;
 use crate::service::{Ended, Service};
-use crate::stop::Stop;
-use crate::timer::{Timers, Wake};
 use lone::Lone;
 
 /// How long a client may take to read a farewell.

@@ -4,10 +4,10 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 
 use plumb_measure::Answer;
+use plumb_socket::HeldTime;
 use tempfile::TempDir;
 
 use crate::Endpoint;
-pub(crate) use crate::held::HeldTime;
 use crate::protocol::{Next, Op, Protocol, Step, Then};
 
 pub(crate) const MS: u64 = 1_000_000;

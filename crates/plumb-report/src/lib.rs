@@ -14,7 +14,6 @@
 //! | [`path_check`] | terminal, Markdown and page of the check of a network path |
 //! | [`checkup`] | the same three of the checkup of a landscape |
 //! | [`idle`] | terminal and Markdown of what idle processors cost a round trip |
-//! | [`recording`] | a page and Markdown of what hosts recorded, whatever the format of the file |
 //!
 //! The JSON form is [`RunRecord::to_json`](plumb_measure::RunRecord::to_json).
 
@@ -40,7 +39,6 @@ mod parts;
 pub mod path_check;
 mod placement;
 mod points;
-pub mod recording;
 mod round_trip;
 mod scenarios;
 mod section;

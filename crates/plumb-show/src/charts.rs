@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::recording::{HistoryChart, Series};
 use plumb_nmon::{Column, Recording, Section};
-use plumb_report::recording::{HistoryChart, Series};
 
 use crate::moments::Moments;
 use crate::processes;

@@ -1,8 +1,8 @@
 //! Recordings as one JSON document, `plumb.show/1`.
 
+use crate::recording::SCHEMA;
 use plumb_check::{Check, Unread};
 use plumb_nmon::Stat;
-use plumb_report::recording::SCHEMA;
 use serde::Serialize;
 
 use crate::{Shown, figures};

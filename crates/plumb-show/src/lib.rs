@@ -1,4 +1,5 @@
-//! What recordings of hosts say: as [`text`], as [`json`], and as a report shows it ([`page`]).
+//! What recordings of hosts say: as [`text`], as [`json`], and as a page or Markdown ([`page`],
+//! [`recording`]).
 //!
 //! A [`Shown`] is one file with what was read of it and what checking it gave. Its figures and facts
 //! have the same words in every form (`figures.rs`); which of them are drawn over time stands in
@@ -10,6 +11,7 @@ mod json;
 mod moments;
 mod page;
 mod processes;
+pub mod recording;
 mod text;
 
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 //! When the figures of a recording were taken: on one line of time, whatever the clock did.
 
+use crate::recording::ChartTime;
 use plumb_nmon::Timeline;
-use plumb_report::recording::ChartTime;
 
 /// The moments of a recording, and which snapshot stands at each.
 #[derive(Clone, Debug, Default, PartialEq)]

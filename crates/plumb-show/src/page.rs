@@ -1,10 +1,10 @@
-//! Recordings in the words and figures that a report shows.
+//! Recordings in the words and figures that their page shows.
 
-use plumb_check::Report;
-use plumb_nmon::{Recording, Row, Troubles};
-use plumb_report::recording::{
+use crate::recording::{
     Check, Command, Counter, Fact, Key, Recording as Shown, Recordings, Remark,
 };
+use plumb_check::Report;
+use plumb_nmon::{Recording, Row, Troubles};
 
 use crate::moments::Moments;
 use crate::{charts, figures};

@@ -7,8 +7,7 @@ use anyhow::{Context as _, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_check::Unread;
 use plumb_nmon::{Moment, Window};
-use plumb_report::recording;
-use plumb_show::{Shown, json, page, text};
+use plumb_show::{Shown, json, page, recording, text};
 
 use crate::exit::Exit;
 use plumb_options::{Form, FormOptions};

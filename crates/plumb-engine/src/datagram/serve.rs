@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use plumb_measure::{Clock as _, Span, Tick};
+use plumb_socket::{HeldTick, Peer, Stop};
 use plumb_wire::cidr::Cidr;
 use rustix::net::RecvFlags;
 
@@ -10,9 +11,6 @@ use super::DatagramSocket;
 use crate::EngineError;
 use crate::clock::MonotonicClock;
 use crate::place::ThreadContext;
-use crate::service::Peer;
-use crate::stop::Stop;
-use crate::tick::HeldTick;
 
 /// The longest receive, so that a request to stop is seen soon.
 const RECEIVE_MAX: Span = Span::from_ms(100);

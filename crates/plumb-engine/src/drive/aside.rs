@@ -7,12 +7,12 @@ use std::borrow::Cow;
 use std::num::NonZeroUsize;
 
 use plumb_measure::FailureKind;
+use plumb_socket::Time;
 
 use super::{Drive, script};
 use crate::Endpoint;
 use crate::conn::{Conn, Flight, Moment, Phase};
 use crate::link::Link;
-use crate::poll::Time;
 use crate::protocol::Protocol;
 
 impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {

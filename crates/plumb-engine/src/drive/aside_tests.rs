@@ -3,10 +3,10 @@
 use std::sync::mpsc;
 
 use plumb_measure::{Answer, FailureKind, Recorder, Shape, Span};
+use plumb_socket::HeldTime;
 
 use super::{Drive, Ending, Job};
 use crate::gate::StartLine;
-use crate::held::HeldTime;
 use crate::outlet::{Message, Outlet};
 use crate::plan::tests::plan;
 use crate::plan::{Extent, LoadPlan};

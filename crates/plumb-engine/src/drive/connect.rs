@@ -4,15 +4,16 @@ use std::borrow::Cow;
 use std::io;
 
 use plumb_measure::{FailureKind, Outcome};
+use plumb_socket::{
+    Readiness, SocketOptions, Time, Token, connect_failure, finish_connect, make_blocking,
+    start_connect,
+};
 
 use super::Drive;
 use crate::channel::Channel;
 use crate::conn::{Flight, Phase};
-use crate::connect::{self, SocketOptions};
-use crate::error::connect_failure;
 use crate::link::Link;
 use crate::plan::Waiting;
-use crate::poll::{Readiness, Time, Token};
 use crate::protocol::Protocol;
 use crate::{Endpoint, EngineError};
 
@@ -30,7 +31,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             Some(standby) => Cow::Borrowed(standby),
             None => self.endpoint(index),
         };
-        let started = connect::start_connect(&endpoint, &options).and_then(|socket| {
+        let started = start_connect(&endpoint, &options).and_then(|socket| {
             let channel = Channel::new(socket, (self.job.link)(route, identity));
             let generation = self.conns[index].generation;
             self.poll.add_connection(channel.socket(), Token { index, generation })?;
@@ -83,7 +84,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         let Phase::Connecting { channel, since } = self.take_phase(index) else {
             return Ok(());
         };
-        if let Err(error) = connect::finish_connect(channel.socket()) {
+        if let Err(error) = finish_connect(channel.socket()) {
             return self.connect_failed(index, &error);
         }
         self.now = self.time.now_ns();
@@ -167,7 +168,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             return Ok(());
         };
         if self.job.plan.waiting == Waiting::Receive {
-            connect::make_blocking(channel.socket(), self.receive_limit())
+            make_blocking(channel.socket(), self.receive_limit())
                 .map_err(EngineError::system("set a receive time-out"))?;
         }
         self.conns[index].phase = Phase::Open { channel };

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use plumb_measure::{Answer, FailureKind};
+use plumb_socket::Time;
 
 use super::{Drive, RECEIVE_MAX_NS};
 use crate::EngineError;
 use crate::link::Link;
-use crate::poll::Time;
 use crate::protocol::Protocol;
 
 impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {

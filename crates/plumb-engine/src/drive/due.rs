@@ -4,9 +4,9 @@ use plumb_measure::user_schedule::Calendar;
 
 use super::Drive;
 use crate::link::Link;
-use crate::poll::Time;
 use crate::protocol::Protocol;
 use plumb_measure::Pacer;
+use plumb_socket::Time;
 
 /// Due operations that are remembered: 8 MB of due times.
 const BACKLOG_MAX: usize = 1 << 20;

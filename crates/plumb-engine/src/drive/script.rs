@@ -5,13 +5,13 @@
 
 use plumb_measure::user_schedule::{Calendar, UserSchedule};
 use plumb_measure::{Answer, FailureKind, Moments, Recorder, real};
+use plumb_socket::Time;
 
 use super::due::Dues;
 use super::{Drive, Window};
 use crate::conn::{Conn, Flight, Moment, Phase};
 use crate::link::Link;
 use crate::plan::Share;
-use crate::poll::Time;
 use crate::protocol::{After, Next, OpEnd, Protocol};
 
 /// Rest of a user whose script asked for nothing, or whose request could not be made: a script

@@ -4,13 +4,14 @@ use std::num::NonZeroUsize;
 use std::sync::mpsc;
 
 use plumb_measure::{FailureKind, Rate, Recorder, Span};
+use plumb_socket::HeldTime;
 
 use super::{Drive, Ending, Job};
 use crate::gate::{Gate, StartLine};
 use crate::outlet::{Message, Outlet};
 use crate::plan::tests::plan;
 use crate::plan::{Extent, LoadPlan, Pace};
-use crate::testing::{HeldTime, Lines, MS, Manner, Played};
+use crate::testing::{Lines, MS, Manner, Played};
 use crate::{Endpoint, EngineError, Plain, Stop};
 
 struct Outcome {

@@ -3,6 +3,7 @@
 use std::io;
 
 use plumb_measure::{Answer, FailureKind, Outcome};
+use plumb_socket::{Time, connect_failure};
 
 use super::Drive;
 use super::script;
@@ -10,11 +11,9 @@ use super::slow::SlowOp;
 use crate::EngineError;
 use crate::channel::{Filled, READS_A_TURN};
 use crate::conn::{Flight, Moment, Phase};
-use crate::error::connect_failure;
 use crate::link::Link;
 use crate::operations::Ended;
 use crate::plan::{Pace, Waiting};
-use crate::poll::Time;
 use crate::protocol::{After, Next, Protocol, Step, Then};
 use crate::tls;
 

@@ -2,12 +2,12 @@
 
 use std::io;
 
+use plumb_socket::{ACCEPTS_A_TURN, Arrival, Peer, Time, Token};
+
 use super::Serve;
 use crate::channel::Channel;
 use crate::link::Link;
-use crate::poll::{Time, Token};
-use crate::reception::{ACCEPTS_A_TURN, Arrival};
-use crate::service::{ConnectionId, Ended, Peer, Service, TurnedAway};
+use crate::service::{ConnectionId, Ended, Service, TurnedAway};
 
 /// Clients that may be reading a farewell beside those that are served.
 const FAREWELLS_MAX: usize = 64;

@@ -2,11 +2,11 @@
 
 use std::io;
 
+use plumb_socket::{SocketOptions, Time, Token, finish_connect, start_connect};
+
 use super::Serve;
 use crate::channel::Channel;
-use crate::connect::{SocketOptions, finish_connect, start_connect};
 use crate::link::Link;
-use crate::poll::{Time, Token};
 use crate::service::{ConnectionId, Ended, Service};
 
 impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {

@@ -6,10 +6,10 @@
 
 use std::time::Duration;
 
+use plumb_socket::{Time, make_blocking, make_nonblocking};
+
 use super::Serve;
-use crate::connect;
 use crate::link::Link;
-use crate::poll::Time;
 use crate::service::Service;
 
 /// So many waits in a row must have been for the same client.
@@ -66,7 +66,7 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
             && let Some(client) = self.client(index)
             && client.shaken
             && client.closing.is_none()
-            && connect::make_blocking(client.channel.socket(), PAUSE).is_ok()
+            && make_blocking(client.channel.socket(), PAUSE).is_ok()
         {
             self.lone.client = Some(index);
         }
@@ -77,7 +77,7 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
             && let Some(client) = self.client(index)
         {
             // a socket that cannot be changed is broken, and the next read says so
-            let _ = connect::make_nonblocking(client.channel.socket());
+            let _ = make_nonblocking(client.channel.socket());
             // what came meanwhile was announced to nobody
             self.again.push_back(index);
         }

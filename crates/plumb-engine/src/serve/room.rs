@@ -1,8 +1,9 @@
 //! The memory that all clients share for messages that are not complete and replies not taken.
 
+use plumb_socket::Time;
+
 use super::Serve;
 use crate::link::Link;
-use crate::poll::Time;
 use crate::service::{Ended, Service};
 
 /// A client that takes less is not closed for want of room: many such are cheaper than the search.

@@ -6,14 +6,15 @@ mod room;
 mod settle;
 
 use plumb_measure::Span;
+use plumb_socket::{HeldTime, Peer};
 use std::io::{Read as _, Write as _};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use super::{Serve, ServePlan};
 use crate::channel::READS_A_TURN;
-use crate::service::{Ended, Peer, Served, Service, TurnedAway};
-use crate::testing::{HeldTime, MS};
+use crate::service::{Ended, Served, Service, TurnedAway};
+use crate::testing::MS;
 use crate::{Endpoint, Link, Listener, Plain, Received, Stop};
 
 fn plan() -> ServePlan {

@@ -2,10 +2,11 @@
 
 use std::io;
 
+use plumb_socket::{Readiness, Time};
+
 use super::{Client, Serve, Slot};
 use crate::channel::{Channel, Filled, READS_A_TURN};
 use crate::link::Link;
-use crate::poll::{Readiness, Time};
 use crate::service::{Ended, Service, StampWish};
 
 /// A client whose replies have grown to this is read again once they are sent.

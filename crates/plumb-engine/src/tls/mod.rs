@@ -3,7 +3,6 @@
 //! `options.rs` holds what a user may say, `identity.rs` reads certificates and keys, `link.rs`
 //! moves bytes, `words.rs` says what went wrong.
 
-mod error;
 mod identity;
 mod link;
 mod options;
@@ -18,10 +17,10 @@ use rustls::pki_types::ServerName;
 use rustls::server::WebPkiClientVerifier;
 use rustls::{CipherSuite, ClientConfig, ClientConnection, ServerConfig, ServerConnection};
 
-pub use error::TlsError;
 use identity::{Identity, authorities, trusted};
 pub use link::{Tls, proof};
 pub use options::{ServerTlsOptions, TlsOptions, TrustOptions};
+pub use plumb_socket::TlsError;
 pub(crate) use words::speaks;
 
 /// Makes the links of connections to one server.

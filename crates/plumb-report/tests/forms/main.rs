@@ -14,4 +14,3 @@ mod golden;
 mod niping;
 mod path_check;
 mod pictures;
-mod recording;

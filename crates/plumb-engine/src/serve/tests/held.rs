@@ -3,9 +3,11 @@
 
 use std::io::{self, Write as _};
 
+use plumb_socket::Peer;
+
 use super::{Stand, plan, said};
 use crate::Endpoint;
-use crate::service::{ConnectionId, Ended, Peer, Served, Service};
+use crate::service::{ConnectionId, Ended, Served, Service};
 
 /// A client's replies are kept back until another says `g`; `d` drops the one that waits.
 #[derive(Default)]

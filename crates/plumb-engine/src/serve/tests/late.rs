@@ -2,8 +2,10 @@
 
 use std::io::Write as _;
 
+use plumb_socket::Peer;
+
 use super::{Stand, plan, said};
-use crate::service::{ConnectionId, Ended, Peer, Served, Service};
+use crate::service::{ConnectionId, Ended, Served, Service};
 use crate::testing::MS;
 
 /// Lets every client wait until it is time, or until another says `go`.

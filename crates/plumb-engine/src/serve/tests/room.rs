@@ -2,9 +2,11 @@
 
 use std::io::Write as _;
 
+use plumb_socket::Peer;
+
 use super::{Notes, Stand, plan, said};
 use crate::serve::ServePlan;
-use crate::service::{Ended, Peer, Served, Service};
+use crate::service::{Ended, Served, Service};
 use crate::testing::MS;
 
 /// Bytes of half a message.

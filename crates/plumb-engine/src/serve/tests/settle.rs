@@ -3,10 +3,11 @@
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 
+use plumb_socket::{HeldTime, Peer};
+
 use super::{Stand, plan, said};
 use crate::serve::Serve;
-use crate::service::{Ended, Peer, Served, Service};
-use crate::testing::HeldTime;
+use crate::service::{Ended, Served, Service};
 use crate::{Plain, Stop};
 
 /// Notes the order of serving and settling.

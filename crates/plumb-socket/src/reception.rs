@@ -4,10 +4,10 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
+use crate::connect::Nagle;
 use crate::listener::Listener;
-use crate::plan::Nagle;
+use crate::peer::Peer;
 use crate::poll::{Poll, Token};
-use crate::service::Peer;
 
 /// Connections taken in one turn.
 pub const ACCEPTS_A_TURN: usize = 64;

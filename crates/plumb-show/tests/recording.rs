@@ -1,9 +1,10 @@
 //! Whatever a recording holds, its page and its Markdown show it, and nothing of it becomes markup.
 
-use crate::page;
+#[path = "../../plumb-report/tests/page/mod.rs"]
+mod page;
 
 use page::{assert_balanced, assert_self_contained};
-use plumb_report::recording::{
+use plumb_show::recording::{
     self, ChartTime, Check, Command, Counter, Fact, HistoryChart, Key, Recording, Recordings,
     Remark, Series,
 };

@@ -8,7 +8,7 @@ use plumb_measure::{Clock as _, Span};
 
 use crate::clock::MonotonicClock;
 use crate::stop::Stop;
-use crate::{Endpoint, EngineError};
+use crate::{Endpoint, Error};
 
 /// How often a name is looked up again.
 const RENEWED_EVERY: Span = Span::from_ms(1_000);
@@ -25,8 +25,9 @@ pub enum Destination {
 }
 
 impl Destination {
-    /// Where user `number` connects to now.
-    pub(crate) fn of(&self, number: usize) -> Option<Cow<'_, Endpoint>> {
+    /// Where user `number` connects to now; `None` of no endpoints at all.
+    #[must_use]
+    pub fn of(&self, number: usize) -> Option<Cow<'_, Endpoint>> {
         match self {
             Self::One(endpoint) => Some(Cow::Borrowed(endpoint)),
             Self::Spread(all) => all.get(number % all.len().max(1)).map(Cow::Borrowed),
@@ -53,10 +54,10 @@ impl Renewal {
     /// When no descriptors are left.
     pub fn begin(
         first: Endpoint,
-        look_up: impl Fn() -> Result<Vec<Endpoint>, EngineError> + Send + 'static,
-    ) -> Result<Self, EngineError> {
+        look_up: impl Fn() -> Result<Vec<Endpoint>, Error> + Send + 'static,
+    ) -> Result<Self, Error> {
         let now = Arc::new(Mutex::new(first));
-        let stop = Arc::new(Stop::new().map_err(EngineError::system("make a socket pair"))?);
+        let stop = Arc::new(Stop::new().map_err(Error::system("make a socket pair"))?);
         let (place, until) = (Arc::clone(&now), Arc::clone(&stop));
         let thread = thread::spawn(move || {
             let next = || MonotonicClock.now_ns() + RENEWED_EVERY.ns();
@@ -111,7 +112,7 @@ mod tests {
         let renewal = Renewal::begin(endpoint(1), move || {
             let answer = answers.lock().unwrap().next();
             let _ = said.send(());
-            answer.unwrap_or_else(|| Err(EngineError::Plan("no resolver".into())))
+            answer.unwrap_or_else(|| Err(Error::Plan("no resolver".into())))
         })
         .unwrap();
         let now = renewal.destination();

@@ -81,12 +81,14 @@ pub enum TlsError {
 }
 
 impl TlsError {
-    pub(super) fn pair(files: &(PathBuf, PathBuf)) -> impl FnOnce(rustls::Error) -> Self {
+    /// The error of a certificate and a key that do not serve together.
+    pub fn pair(files: &(PathBuf, PathBuf)) -> impl FnOnce(rustls::Error) -> Self {
         let (cert, key) = files.clone();
         move |cause| Self::Pair { cert, key, cause }
     }
 
-    pub(super) fn file(
+    /// The error of `file`, which should hold what is `expected`.
+    pub fn file(
         file: &Path,
         expected: &'static str,
     ) -> impl Fn(rustls::pki_types::pem::Error) -> Self {

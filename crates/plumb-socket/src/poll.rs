@@ -174,7 +174,7 @@ impl Poll {
 
     /// Call it at `now`, before a receive that blocks: holds the tick where that was asked for.
     #[inline]
-    pub(crate) fn hold_tick(&mut self, now: u64) {
+    pub fn hold_tick(&mut self, now: u64) {
         if let Some(tick) = &mut self.tick {
             tick.hold(now);
         }

@@ -11,7 +11,7 @@ use rustix::net::{
     AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType, socket_with,
 };
 
-use crate::EngineError;
+use crate::Error;
 
 /// An address as a user writes it: `HOST`, `HOST:PORT`, `[V6]:PORT`, one of these behind `smc:` or
 /// `udp:`, or `unix:PATH`.
@@ -52,9 +52,9 @@ impl Address {
     /// a host called smc.
     ///
     /// # Errors
-    /// [`EngineError::Address`] says what was expected.
-    pub fn parse(text: &str, default_port: u16) -> Result<Self, EngineError> {
-        let wrong = |expected| EngineError::Address { text: text.to_owned(), expected };
+    /// [`Error::Address`] says what was expected.
+    pub fn parse(text: &str, default_port: u16) -> Result<Self, Error> {
+        let wrong = |expected| Error::Address { text: text.to_owned(), expected };
         if let Some(path) = text.strip_prefix("unix:") {
             return if path.is_empty() {
                 Err(wrong("a path after `unix:`"))
@@ -191,13 +191,13 @@ impl Endpoint {
     /// Everything `address` may stand for that takes connections, in the resolver's order.
     ///
     /// # Errors
-    /// [`EngineError::Resolve`] when the name has no address of that family;
-    /// [`EngineError::Address`] of UDP, which knows no connections.
-    pub fn resolve(address: &Address, family: Family) -> Result<Vec<Self>, EngineError> {
+    /// [`Error::Resolve`] when the name has no address of that family;
+    /// [`Error::Address`] of UDP, which knows no connections.
+    pub fn resolve(address: &Address, family: Family) -> Result<Vec<Self>, Error> {
         if let Address::Udp { .. } = address {
             let expected = "one that takes connections: over UDP go only `plumb net ping`, `stream`, \
                             `serve` and `delay`";
-            return Err(EngineError::Address { text: address.to_string(), expected });
+            return Err(Error::Address { text: address.to_string(), expected });
         }
         Self::resolve_any(address, family)
     }
@@ -205,15 +205,15 @@ impl Endpoint {
     /// The same, of UDP too: for whoever sends datagrams.
     ///
     /// # Errors
-    /// [`EngineError::Resolve`] when the name has no address of that family.
-    pub fn resolve_any(address: &Address, family: Family) -> Result<Vec<Self>, EngineError> {
+    /// [`Error::Resolve`] when the name has no address of that family.
+    pub fn resolve_any(address: &Address, family: Family) -> Result<Vec<Self>, Error> {
         let (host, port, endpoint): (_, _, fn(SocketAddr) -> Self) = match address {
             Address::Unix(path) => return Ok(vec![Self::Unix(path.clone())]),
             Address::Host { host, port } => (host, *port, Self::Tcp),
             Address::Smc { host, port } => (host, *port, Self::Smc),
             Address::Udp { host, port } => (host, *port, Self::Udp),
         };
-        let failed = |cause: String| EngineError::Resolve { host: host.clone(), cause };
+        let failed = |cause: String| Error::Resolve { host: host.clone(), cause };
         let mut found: Vec<SocketAddr> = match host.parse::<IpAddr>() {
             Ok(ip) => vec![SocketAddr::new(ip, port)],
             Err(_) => (host.as_str(), port)
@@ -240,7 +240,8 @@ impl Endpoint {
     }
 
     /// The family of its addresses.
-    pub(crate) fn family(&self) -> AddressFamily {
+    #[must_use]
+    pub fn family(&self) -> AddressFamily {
         match self {
             Self::Tcp(ip) | Self::Smc(ip) | Self::Udp(ip) if ip.is_ipv4() => AddressFamily::INET,
             Self::Tcp(_) | Self::Smc(_) | Self::Udp(_) => AddressFamily::INET6,
@@ -249,7 +250,10 @@ impl Endpoint {
     }
 
     /// A new socket that can be connected to it, or bound.
-    pub(crate) fn socket(&self, flags: SocketFlags) -> io::Result<OwnedFd> {
+    ///
+    /// # Errors
+    /// When the kernel makes none: no descriptor is left, or it does not know the protocol.
+    pub fn socket(&self, flags: SocketFlags) -> io::Result<OwnedFd> {
         let kind = match self {
             Self::Own | Self::Udp(_) => SocketType::DGRAM,
             Self::Tcp(_) | Self::Smc(_) | Self::Unix(_) => SocketType::STREAM,
@@ -276,7 +280,8 @@ impl fmt::Display for Endpoint {
 }
 
 /// A socket's own or its peer's address, as the kernel reports it.
-pub(crate) fn show(address: SocketAddrAny) -> String {
+#[must_use]
+pub fn show_address(address: SocketAddrAny) -> String {
     if let Ok(ip) = SocketAddr::try_from(address.clone()) {
         return ip.to_string();
     }

@@ -16,11 +16,11 @@ use rustix::net::{
     AddressFamily, SocketAddrUnix, acceptfrom_with, bind, getsockname, listen, sockopt,
 };
 
-use crate::EngineError;
-use crate::address::{Address, Endpoint, Family, show};
+use crate::Error;
+use crate::address::{Address, Endpoint, Family, show_address};
+use crate::connect::Nagle;
 use crate::connect::{FLAGS, SocketOptions, start_connect};
-use crate::plan::Nagle;
-use crate::service::Peer;
+use crate::peer::Peer;
 
 /// Connections the kernel queues for a listener; it cuts this to its own limit.
 const BACKLOG: i32 = 4096;
@@ -90,13 +90,13 @@ impl Listener {
     /// is `default_port`.
     ///
     /// # Errors
-    /// [`EngineError`] names the address that cannot be listened on.
-    pub fn bind_all(listen: &[String], default_port: u16) -> Result<Vec<Self>, EngineError> {
+    /// [`Error`] names the address that cannot be listened on.
+    pub fn bind_all(listen: &[String], default_port: u16) -> Result<Vec<Self>, Error> {
         let mut listeners = Vec::new();
         for text in listen {
             for endpoint in Endpoint::resolve(&Address::parse(text, default_port)?, Family::Any)? {
                 let listener = Self::bind(&endpoint)
-                    .map_err(|cause| EngineError::listen(endpoint.to_string(), &cause))?;
+                    .map_err(|cause| Error::listen(endpoint.to_string(), &cause))?;
                 listeners.push(listener);
             }
         }
@@ -132,9 +132,9 @@ impl Listener {
     pub fn local(&self) -> String {
         match getsockname(&self.socket) {
             Ok(address) if matches!(self.endpoint, Endpoint::Smc(_)) => {
-                format!("smc:{}", show(address))
+                format!("smc:{}", show_address(address))
             }
-            Ok(address) => show(address),
+            Ok(address) => show_address(address),
             Err(_) => self.endpoint.to_string(),
         }
     }

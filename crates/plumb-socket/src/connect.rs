@@ -16,11 +16,11 @@ use rustix::net::{
     RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, connect, getsockname,
     recv, send, socket_with, sockopt,
 };
+use serde::{Deserialize, Serialize};
 
-use crate::EngineError;
+use crate::Error;
 use crate::address::Endpoint;
 use crate::clock::timespec;
-use crate::plan::Nagle;
 use crate::proof::{Asked, proven_of};
 use crate::reach;
 use crate::stop::Stop;
@@ -28,6 +28,25 @@ use crate::stop::Stop;
 pub(crate) const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
 /// The shortest limit that the kernel takes for one.
 const LIMIT_MIN: Duration = Duration::from_micros(1);
+
+/// Whether the kernel may hold back a small segment while an earlier one is not acknowledged
+/// (Nagle's algorithm).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Nagle {
+    /// Every write goes out at once (`TCP_NODELAY`).
+    #[default]
+    Off,
+    /// As the kernel does unless it is told otherwise.
+    On,
+}
+
+impl From<bool> for Nagle {
+    /// An option that asks for it.
+    fn from(on: bool) -> Self {
+        if on { Self::On } else { Self::Off }
+    }
+}
 
 /// How a socket is set before it is connected. Buffers and source are those that the kernel chooses
 /// unless they are given; a unix socket has none of all that.
@@ -96,12 +115,8 @@ pub fn finish_connect(socket: impl AsFd) -> io::Result<()> {
 /// `patience` a candidate.
 ///
 /// # Errors
-/// [`EngineError::Connect`] with the cause of each candidate when none does.
-pub fn reachable(
-    candidates: &[Endpoint],
-    patience: Span,
-    stop: &Stop,
-) -> Result<Endpoint, EngineError> {
+/// [`Error::Connect`] with the cause of each candidate when none does.
+pub fn reachable(candidates: &[Endpoint], patience: Span, stop: &Stop) -> Result<Endpoint, Error> {
     if let [only] = candidates {
         return Ok(only.clone());
     }
@@ -120,16 +135,15 @@ impl Connection {
     /// Connects to the first of `candidates` that takes a connection within `limit`.
     ///
     /// # Errors
-    /// [`EngineError::Connect`] names each address with its cause, and what to try.
+    /// [`Error::Connect`] names each address with its cause, and what to try.
     pub fn open(
         candidates: &[Endpoint],
         limit: Span,
         options: &SocketOptions,
-    ) -> Result<Self, EngineError> {
+    ) -> Result<Self, Error> {
         let (endpoint, socket) = connect_first(candidates, limit, options, None)?;
-        rustix::io::ioctl_fionbio(&socket, false).map_err(|error| {
-            EngineError::connect_within(endpoint.to_string(), &error.into(), limit)
-        })?;
+        rustix::io::ioctl_fionbio(&socket, false)
+            .map_err(|error| Error::connect_within(endpoint.to_string(), &error.into(), limit))?;
         Ok(Self { socket, asked: Asked::of(&endpoint) })
     }
 
@@ -189,20 +203,18 @@ fn connect_first(
     limit: Span,
     options: &SocketOptions,
     stop: Option<&Stop>,
-) -> Result<(Endpoint, OwnedFd), EngineError> {
+) -> Result<(Endpoint, OwnedFd), Error> {
     let mut failures = Vec::new();
     for endpoint in candidates {
         match connect_within(endpoint, limit, options, stop) {
             Ok(socket) => return Ok((endpoint.clone(), socket)),
-            Err(error) => {
-                failures.push(EngineError::connect_within(endpoint.to_string(), &error, limit))
-            }
+            Err(error) => failures.push(Error::connect_within(endpoint.to_string(), &error, limit)),
         }
         if stop.is_some_and(Stop::asked) {
             break;
         }
     }
-    Err(EngineError::none_connects(failures))
+    Err(Error::none_connects(failures))
 }
 
 fn connect_within(
@@ -253,13 +265,19 @@ fn connect_to_itself(socket: &OwnedFd) -> rustix::io::Result<()> {
 }
 
 /// Lets the receives of a socket block, for at most `timeout`.
-pub(crate) fn make_blocking(socket: BorrowedFd<'_>, timeout: Duration) -> io::Result<()> {
+///
+/// # Errors
+/// What the kernel says.
+pub fn make_blocking(socket: BorrowedFd<'_>, timeout: Duration) -> io::Result<()> {
     sockopt::set_socket_timeout(socket, sockopt::Timeout::Recv, Some(timeout))?;
     Ok(rustix::io::ioctl_fionbio(socket, false)?)
 }
 
 /// Makes all calls on a socket return at once again.
-pub(crate) fn make_nonblocking(socket: BorrowedFd<'_>) -> io::Result<()> {
+///
+/// # Errors
+/// What the kernel says.
+pub fn make_nonblocking(socket: BorrowedFd<'_>) -> io::Result<()> {
     Ok(rustix::io::ioctl_fionbio(socket, true)?)
 }
 

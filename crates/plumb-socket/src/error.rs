@@ -5,12 +5,12 @@ use std::io;
 use plumb_measure::{FailureKind, Span};
 use plumb_netlink::smc;
 
-use crate::tls::TlsError;
+use crate::tls_error::TlsError;
 
 /// Why a load could not begin, or a server could not serve. Each message names the place, the
 /// cause and what to try.
 #[derive(Debug, thiserror::Error)]
-pub enum EngineError {
+pub enum Error {
     /// The text is no address.
     #[error("`{text}` is not an address: expected {expected}")]
     Address {
@@ -81,7 +81,7 @@ pub enum EngineError {
     },
 }
 
-impl EngineError {
+impl Error {
     /// What a call of the system that failed was to do.
     pub fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |cause| Self::System { what, cause }
@@ -107,7 +107,8 @@ impl EngineError {
     }
 
     /// The error of a connection that could not be made within `limit`.
-    pub(crate) fn connect_within(address: String, error: &io::Error, limit: Span) -> Self {
+    #[must_use]
+    pub fn connect_within(address: String, error: &io::Error, limit: Span) -> Self {
         let mut failure = Self::connect(address, error);
         if let Self::Connect { cause, kind: FailureKind::ConnectTimedOut, .. } = &mut failure {
             *cause = format!("no answer within {limit}");
@@ -173,7 +174,8 @@ fn plain(error: &io::Error) -> String {
 }
 
 /// The kind of failure that an error of `connect` is.
-pub(crate) fn connect_failure(error: &io::Error) -> FailureKind {
+#[must_use]
+pub fn connect_failure(error: &io::Error) -> FailureKind {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => FailureKind::ConnectRefused,
         io::ErrorKind::TimedOut => FailureKind::ConnectTimedOut,

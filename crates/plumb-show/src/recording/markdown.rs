@@ -1,7 +1,8 @@
 //! Recordings as Markdown, to paste into a ticket.
 
+use plumb_page::table::{Column, Table, escaped};
+
 use super::{Recording, Recordings, Remark, counted, tables};
-use crate::table::{Column, Table, escaped};
 
 /// The recordings as Markdown: verdict, counters, totals, and what was wrong with the file.
 #[must_use]

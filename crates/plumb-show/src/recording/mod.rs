@@ -1,6 +1,5 @@
-//! Recordings of hosts as people read them.
-//!
-//! Plain figures and words: whoever reads a recording, of whatever format, fills these in.
+//! A page and Markdown of what hosts recorded: plain figures and words, whatever the format of the
+//! file.
 
 mod html;
 mod markdown;

@@ -12,7 +12,7 @@ use rustix::net::{
     AddressFamily, Protocol, SocketAddrAny, getpeername, getsockname, ipproto, sockopt,
 };
 
-use crate::address::{Endpoint, show};
+use crate::address::{Endpoint, show_address};
 
 /// `IPPROTO_SMC` of the kernel: SMC on a socket of an IP family.
 const PROTOCOL_SMC: u32 = 256;
@@ -58,7 +58,7 @@ impl Asked {
 
 /// The proofs of many connections, each asked as it stands.
 #[derive(Debug, Default)]
-pub(crate) struct Proofs {
+pub struct Proofs {
     asked: Asked,
     transports: Transports,
     /// The connection before: those that are alike are only counted.
@@ -69,13 +69,14 @@ pub(crate) struct Proofs {
 
 impl Proofs {
     /// Of connections to `endpoint`; there is none yet.
-    pub(crate) fn of(endpoint: &Endpoint) -> Self {
+    #[must_use]
+    pub fn of(endpoint: &Endpoint) -> Self {
         Self { asked: Asked::of(endpoint), ..Self::default() }
     }
 
     /// Adds a connection that stands, with `tls` of its session. One whose peer is gone already has
     /// carried nothing, and is left out.
-    pub(crate) fn note(&mut self, socket: BorrowedFd<'_>, tls: Option<String>) {
+    pub fn note(&mut self, socket: BorrowedFd<'_>, tls: Option<String>) {
         let Ok(seen) = TransportTraits::on(socket, self.asked, tls) else { return };
         if let (Some(carriage), Ok(inode)) = (&seen.carriage, smc::inode(socket)) {
             self.over_smc.insert(inode, carriage.clone());
@@ -93,7 +94,7 @@ impl Proofs {
 
     /// Asks once more what moves the bytes of those of `sockets` that were noted as over SMC: one
     /// that uses something else by now counts as not proven.
-    pub(crate) fn confirm<'a>(&mut self, sockets: impl Iterator<Item = BorrowedFd<'a>>) {
+    pub fn confirm<'a>(&mut self, sockets: impl Iterator<Item = BorrowedFd<'a>>) {
         if self.over_smc.is_empty() {
             return;
         }
@@ -116,11 +117,15 @@ impl Proofs {
         }
     }
 
-    pub(crate) fn transports(&self) -> &Transports {
+    /// What the connections used so far.
+    #[must_use]
+    pub fn transports(&self) -> &Transports {
         &self.transports
     }
 
-    pub(crate) fn into_transports(self) -> Transports {
+    /// What the connections used.
+    #[must_use]
+    pub fn into_transports(self) -> Transports {
         self.transports
     }
 }
@@ -159,8 +164,8 @@ impl TransportTraits {
             network: ip.map(|peer| {
                 if peer.ip().to_canonical().is_ipv4() { Network::Ipv4 } else { Network::Ipv6 }
             }),
-            local: show(local),
-            peer: self.peer.clone().map_or_else(|| "unix".into(), show),
+            local: show_address(local),
+            peer: self.peer.clone().map_or_else(|| "unix".into(), show_address),
             tls: self.tls.clone(),
             smc: self.carriage.as_ref().and_then(Carriage::lack).cloned(),
         }

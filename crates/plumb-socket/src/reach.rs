@@ -7,7 +7,8 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::OnceLock;
 
-use crate::Cidr;
+use plumb_wire::cidr::Cidr;
+
 use crate::address::Endpoint;
 
 static TARGETS: OnceLock<Vec<Cidr>> = OnceLock::new();

@@ -1,8 +1,9 @@
 //! The tables of a recording, the same in every format.
 
+use plumb_page::figures::{ABSENT, grouped};
+use plumb_page::table::{Column, Table};
+
 use super::Recording;
-use crate::figures::{ABSENT, grouped};
-use crate::table::{Column, Table};
 
 /// Commands that are shown; a host has hundreds.
 const COMMANDS_MAX: usize = 10;

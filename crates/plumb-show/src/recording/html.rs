@@ -3,12 +3,11 @@
 use maud::{Markup, html};
 
 use plumb_chart::{ChartTime, HistoryChart, View, history, joined};
+use plumb_page::figures::typeset;
+use plumb_page::tile::{self, Tile};
+use plumb_page::{Definition, page, sheet};
 
 use super::{Recording, Recordings, Remark, SCHEMA, counted, tables};
-use crate::definitions::Definition;
-use crate::figures::typeset;
-use crate::tile::{self, Tile};
-use crate::{page, sheet};
 
 const STYLE: &str = include_str!("recording.css");
 

@@ -1,0 +1,42 @@
+//! What every loop stands on: the clock, addresses and what a name stands for, making connections
+//! and taking them, what a socket really uses, waiting with epoll, and timers.
+//!
+//! Nothing here knows a protocol, and nothing keeps time of an operation. [`Error`] is that of
+//! everybody who connects or listens.
+
+mod address;
+pub mod clock;
+mod connect;
+mod destination;
+mod error;
+mod held;
+mod listener;
+mod peer;
+mod poll;
+mod proof;
+mod reach;
+mod reception;
+mod stop;
+pub mod tcp_info;
+mod tick;
+mod timer;
+mod tls_error;
+
+pub use address::{Address, Endpoint, Family, show_address};
+pub use connect::{
+    Connection, Nagle, SocketOptions, finish_connect, make_blocking, make_nonblocking, reachable,
+    start_connect,
+};
+pub use destination::{Destination, Renewal};
+pub use error::{Error, connect_failure};
+pub use held::HeldTime;
+pub use listener::Listener;
+pub use peer::Peer;
+pub use poll::{Poll, Readiness, Time, Token};
+pub use proof::{Proofs, proven};
+pub use reach::restrict_targets;
+pub use reception::{ACCEPTS_A_TURN, Arrival, Reception};
+pub use stop::{Stop, wait_for};
+pub use tick::{HELD_TICK, HeldTick};
+pub use timer::{Timers, Wake};
+pub use tls_error::TlsError;
