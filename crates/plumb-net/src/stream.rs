@@ -1,25 +1,25 @@
 //! `plumb net stream`: bytes one way, or both, over a number of streams.
 
+mod record;
+
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 use clap::Args;
 use plumb_engine::layer::{JobError, Measure, Outline, Spread, SpreadParts, SpreadPoint, Watch};
 use plumb_engine::options::{OutputOptions, SpreadOptions, TransportOptions, usual_interval};
-use plumb_engine::{
-    Ending, Endpoint, Extent, Gate, Lengths, LoadPlan, LoadResult, Stop, clock, reachable,
-};
+use plumb_engine::{Endpoint, Extent, Gate, Lengths, LoadPlan, Stop, clock, reachable};
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{
-    BitRate, ByteSize, CpuUse, DriverFacts, FailureKind, Finding, FindingKind, Recorder,
-    RemoteSelector, ResultRecord, Scope, Slowest, Span, StreamFigures, Validity,
+    BitRate, ByteSize, RemoteSelector, ResultRecord, Span, StreamFigures, Validity,
 };
 use plumb_wire::extension::Direction;
 use serde_json::json;
 
-use crate::carriage::{Carriage, Delivery};
+use crate::carriage::Carriage;
 use crate::datagram::{DatagramCarriage, length_of, path_of};
 use crate::{NetError, PORT};
+use record::{add_figures, load_of, nothing_arrived, result};
 
 /// Bytes handed over at once, and content of a datagram, unless they are named: the latter goes
 /// through any path of today in one piece.
@@ -343,115 +343,4 @@ impl Spread for Stream {
         result.clients.clear();
         add_figures(result, self.size, all);
     }
-}
-
-/// The load of streams, for whoever puts those of several processes together: they have no rows.
-fn load_of(delivery: &Delivery) -> LoadResult<()> {
-    LoadResult {
-        recorder: Recorder::new(0),
-        crews: Vec::new(),
-        protocols: Vec::new(),
-        intervals: Vec::new(),
-        ending: Ending::Complete,
-        began_ns: delivery.began_ns,
-        duration_ns: delivery.figures.span_ns(),
-        connections: delivery.figures.streams,
-        warm_up_operations: 0,
-        cpu_ns: delivery.figures.client_cpu_ns,
-        transports: delivery.transports.clone(),
-        slowest: Slowest::default(),
-        tcp: None,
-        told_names: Vec::new(),
-    }
-}
-
-/// What is written down.
-fn result(
-    labels: BTreeMap<String, String>,
-    size: ByteSize,
-    delivery: Delivery,
-    stop: &Stop,
-) -> ResultRecord {
-    let validity = Validity::of(findings(&delivery, stop))
-        .with(delivery.transports.mixed())
-        .with(delivery.transports.not_smc());
-    let broken =
-        (delivery.broken > 0).then(|| (FailureKind::Closed.name().to_owned(), delivery.broken));
-    let mut result = ResultRecord {
-        labels,
-        failures: broken.into_iter().collect(),
-        validity,
-        transports: delivery.transports.uses().to_vec(),
-        ..ResultRecord::default()
-    };
-    add_figures(&mut result, size, delivery.figures);
-    result
-}
-
-/// Adds what streams have carried. An operation is a buffer of `size` that arrived.
-#[expect(clippy::cast_precision_loss, reason = "a rate is a float")]
-fn add_figures(result: &mut ResultRecord, size: ByteSize, figures: StreamFigures) {
-    let operations = figures.received_bytes() / size.bytes();
-    let span_ns = figures.span_ns();
-    let both = |of: fn(&plumb_measure::OneWay) -> u64| {
-        let way = |way: &Option<plumb_measure::OneWay>| way.as_ref().map_or(0, of);
-        (way(&figures.to_server), way(&figures.from_server))
-    };
-    let ways: Vec<_> = figures.to_server.iter().chain(&figures.from_server).collect();
-    let directions = ways.len() as u64;
-    result.operations = operations;
-    result.duration_ns = span_ns;
-    result.throughput_per_s = operations as f64 * 1e9 / span_ns.max(1) as f64;
-    result.bytes_sent = both(|way| way.sent_bytes).0;
-    result.bytes_received = both(|way| way.received_bytes).1;
-    result.cpu = cost(&figures, operations);
-    result.figures = figures.figures();
-    result.driver = DriverFacts {
-        wait: match ways.iter().any(|way| way.datagrams.is_some()) {
-            true => "datagrams at a pace".into(),
-            false => "blocking send and receive".into(),
-        },
-        threads: figures.streams * directions.max(1),
-        ..DriverFacts::default()
-    };
-    result.stream = Some(figures);
-}
-
-fn nothing_arrived() -> Finding {
-    let text = "no byte arrived".into();
-    Finding { kind: FindingKind::NoOperations, scope: Scope::Everything, text }
-}
-
-fn cost(figures: &StreamFigures, operations: u64) -> Option<CpuUse> {
-    Some(CpuUse {
-        client_ns_per_op: figures.client_cpu_ns.checked_div(operations)?,
-        server_ns_per_op: figures.server_cpu_ns.checked_div(operations).filter(|ns| *ns > 0),
-        ..CpuUse::default()
-    })
-}
-
-fn findings(delivery: &Delivery, stop: &Stop) -> Vec<Finding> {
-    let everything = |kind, text: String| Some(Finding { kind, scope: Scope::Everything, text });
-    let figures = &delivery.figures;
-    let nothing =
-        (figures.received_bytes() == 0 && delivery.broken == 0).then(|| Some(nothing_arrived()));
-    let broken = (delivery.broken > 0).then(|| {
-        let cause = delivery.trouble.as_deref().unwrap_or("see the log of the server");
-        let text = format!("{} of {} streams broke: {cause}", delivery.broken, figures.streams);
-        everything(FindingKind::Failures, text)
-    });
-    // streams that broke have lost bytes on the way
-    let differ = (delivery.broken == 0).then(|| figures.difference());
-    let cut_short = stop
-        .asked()
-        .then(|| everything(FindingKind::CutShort, "the run ended before its plan did".into()));
-    let ways = [("to the server", &figures.to_server), ("from the server", &figures.from_server)];
-    let datagrams = ways.iter().flat_map(|(words, way)| {
-        let flow = way.as_ref().and_then(|way| way.datagrams.as_ref());
-        // of one that never began nothing is to be said
-        let flow = flow.into_iter().filter(|flow| flow.sent > 0);
-        flow.flat_map(|flow| flow.findings(words))
-    });
-    let whole = [nothing, broken, differ, cut_short].into_iter().flatten().flatten();
-    whole.chain(datagrams).collect()
 }

@@ -1,5 +1,7 @@
 //! A line for datagrams: late, lost, doubled and overtaken, by chance that a seed repeats.
 
+mod chances;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -10,10 +12,11 @@ use plumb_engine::{
     Cidr, DatagramSocket, Endpoint, EngineError, Peer, Poll, Stop, ThreadContext, Time, Token,
 };
 use plumb_measure::statistics::SplitMix64;
-use plumb_measure::{Clock as _, Share, Span, Tick};
+use plumb_measure::{Clock as _, Span, Tick};
 use rustix::io::ioctl_fionbio;
 
-use crate::{PathPlan, PathTotals};
+use chances::{Chances, Fate};
+pub use chances::{DatagramPathPlan, DatagramPathTotals};
 
 /// One that is to be overtaken waits for so long for another, and then goes.
 const WAIT_NS: u64 = 100_000_000;
@@ -22,19 +25,6 @@ const SILENT_NS: u64 = 10_000_000_000;
 /// Datagrams that are on their way; more are lost, as in a router.
 const UNDER_WAY_MAX: usize = 65_536;
 const BUFFER_BYTES: usize = 64 << 10;
-
-/// What becomes of the datagrams of one direction.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct DatagramPathPlan {
-    /// When they leave; jitter keeps their order.
-    pub path: PathPlan,
-    /// This share is lost.
-    pub lose: Option<Share>,
-    /// This share leaves twice.
-    pub double: Option<Share>,
-    /// This share leaves behind the next one of the same client.
-    pub overtake: Option<Share>,
-}
 
 /// A whole line for datagrams.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,23 +41,6 @@ pub struct DatagramRelayPlan {
     pub for_time: Option<Span>,
     /// Seed of jitter and of all shares.
     pub seed: u64,
-}
-
-/// What became of the datagrams of one direction.
-#[derive(Debug)]
-pub struct DatagramPathTotals {
-    /// Bytes that came and left, and how much later than due.
-    pub path: PathTotals,
-    /// Datagrams that came.
-    pub received: u64,
-    /// Lost as the plan demands.
-    pub lost: u64,
-    /// That left twice.
-    pub doubled: u64,
-    /// That another one really overtook.
-    pub overtaken: u64,
-    /// Lost because too many were under way.
-    pub overflowed: u64,
 }
 
 /// What became of everything.
@@ -102,76 +75,6 @@ const THERE: usize = 0;
 const BACK: usize = 1;
 /// The token of the socket that clients send to; those of clients count from 0.
 const NEAR: usize = u32::MAX as usize - 1;
-
-/// The chances of one direction.
-struct Chances {
-    plan: DatagramPathPlan,
-    random: SplitMix64,
-    /// When the line is free for the next datagram, where it has a rate.
-    free_at: u64,
-    /// When the one before leaves.
-    last_due: u64,
-    totals: DatagramPathTotals,
-}
-
-/// What becomes of a datagram that came.
-struct Fate {
-    due: u64,
-    twice: bool,
-    waits: bool,
-}
-
-impl Chances {
-    fn new(plan: DatagramPathPlan, seed: u64) -> Self {
-        let totals = DatagramPathTotals {
-            path: PathTotals::new(plan.path),
-            received: 0,
-            lost: 0,
-            doubled: 0,
-            overtaken: 0,
-            overflowed: 0,
-        };
-        Self { plan, random: SplitMix64::new(seed), free_at: 0, last_due: 0, totals }
-    }
-
-    /// What becomes of a datagram of `bytes` that came at `now`; `None`: it is lost. Each takes as
-    /// many draws as every other, so that one share does not change what another one chooses.
-    fn fate(&mut self, bytes: u64, now: u64) -> Option<Fate> {
-        let mut chosen = |share: Option<Share>| {
-            let drawn = self.random.uniform();
-            share.is_some_and(|share| drawn < share.of_one())
-        };
-        let (lost, twice, waits) =
-            (chosen(self.plan.lose), chosen(self.plan.double), chosen(self.plan.overtake));
-        let jitter_ns = self.jitter();
-        self.totals.received += 1;
-        self.totals.path.received += bytes;
-        if lost {
-            self.totals.lost += 1;
-            return None;
-        }
-        let sent = match self.plan.path.rate {
-            Some(rate) => {
-                self.free_at = self.free_at.max(now) + rate.time_of(bytes);
-                self.free_at
-            }
-            None => now,
-        };
-        let due = (sent + self.plan.path.delay_ns + jitter_ns).max(self.last_due);
-        self.last_due = due;
-        Some(Fate { due, twice, waits })
-    }
-
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_precision_loss,
-        clippy::cast_sign_loss,
-        reason = "a share of a time"
-    )]
-    fn jitter(&mut self) -> u64 {
-        (self.random.uniform() * self.plan.path.jitter_ns as f64) as u64
-    }
-}
 
 /// A datagram on its way.
 struct UnderWay {
@@ -399,53 +302,5 @@ impl<'a> Line<'a> {
             };
             totals.path.sent += if sent.is_ok() { it.bytes.len() as u64 } else { 0 };
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn chances(seed: u64, lose: Option<&str>) -> Chances {
-        let share = |text: &str| text.parse().unwrap();
-        let plan = DatagramPathPlan {
-            lose: lose.map(share),
-            double: Some(share("20%")),
-            overtake: Some(share("30%")),
-            path: PathPlan { delay_ns: 50, jitter_ns: 1_000, rate: None },
-        };
-        Chances::new(plan, seed)
-    }
-
-    #[test]
-    fn a_seed_repeats_what_becomes_of_each_and_shares_do_not_meddle() {
-        let drawn = |seed, lose| {
-            let mut chances = chances(seed, lose);
-            let fates: Vec<_> = (0..1_000)
-                .map(|now| chances.fate(10, now).map(|it| (it.due, it.twice, it.waits)))
-                .collect();
-            (fates, chances.totals)
-        };
-        let (fates, totals) = drawn(5, Some("10%"));
-        assert_eq!(fates, drawn(5, Some("10%")).0);
-        assert_ne!(fates, drawn(6, Some("10%")).0);
-        assert_eq!((totals.received, totals.path.received), (1_000, 10_000));
-        assert_eq!(totals.lost, fates.iter().filter(|fate| fate.is_none()).count() as u64);
-        assert!((60..150).contains(&totals.lost), "{}", totals.lost);
-        let whole = drawn(5, None).0;
-        for (with, without) in fates.iter().zip(&whole) {
-            let told =
-                |fate: &Option<(u64, bool, bool)>| fate.map(|(_, twice, waits)| (twice, waits));
-            assert!(with.is_none() || told(with) == told(without));
-        }
-    }
-
-    #[test]
-    fn jitter_keeps_the_order_and_nothing_leaves_early() {
-        let mut chances = chances(1, None);
-        let dues: Vec<u64> =
-            (0..500).filter_map(|now| chances.fate(1, now * 10)).map(|fate| fate.due).collect();
-        assert!(dues.is_sorted());
-        assert!(dues.iter().zip(0..).all(|(due, now)| *due >= now * 10 + 50));
     }
 }

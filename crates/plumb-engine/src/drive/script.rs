@@ -4,15 +4,16 @@
 //! compiles to nothing, for a protocol whose users ask whenever they may.
 
 use plumb_measure::user_schedule::{Calendar, UserSchedule};
-use plumb_measure::{Answer, FailureKind, Moments, Recorder, real};
+use plumb_measure::{Answer, FailureKind, real};
 use plumb_socket::Time;
 
 use super::due::Dues;
+use super::settle::record_groups;
 use super::{Drive, Window};
 use crate::conn::{Conn, Flight, Moment, Phase};
 use crate::link::Link;
 use crate::plan::Share;
-use crate::protocol::{After, Next, OpEnd, Protocol};
+use crate::protocol::{After, Next, Protocol};
 
 /// Rest of a user whose script asked for nothing, or whose request could not be made: a script
 /// that never sends anything must not keep the loop from everything else.
@@ -22,50 +23,6 @@ const NOTHING_SENT_NS: u64 = 10_000_000;
 pub(super) fn number<P: Protocol>(share: Share, index: usize) -> usize {
     let number = if P::SCRIPTED { share.dealt(index) } else { share.user(index) };
     usize::try_from(number).unwrap_or(usize::MAX)
-}
-
-/// Records what is complete.
-fn record_groups<P: Protocol>(protocol: &mut P, recorder: &mut Recorder) {
-    while let Some(group) = protocol.complete() {
-        let took = group.took_ns;
-        let moments = Moments { due: 0, sent: 0, first: took, last: took };
-        let answer = Answer { outcome: group.outcome, ..Answer::ok(0) };
-        recorder.record_group(group.row, moments, answer);
-    }
-}
-
-/// Tells the protocol of a script that an operation has ended with an answer, which it may change
-/// with its row: what its user does next.
-pub(super) fn settled<P: Protocol>(
-    (protocol, recorder): (&mut P, &mut Recorder),
-    user: &mut P::User,
-    flight: &mut Flight,
-    moments: Moments,
-    answer: &mut Answer,
-) -> Option<After> {
-    if !P::SCRIPTED {
-        return None;
-    }
-    let mut end = OpEnd::of(flight, moments, *answer);
-    protocol.moment(moments.last);
-    let after = protocol.settle(user, &mut end);
-    record_groups(protocol, recorder);
-    *answer = end.answer;
-    flight.op = end.op;
-    Some(after)
-}
-
-impl OpEnd {
-    /// The end of `flight` with `answer`.
-    fn of(flight: &Flight, moments: Moments, answer: Answer) -> Self {
-        Self {
-            op: flight.op,
-            answer,
-            took_ns: moments.last.saturating_sub(moments.sent),
-            response_ns: moments.last.saturating_sub(moments.due),
-            counts: flight.counts,
-        }
-    }
 }
 
 impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
@@ -353,23 +310,8 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         }
     }
 
-    /// Tells the protocol that an operation has ended without an answer.
-    pub(super) fn settle(&mut self, index: usize, flight: &mut Flight, answer: Answer) -> Answer {
-        if !P::SCRIPTED {
-            return answer;
-        }
-        let mut end = OpEnd::of(flight, flight.moments(self.now), answer);
-        let owner = self.conns[index].owner;
-        self.protocol.moment(self.now);
-        let after = self.protocol.settle(&mut self.users[owner], &mut end);
-        record_groups(&mut self.protocol, &mut self.recorder);
-        self.follow(owner, after);
-        flight.op = end.op;
-        end.answer
-    }
-
     /// Does what a user does after an operation.
-    fn follow(&mut self, index: usize, after: After) {
+    pub(super) fn follow(&mut self, index: usize, after: After) {
         match after {
             After::Go | After::Wait => {}
             After::Pause(ns) => {

@@ -1,13 +1,10 @@
 //! Requests out, answers in.
 
-use std::io;
-
 use plumb_measure::{Answer, FailureKind, Outcome};
-use plumb_socket::{Time, connect_failure};
+use plumb_socket::Time;
 
-use super::Drive;
-use super::script;
 use super::slow::SlowOp;
+use super::{Drive, script, settle};
 use crate::EngineError;
 use crate::channel::{Filled, READS_A_TURN};
 use crate::conn::{Flight, Moment, Phase};
@@ -15,7 +12,6 @@ use crate::link::Link;
 use crate::operations::Ended;
 use crate::plan::{Pace, Waiting};
 use crate::protocol::{After, Next, Protocol, Step, Then};
-use crate::tls;
 
 /// Bytes that a protocol may leave unconsumed before it is taken for lost.
 const KEPT_MAX: usize = 16 << 20;
@@ -29,6 +25,13 @@ struct Digest {
     close: bool,
     /// What the user of a script does next.
     after: Option<After>,
+}
+
+impl Digest {
+    /// True as long as the next bytes may be an answer, too.
+    fn goes_on(&self) -> bool {
+        !self.close && self.trouble.is_none() && self.greeting.is_none()
+    }
 }
 
 impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
@@ -96,100 +99,112 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     fn decode(&mut self, index: usize) -> Digest {
         let mut digest = Digest::default();
         let owner = self.owner(index);
-        let conn = &mut self.conns[index];
-        let user = &mut self.users[owner];
-        let greeting = matches!(conn.phase, Phase::Greeting { .. });
-        let Some(channel) = conn.phase.channel() else {
-            return digest;
-        };
-        let out = &mut self.requests;
         let mut at = 0;
-        while !digest.close {
-            let bytes = channel.bytes(&self.buffer);
-            if at >= bytes.len() {
-                break;
-            }
-            let op = conn.flights.front().map(|flight| flight.op);
-            match self.protocol.decode(user, &mut conn.wire, op, &bytes[at..], out) {
-                Step::Need { consumed } => {
+        while digest.goes_on() {
+            match self.step(index, owner, at) {
+                None => break,
+                Some(Step::Need { consumed }) => {
                     at += consumed;
-                    if let Some(flight) = conn.flights.front_mut()
-                        && flight.first == Moment::NONE
-                    {
+                    let first = self.conns[index].flights.front_mut();
+                    if let Some(flight) = first.filter(|flight| flight.first == Moment::NONE) {
                         flight.first = Moment::at(self.now);
                     }
                     break;
                 }
-                Step::Aside { consumed: 0 } => {
-                    digest.trouble = Some(FailureKind::Garbled);
-                    break;
-                }
-                Step::Aside { consumed } => at += consumed,
-                Step::Done { consumed, mut answer, then } => {
+                Some(Step::Aside { consumed: 0 }) => digest.trouble = Some(FailureKind::Garbled),
+                Some(Step::Aside { consumed }) => at += consumed,
+                Some(Step::Done { consumed, answer, then }) => {
                     at += consumed;
-                    let Some(mut flight) = conn.flights.pop_front() else {
-                        digest.trouble = Some(FailureKind::Garbled);
-                        break;
-                    };
-                    self.in_flight -= 1;
-                    digest.answered = true;
-                    digest.close = then == Then::Close;
-                    if greeting {
-                        digest.greeting = Some(answer.outcome);
-                        break;
-                    }
-                    conn.attempts = 0;
-                    if let Pace::Delay(delay) = self.job.plan.pace {
-                        conn.resume_at = Moment::at(self.now + delay.ns());
-                    }
-                    self.last_done = self.now;
-                    let moments = flight.moments(self.now);
-                    digest.after = script::settled(
-                        (&mut self.protocol, &mut self.recorder),
-                        user,
-                        &mut flight,
-                        moments,
-                        &mut answer,
-                    );
-                    let number = script::number::<P>(self.job.share, owner);
-                    let (row, counts) = (flight.op.label, flight.counts);
-                    self.outlet.tell(number, || Ended { row, counts, moments, answer });
-                    if let Some(stamps) = &mut self.stamps {
-                        let tells = self.protocol.tells_residence(&conn.wire);
-                        let counts = counts && answer.outcome == Outcome::Ok;
-                        stamps.answered(
-                            (index, row),
-                            counts.then_some(moments),
-                            tells,
-                            channel,
-                            &mut self.recorder,
-                        );
-                    }
-                    if counts {
-                        self.recorder.record(row, moments, answer);
-                        let response_ns = moments.last.saturating_sub(moments.due);
-                        if self.watch.among_the_slowest(response_ns)
-                            && answer.outcome == Outcome::Ok
-                        {
-                            let op = SlowOp { index, user: number as u64, row };
-                            self.watch.keep(op, channel.socket(), moments);
-                        }
-                    } else {
-                        self.warm_up_operations += 1;
-                    }
+                    self.answered((index, owner), answer, then, &mut digest);
                 }
             }
         }
+        let conn = &mut self.conns[index];
         if let Some(stamps) = &mut self.stamps {
             while let Some((number, residence)) = self.protocol.residence(&mut conn.wire) {
                 stamps.told(index, number, residence, &mut self.recorder);
             }
         }
-        channel.keep_from(at, &mut self.buffer);
-        if channel.kept() > KEPT_MAX {
-            digest.trouble = Some(FailureKind::Garbled);
+        if let Some(channel) = conn.phase.channel() {
+            channel.keep_from(at, &mut self.buffer);
+            if channel.kept() > KEPT_MAX {
+                digest.trouble = Some(FailureKind::Garbled);
+            }
         }
         digest
+    }
+
+    /// What the protocol makes of the bytes from `at` on; `None` when there are none.
+    #[inline]
+    fn step(&mut self, index: usize, owner: usize, at: usize) -> Option<Step> {
+        let conn = &mut self.conns[index];
+        let bytes = conn.phase.channel()?.bytes(&self.buffer).get(at..)?;
+        if bytes.is_empty() {
+            return None;
+        }
+        let op = conn.flights.front().map(|flight| flight.op);
+        let user = &mut self.users[owner];
+        Some(self.protocol.decode(user, &mut conn.wire, op, bytes, &mut self.requests))
+    }
+
+    /// An answer is complete: that of the oldest operation of the connection.
+    #[inline]
+    fn answered(
+        &mut self,
+        (index, owner): (usize, usize),
+        mut answer: Answer,
+        then: Then,
+        digest: &mut Digest,
+    ) {
+        let conn = &mut self.conns[index];
+        let Some(mut flight) = conn.flights.pop_front() else {
+            digest.trouble = Some(FailureKind::Garbled);
+            return;
+        };
+        self.in_flight -= 1;
+        digest.answered = true;
+        digest.close = then == Then::Close;
+        if matches!(conn.phase, Phase::Greeting { .. }) {
+            digest.greeting = Some(answer.outcome);
+            return;
+        }
+        conn.attempts = 0;
+        if let Pace::Delay(delay) = self.job.plan.pace {
+            conn.resume_at = Moment::at(self.now + delay.ns());
+        }
+        self.last_done = self.now;
+        let moments = flight.moments(self.now);
+        digest.after = settle::settled(
+            (&mut self.protocol, &mut self.recorder),
+            &mut self.users[owner],
+            &mut flight,
+            moments,
+            &mut answer,
+        );
+        let number = script::number::<P>(self.job.share, owner);
+        let (row, counts) = (flight.op.label, flight.counts);
+        self.outlet.tell(number, || Ended { row, counts, moments, answer });
+        let right = answer.outcome == Outcome::Ok;
+        if let Some(stamps) = &mut self.stamps
+            && let Some(channel) = conn.phase.channel()
+        {
+            let tells = self.protocol.tells_residence(&conn.wire);
+            let counted = (counts && right).then_some(moments);
+            stamps.answered((index, row), counted, tells, channel, &mut self.recorder);
+        }
+        if !counts {
+            self.warm_up_operations += 1;
+            return;
+        }
+        self.recorder.record(row, moments, answer);
+        let response_ns = moments.last.saturating_sub(moments.due);
+        if right
+            && self.watch.among_the_slowest(response_ns)
+            && let Some(channel) = conn.phase.channel()
+        {
+            let op = SlowOp { index, user: number as u64, row };
+            self.watch.keep(op, channel.socket(), moments);
+        }
     }
 
     /// A connection that stands and has room looks for work. One that the other side has finished
@@ -353,107 +368,6 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
                 channel.set_hangup();
                 self.again.push_back(index);
             }
-        }
-    }
-
-    /// The other side will send nothing more.
-    fn ended(&mut self, index: usize) -> Result<(), EngineError> {
-        let conn = &mut self.conns[index];
-        if !conn.open() {
-            return self.fail(index, FailureKind::Closed);
-        }
-        let Some(flight) = conn.flights.pop_front() else {
-            self.recorder.quiet_closes += 1;
-            self.drop_connection(index);
-            return Ok(());
-        };
-        self.in_flight -= 1;
-        let user = &mut self.users[conn.owner];
-        let answer = self.protocol.eof(user, &mut conn.wire, flight.op);
-        if answer.outcome == Outcome::Ok {
-            conn.attempts = 0;
-        }
-        self.book(index, flight, answer);
-        self.restart(index);
-        Ok(())
-    }
-
-    fn broken(&mut self, index: usize, error: &io::Error) -> Result<(), EngineError> {
-        if tls::speaks(error) {
-            let kind = FailureKind::HandshakeFailed;
-            let complaint = error.to_string();
-            if !self.conns[index].open() {
-                return self.greeting_failed(index, kind, complaint);
-            }
-            if self.last_done == 0 {
-                // a server may refuse a client only after the handshake, from the client's side
-                let address = self.endpoint(index).to_string();
-                return Err(EngineError::Greeting { address, complaint, kind });
-            }
-            let answered = self.conns[index].attempts == 0;
-            return self.fail(index, if answered { FailureKind::Garbled } else { kind });
-        }
-        if P::DATAGRAMS && !self.conns[index].open() {
-            return self.connect_failed(index, error);
-        }
-        let kind = match error.kind() {
-            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => FailureKind::Reset,
-            io::ErrorKind::TimedOut => FailureKind::TimedOut,
-            _ if P::DATAGRAMS => connect_failure(error),
-            _ => FailureKind::Closed,
-        };
-        self.fail(index, kind)
-    }
-
-    pub(super) fn fail(&mut self, index: usize, kind: FailureKind) -> Result<(), EngineError> {
-        if self.conns[index].open() {
-            self.lose(index, kind);
-            return Ok(());
-        }
-        let text = match kind {
-            FailureKind::Closed | FailureKind::Reset => "closed the connection before it answered",
-            _ => "did not answer as the protocol demands",
-        };
-        let complaint = self.protocol.complaint().unwrap_or_else(|| text.into());
-        self.greeting_failed(index, kind, complaint)
-    }
-
-    /// Books what was under way on an open connection as failed, the oldest as `kind`.
-    pub(super) fn lose(&mut self, index: usize, kind: FailureKind) {
-        match self.conns[index].flights.pop_front() {
-            None => self.recorder.quiet_closes += 1,
-            Some(flight) => {
-                self.in_flight -= 1;
-                self.book(index, flight, Answer::failed(kind));
-            }
-        }
-        self.restart(index);
-    }
-
-    /// Ends a connection; what is still under way on it was closed.
-    fn restart(&mut self, index: usize) {
-        while let Some(flight) = self.conns[index].flights.pop_front() {
-            self.in_flight -= 1;
-            self.book(index, flight, Answer::failed(FailureKind::Closed));
-        }
-        if self.conns[index].phase.channel().is_some() {
-            self.drop_connection(index); // its user may have left already
-        }
-        if self.is_aside(index) {
-            self.go_on(self.conns[index].owner);
-        }
-    }
-
-    /// Records an operation that ended without an answer.
-    pub(super) fn book(&mut self, index: usize, mut flight: Flight, answer: Answer) {
-        self.last_done = self.now;
-        let moments = flight.moments(self.now);
-        let answer = self.settle(index, &mut flight, answer);
-        let (row, counts) = (flight.op.label, flight.counts);
-        let number = self.number(index);
-        self.outlet.tell(number, || Ended { row, counts, moments, answer });
-        if counts {
-            self.recorder.record(row, moments, answer);
         }
     }
 }

@@ -21,6 +21,7 @@ mod pacing;
 mod request;
 mod schedule;
 mod scope;
+mod segment;
 mod stages;
 mod timer;
 mod tree;

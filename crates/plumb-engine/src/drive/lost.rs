@@ -1,0 +1,117 @@
+//! Operations that end without an answer, because their connection does.
+
+use std::io;
+
+use plumb_measure::{Answer, FailureKind, Outcome};
+use plumb_socket::{Time, connect_failure};
+
+use super::Drive;
+use crate::EngineError;
+use crate::conn::Flight;
+use crate::link::Link;
+use crate::operations::Ended;
+use crate::protocol::Protocol;
+use crate::tls;
+
+impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
+    /// The other side will send nothing more.
+    pub(super) fn ended(&mut self, index: usize) -> Result<(), EngineError> {
+        let conn = &mut self.conns[index];
+        if !conn.open() {
+            return self.fail(index, FailureKind::Closed);
+        }
+        let Some(flight) = conn.flights.pop_front() else {
+            self.recorder.quiet_closes += 1;
+            self.drop_connection(index);
+            return Ok(());
+        };
+        self.in_flight -= 1;
+        let user = &mut self.users[conn.owner];
+        let answer = self.protocol.eof(user, &mut conn.wire, flight.op);
+        if answer.outcome == Outcome::Ok {
+            conn.attempts = 0;
+        }
+        self.book(index, flight, answer);
+        self.restart(index);
+        Ok(())
+    }
+
+    pub(super) fn broken(&mut self, index: usize, error: &io::Error) -> Result<(), EngineError> {
+        if tls::speaks(error) {
+            let kind = FailureKind::HandshakeFailed;
+            let complaint = error.to_string();
+            if !self.conns[index].open() {
+                return self.greeting_failed(index, kind, complaint);
+            }
+            if self.last_done == 0 {
+                // a server may refuse a client only after the handshake, from the client's side
+                let address = self.endpoint(index).to_string();
+                return Err(EngineError::Greeting { address, complaint, kind });
+            }
+            let answered = self.conns[index].attempts == 0;
+            return self.fail(index, if answered { FailureKind::Garbled } else { kind });
+        }
+        if P::DATAGRAMS && !self.conns[index].open() {
+            return self.connect_failed(index, error);
+        }
+        let kind = match error.kind() {
+            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => FailureKind::Reset,
+            io::ErrorKind::TimedOut => FailureKind::TimedOut,
+            _ if P::DATAGRAMS => connect_failure(error),
+            _ => FailureKind::Closed,
+        };
+        self.fail(index, kind)
+    }
+
+    pub(super) fn fail(&mut self, index: usize, kind: FailureKind) -> Result<(), EngineError> {
+        if self.conns[index].open() {
+            self.lose(index, kind);
+            return Ok(());
+        }
+        let text = match kind {
+            FailureKind::Closed | FailureKind::Reset => "closed the connection before it answered",
+            _ => "did not answer as the protocol demands",
+        };
+        let complaint = self.protocol.complaint().unwrap_or_else(|| text.into());
+        self.greeting_failed(index, kind, complaint)
+    }
+
+    /// Books what was under way on an open connection as failed, the oldest as `kind`.
+    pub(super) fn lose(&mut self, index: usize, kind: FailureKind) {
+        match self.conns[index].flights.pop_front() {
+            None => self.recorder.quiet_closes += 1,
+            Some(flight) => {
+                self.in_flight -= 1;
+                self.book(index, flight, Answer::failed(kind));
+            }
+        }
+        self.restart(index);
+    }
+
+    /// Ends a connection; what is still under way on it was closed.
+    pub(super) fn restart(&mut self, index: usize) {
+        while let Some(flight) = self.conns[index].flights.pop_front() {
+            self.in_flight -= 1;
+            self.book(index, flight, Answer::failed(FailureKind::Closed));
+        }
+        if self.conns[index].phase.channel().is_some() {
+            self.drop_connection(index); // its user may have left already
+        }
+        if self.is_aside(index) {
+            self.go_on(self.conns[index].owner);
+        }
+    }
+
+    /// Records an operation that ended without an answer.
+    pub(super) fn book(&mut self, index: usize, mut flight: Flight, answer: Answer) {
+        self.last_done = self.now;
+        let moments = flight.moments(self.now);
+        let answer = self.settle(index, &mut flight, answer);
+        let (row, counts) = (flight.op.label, flight.counts);
+        let number = self.number(index);
+        self.outlet.tell(number, || Ended { row, counts, moments, answer });
+        if counts {
+            self.recorder.record(row, moments, answer);
+        }
+    }
+}
