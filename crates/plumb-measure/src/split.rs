@@ -13,6 +13,8 @@ pub struct PartShare<K> {
     pub time: Estimate,
     /// Its share, 0 to 1.
     pub share: f64,
+    /// Half of the 95 % interval of the share; absent where that of a time is.
+    pub half_width: Option<f64>,
 }
 
 impl<K> PartShare<K> {
@@ -20,6 +22,19 @@ impl<K> PartShare<K> {
     #[must_use]
     pub fn may_be_zero(&self) -> bool {
         self.time.low_ns().is_none_or(|low_ns| low_ns <= 0)
+    }
+
+    /// The 95 % interval of the share, within 0 and 1: no part is more than the whole.
+    #[must_use]
+    pub fn interval(&self) -> Option<(f64, f64)> {
+        let half = self.half_width?;
+        Some(((self.share - half).max(0.0), (self.share + half).min(1.0)))
+    }
+
+    /// True when the part is at least half of the whole, with all of its interval where it has one.
+    #[must_use]
+    pub fn is_most(&self) -> bool {
+        self.interval().map_or(self.share, |(low, _)| low) >= 0.5
     }
 }
 
@@ -119,7 +134,7 @@ impl<K: Copy> Split<K> {
         if left_half_ns.saturating_mul(KNOWN_TO) > whole_ns {
             return Err(CannotBeSplit::NotKnown { half_ns: left_half_ns, whole_ns });
         }
-        Ok(Self::shared(whole, parts, (rest, left)))
+        Ok(Self::shared(whole, parts, (rest, left), Terms::Apart))
     }
 
     /// The same of parts that were told by the very operations of the whole: they add up whatever
@@ -143,23 +158,33 @@ impl<K: Copy> Split<K> {
         let all: i64 = parts.iter().map(|(_, time)| time.mean_ns).sum();
         let mean_ns = whole.mean_ns.saturating_sub(all);
         let left = Estimate { mean_ns, half_width_ns: rest_half_ns, count: whole.count };
-        Ok(Self::shared(whole, parts, (rest, left)))
+        Ok(Self::shared(whole, parts, (rest, left), Terms::Together))
     }
 
     /// The shares of `parts` and of what they leave.
-    fn shared(whole: Estimate, parts: Vec<(K, Estimate)>, (rest, left): (K, Estimate)) -> Self {
+    fn shared(
+        whole: Estimate,
+        parts: Vec<(K, Estimate)>,
+        (rest, left): (K, Estimate),
+        terms: Terms,
+    ) -> Self {
         let whole_ns = positive(whole.mean_ns);
-        let times = parts.iter().map(|(_, time)| *time);
-        let sum: u64 = times.map(|time| positive(time.mean_ns)).sum();
+        let times: Vec<Estimate> = parts.iter().map(|(_, time)| *time).collect();
+        let sum: u64 = times.iter().map(|time| positive(time.mean_ns)).sum();
         let base = sum.max(whole_ns);
-        let share = |of, time: Estimate, ns: u64| PartShare { of, time, share: ratio(ns, base) };
+        let known = Known { whole, parts: &times, rest: left, base, exceeds: sum > whole_ns };
+        let share = |of, time: Estimate, ns: u64, place| {
+            let share = ratio(ns, base);
+            PartShare { of, time, share, half_width: known.half_width(place, share, terms) }
+        };
         Self {
             whole,
+            rest: share(rest, left, base - sum, None),
             parts: parts
                 .into_iter()
-                .map(|(of, time)| share(of, time, positive(time.mean_ns)))
+                .enumerate()
+                .map(|(place, (of, time))| share(of, time, positive(time.mean_ns), Some(place)))
                 .collect(),
-            rest: share(rest, left, base - sum),
         }
     }
 
@@ -188,6 +213,59 @@ impl<K: Copy> Split<K> {
     }
 }
 
+/// On which operations the whole and its parts were measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Terms {
+    /// Each on its own: they do not depend on each other.
+    Apart,
+    /// All on the same: how they depend on each other is not known.
+    Together,
+}
+
+/// What the shares of a whole are known from.
+struct Known<'a> {
+    whole: Estimate,
+    parts: &'a [Estimate],
+    rest: Estimate,
+    /// What shares are shares of, nanoseconds: the whole, or the sum of parts that exceed it.
+    base: u64,
+    exceeds: bool,
+}
+
+impl Known<'_> {
+    /// Half of the interval of the `share` of the part at `place`; of the rest without one.
+    ///
+    /// By the delta method a share of `a / b` is off by `da / b - share * db / b`: `b` is the whole,
+    /// or the sum of the parts, and the rest is `b` without all parts. Of terms that do not depend on
+    /// each other the squares add up. Of terms of the same operations the widths do, which is the most
+    /// that any dependence between them makes of it; there `b` is the sum of parts and rest.
+    fn half_width(&self, place: Option<usize>, share: f64, terms: Terms) -> Option<f64> {
+        // what parts that exceed the whole leave has no share
+        if self.base == 0 || self.exceeds && place.is_none() {
+            return None;
+        }
+        let own = |of: Option<usize>| if of == place { 1.0 } else { 0.0 };
+        let half = |time: Estimate| time.half_width_ns.map(|half| ratio(half, self.base));
+        let of_a_sum = self.exceeds || terms == Terms::Together;
+        let by = |at: usize| match (of_a_sum, place) {
+            (true, _) => own(Some(at)) - share,
+            (false, Some(_)) => own(Some(at)),
+            (false, None) => -1.0,
+        };
+        let parts = self.parts.iter().enumerate();
+        let mut off: Vec<f64> =
+            parts.map(|(at, time)| Some(by(at) * half(*time)?)).collect::<Option<_>>()?;
+        let last = if terms == Terms::Together { self.rest } else { self.whole };
+        if !self.exceeds {
+            off.push((own(None) - share) * half(last)?);
+        }
+        Some(match terms {
+            Terms::Apart => off.iter().map(|off| off * off).sum::<f64>().sqrt(),
+            Terms::Together => off.iter().map(|off| off.abs()).sum(),
+        })
+    }
+}
+
 fn not_below(time: Estimate) -> Result<(), CannotBeSplit> {
     let half_ns = time.half_width_ns.unwrap_or(0);
     let below_ns = time.mean_ns.unsigned_abs();
@@ -212,6 +290,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::statistics::SplitMix64;
 
     fn us(mean: i64, half: u64) -> Estimate {
         Estimate { mean_ns: mean * 1_000, half_width_ns: Some(half * 1_000), count: 100 }
@@ -232,6 +311,69 @@ mod tests {
         assert_eq!(split.rest.time.mean_ns, 10_000);
         assert!(!split.rest.may_be_zero());
         assert_eq!(split.largest().map(|share| share.of), Some(0));
+    }
+
+    /// Half of the interval of each share, in tenths of a percent.
+    fn halves(split: &Split<usize>) -> Vec<Option<f64>> {
+        split.all().map(|share| share.half_width.map(|half| (half * 1_000.0).round())).collect()
+    }
+
+    #[test]
+    fn a_share_is_known_as_well_as_its_part_and_the_whole_are() {
+        // of 70 in 100: 2 / 100 and 0.7 * 4 / 100; of the rest: 2, 1 and 0.9 * 4 in 100
+        let known = split(us(100, 4), &[us(70, 2), us(20, 1)]).unwrap();
+        assert_eq!(halves(&known), [Some(34.0), Some(13.0), Some(42.0)]);
+        // parts that exceed the whole are shares of their sum: of 70 in 90, 20 * 2 and 70 * 1 in 90 * 90
+        let more = split(us(89, 3), &[us(70, 2), us(20, 1)]).unwrap();
+        assert_eq!(halves(&more), [Some(10.0), Some(10.0), None]);
+        let nothing = split(us(0, 0), &[us(0, 0)]).unwrap();
+        assert_eq!(halves(&nothing), [None, None]);
+    }
+
+    #[test]
+    fn shares_of_the_same_operations_are_known_whatever_these_have_to_do_with_each_other() {
+        let parts = [(0, us(70, 4))];
+        let told = Split::of_the_same(us(100, 9), parts, (1, Some(2_000))).unwrap();
+        // both ways: 0.3 * 4 + 0.7 * 2 of 100
+        assert_eq!(halves(&told), [Some(26.0), Some(26.0)]);
+        let untold = Split::of_the_same(us(100, 9), parts, (1, None)).unwrap();
+        assert_eq!(halves(&untold), [None, None]);
+        assert!(untold.parts[0].is_most() && !untold.rest.is_most());
+    }
+
+    #[test]
+    fn a_part_is_most_of_the_whole_only_with_all_of_its_interval() {
+        let most = |mean, half| {
+            let split = split(us(100, 1), &[us(mean, half)]).unwrap();
+            split.parts[0].is_most()
+        };
+        assert_eq!([most(55, 3), most(55, 6), most(98, 9)], [true, false, true]);
+        let nearly = split(us(100, 1), &[us(98, 9)]).unwrap();
+        let (low, high) = nearly.parts[0].interval().unwrap();
+        assert!((0.88..0.90).contains(&low), "{low}");
+        assert!(high.total_cmp(&1.0).is_eq(), "{high}");
+    }
+
+    /// The interval is held against what is true: means that scatter by what their intervals say.
+    #[test]
+    fn nineteen_of_twenty_intervals_contain_the_true_share() {
+        const DRAWS: u32 = 4_000;
+        let mut random = SplitMix64::new(7);
+        // the sum of twelve uniform numbers is as good as a normal one
+        let mut scattered = |mean: u32, half: u32| {
+            let normal = (0..12).map(|_| random.uniform()).sum::<f64>() - 6.0;
+            let off_ns = crate::rounded(normal * f64::from(half) * 1_000.0 / 1.96 + 1e9);
+            let mean_ns = i64::from(mean) * 1_000 + i64::try_from(off_ns).unwrap() - 1_000_000_000;
+            Estimate { mean_ns, half_width_ns: Some(u64::from(half) * 1_000), count: 9 }
+        };
+        let mut within = 0;
+        for _ in 0..DRAWS {
+            let split = split(scattered(500, 40), &[scattered(300, 30)]).unwrap();
+            let (low, high) = split.parts[0].interval().unwrap();
+            within += u32::from((low..=high).contains(&0.6));
+        }
+        let of_all = f64::from(within) / f64::from(DRAWS);
+        assert!((0.935..0.965).contains(&of_all), "{of_all}");
     }
 
     #[test]
@@ -315,6 +457,10 @@ mod tests {
             let Ok(split) = split(whole, &parts) else { return Ok(()) };
             for share in split.all() {
                 prop_assert!((0.0..=1.0).contains(&share.share), "{:?}", split);
+                if let Some((low, high)) = share.interval() {
+                    prop_assert!(0.0 <= low && low <= share.share, "{:?}", split);
+                    prop_assert!(share.share <= high && high <= 1.0, "{:?}", split);
+                }
             }
             let shares: f64 = split.all().map(|share| share.share).sum();
             prop_assert!(shares < 1.0 + 1e-9);

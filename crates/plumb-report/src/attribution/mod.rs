@@ -119,6 +119,9 @@ pub(crate) fn headline(record: &RunRecord) -> Option<String> {
     Some(format!("{} ({}).", answer.trim_end_matches('.'), points.name(result)))
 }
 
+/// What stands behind the shares of an answer.
+const SHARES: &str = ", shares with their 95 % intervals";
+
 /// The answer, then the figures behind it.
 fn sentence(attribution: &Attribution) -> String {
     let calls = grouped(attribution.client.count);
@@ -132,10 +135,14 @@ fn sentence(attribution: &Attribution) -> String {
     };
     match attribution.account() {
         Ok(account) => {
+            let known = account.split.all().any(|share| share.interval().is_some());
+            let shares = if known { SHARES } else { "" };
             let (means, slowest) = match account.of {
-                Calls::All => (format!("means of {calls} calls"), String::new()),
+                Calls::All => (format!("means of {calls} calls{shares}"), String::new()),
                 Calls::Faster => (
-                    format!("means of the faster nine tenths of {calls} calls and of every look"),
+                    format!(
+                        "means of the faster nine tenths of {calls} calls and of every look{shares}"
+                    ),
                     slowest_tenth(attribution),
                 ),
             };
@@ -169,7 +176,7 @@ const NAMED: f64 = 0.1;
 
 /// Who has most of the time, as far as the intervals tell.
 fn answer(account: &Account) -> String {
-    let Some(most) = account.split.largest().filter(|share| share.share >= 0.5) else {
+    let Some(most) = account.split.largest().filter(|share| share.is_most()) else {
         return no_part_has_most(account);
     };
     let owner = match most.of {
@@ -197,7 +204,7 @@ fn answer(account: &Account) -> String {
         PartKind::Rest => "It cannot be told",
     };
     let whose = account.of.whose();
-    format!("{owner}: {} of the time{whose} is {}.", percent(most.share), most.of.describe())
+    format!("{owner}: {} of the time{whose} is {}.", share_of(most), most.of.describe())
 }
 
 fn no_part_has_most(account: &Account) -> String {
@@ -205,14 +212,23 @@ fn no_part_has_most(account: &Account) -> String {
     let mut named: Vec<&PartShare<PartKind>> =
         split.all().filter(|share| share.share >= NAMED && !share.may_be_zero()).collect();
     named.sort_by(|one, other| other.share.total_cmp(&one.share));
-    let named: Vec<String> = named
-        .into_iter()
-        .map(|share| format!("{} {}", percent(share.share), name(share.of)))
-        .collect();
+    let named: Vec<String> =
+        named.into_iter().map(|share| format!("{} {}", share_of(share), name(share.of))).collect();
     if named.is_empty() {
         return format!("No part{whose} is told apart from zero.");
     }
     format!("No part has clearly most of the time{whose}: {}.", named.join(", "))
+}
+
+/// A share with its interval, where that is wider than what rounding hides: `93 % (91 to 95)`.
+fn share_of(share: &PartShare<PartKind>) -> String {
+    let said = percent(share.share);
+    match share.interval() {
+        Some((low, high)) if percent(low) != said || percent(high) != said => {
+            format!("{said} ({:.0} to {:.0})", 100.0 * low, 100.0 * high)
+        }
+        _ => said,
+    }
 }
 
 fn percent(share: f64) -> String {

@@ -28,9 +28,10 @@ fn the_sentence_answers_and_adds_up_in_one_unit() {
     let parts = [(PartKind::Server, 3_400), (PartKind::Wire, 100), (PartKind::Queue, 45_600)];
     assert_eq!(
         sentence(&of(51_200, &parts)),
-        "Network or database? Neither: 89 % of the time is waiting for a connection of the \
-         pool. 51.2 ms at the client: 3.4 server, 0.1 wire, 45.6 waiting before the server \
-         saw it (queue of the pool), 2.1 rest (means of 1,234 calls; looked into 80 times)."
+        "Network or database? Neither: 89 % (88 to 90) of the time is waiting for a connection of \
+         the pool. 51.2 ms at the client: 3.4 server, 0.1 wire, 45.6 waiting before the server \
+         saw it (queue of the pool), 2.1 rest (means of 1,234 calls, shares with their 95 % \
+         intervals; looked into 80 times)."
     );
 }
 
@@ -46,10 +47,10 @@ fn the_parts_of_a_runtime_are_told_one_by_one() {
     let text = sentence(&of(1_000, &parts));
     assert_eq!(
         text,
-        "The runtime or the way to it? The runtime: 70 % of the time is its actions. 1.00 ms \
-         at the client: 0.06 door, 0.02 waiting for a thread, 0.70 actions, 0.10 commit, 0.05 \
-         waiting before the server saw it (waiting for a caller), 0.07 rest (means of 1,234 \
-         calls; told with every answer)."
+        "The runtime or the way to it? The runtime: 70 % (69 to 71) of the time is its actions. \
+         1.00 ms at the client: 0.06 door, 0.02 waiting for a thread, 0.70 actions, 0.10 commit, \
+         0.05 waiting before the server saw it (waiting for a caller), 0.07 rest (means of 1,234 \
+         calls, shares with their 95 % intervals; told with every answer)."
     );
 }
 
@@ -69,15 +70,39 @@ fn the_answer_names_who_has_most_of_the_time() {
         sentence(&of(whole, &parts))
     };
     for (parts, expected) in [
-        ((5_210, 5_050, 120), "The database: 97 % of the time is the server's own work."),
-        ((4_210, 50, 4_120), "The network: 98 % of the time is the way there and back"),
+        (
+            (5_210, 5_050, 120),
+            "The database: 97 % (96 to 98) of the time is the server's own work.",
+        ),
+        ((4_210, 50, 4_120), "The network: 98 % (96 to 99) of the time is the way there and back"),
         ((100, 10, 20), "It cannot be told: 70 % of the time is explained by nothing"),
-        ((100, 50, 50), "No part has clearly most of the time: 50 % server, 50 % wire."),
-        ((100, 45, 40), "No part has clearly most of the time: 45 % server, 40 % wire, 15 %"),
+        (
+            (100, 50, 50),
+            "No part has clearly most of the time: 50 % (49 to 51) server, 50 % (49 to 51) wire.",
+        ),
+        ((100, 45, 40), "No part has clearly most of the time: 45 % (44 to 46) server, 40 %"),
     ] {
         let text = answered(parts.0, parts.1, parts.2);
         assert!(text.contains(expected), "{text}");
     }
+}
+
+#[test]
+fn a_part_that_may_be_less_than_half_has_not_clearly_most_of_the_time() {
+    let mut hardly = of(1_000, &[(PartKind::Wire, 560), (PartKind::Server, 50)]);
+    hardly.parts[0].time.half_width_ns = Some(80_000);
+    let text = sentence(&hardly.settled("what they leave"));
+    let said = "No part has clearly most of the time: 56 % (48 to 64) wire, 39 % (31 to 47) rest.";
+    assert!(text.contains(said), "{text}");
+}
+
+#[test]
+fn an_interval_that_rounding_hides_is_not_printed() {
+    let mut exact = of(1_000, &[(PartKind::Wire, 900)]);
+    exact.client.half_width_ns = Some(100);
+    exact.parts[0].time.half_width_ns = Some(100);
+    let text = sentence(&exact.settled("what they leave"));
+    assert!(text.contains("The network: 90 % of the time is the way"), "{text}");
 }
 
 #[test]
@@ -123,11 +148,11 @@ fn where_only_the_faster_nine_tenths_are_known_the_sentence_is_of_them() {
     let text = sentence(&busy(180, &[(PartKind::Server, 40), (PartKind::Wire, 120)]));
     assert_eq!(
         text,
-        "Network or database? The network: 67 % of the time of the faster nine tenths of the \
-         calls is the way there and back, waking the server's process included. 180.0 us at \
-         the client: 40.0 server, 120.0 wire, 20.0 rest (means of the faster nine tenths of \
-         1,234 calls and of every look; looked into 80 times). The slowest tenth, 67 % of the \
-         time of all calls, is not told apart."
+        "Network or database? The network: 67 % (66 to 68) of the time of the faster nine tenths \
+         of the calls is the way there and back, waking the server's process included. 180.0 us at \
+         the client: 40.0 server, 120.0 wire, 20.0 rest (means of the faster nine tenths of 1,234 \
+         calls and of every look, shares with their 95 % intervals; looked into 80 times). The \
+         slowest tenth, 67 % of the time of all calls, is not told apart."
     );
     let text = sentence(&busy(100, &[(PartKind::Server, 50), (PartKind::Wire, 50)]));
     assert!(
@@ -162,12 +187,16 @@ fn any_parts() -> impl Strategy<Value = Vec<(PartKind, i64)>> {
 proptest! {
     #[test]
     fn no_share_that_is_printed_exceeds_the_whole(whole in 1_i64..3_000, parts in any_parts()) {
-        let text = sentence(&of(whole, &parts));
+        let text = sentence(&of(whole, &parts)).replace(SHARES, "");
         let shares: Vec<u32> = text
             .split(" %")
             .filter_map(|before| before.rsplit(' ').next()?.parse().ok())
             .collect();
         prop_assert!(shares.iter().all(|share| *share <= 100), "{}", text);
         prop_assert!(shares.iter().sum::<u32>() <= 102, "{}", text); // rounded
+        // no end of an interval is more than the whole either
+        let ends = text.split(" to ").skip(1).filter_map(|behind| behind.split(')').next());
+        let ends: Vec<u32> = ends.filter_map(|end| end.parse().ok()).collect();
+        prop_assert!(ends.iter().all(|end| *end <= 100), "{}", text);
     }
 }
