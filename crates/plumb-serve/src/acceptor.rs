@@ -43,6 +43,9 @@ static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
 
 /// What is served behind the acceptor.
 pub trait HttpService: Send + Sync + 'static {
+    /// The runtime has begun, and no connection was taken yet: what is to go on beside them starts here.
+    fn begin(&self) {}
+
     /// The answer to one request, which says once and in the form of a host whom it is for.
     fn answer(
         &self,

@@ -14,6 +14,9 @@ use crate::ServeError;
 use crate::accept::take_all;
 use crate::acceptor::{Acceptor, HttpService};
 
+/// The period of a timer that is there for the sake of others, at least.
+const SHORTEST: Duration = Duration::from_millis(100);
+
 /// A site with everything that serving it needs.
 pub struct HttpServer<S> {
     site: Arc<S>,
@@ -74,6 +77,8 @@ impl<S: HttpService> HttpServer<S> {
                 let _ = tell_stop.send(true);
             });
             let served = self.runtime.block_on(async {
+                tokio::spawn(first_timer(site.limits().keep_alive));
+                site.begin();
                 let served = take_all(listeners, &acceptor.stop, &acceptor).await;
                 drop(acceptor);
                 if served.is_err() {
@@ -94,5 +99,18 @@ impl<S: HttpService> HttpServer<S> {
             drop(self.runtime); // with it the last connections, which hold the site
             served
         })
+    }
+}
+
+/// A timer that is due before those of all connections, as long as the runtime lives.
+///
+/// A connection has a timer while its next request is waited for. One that is due before all others
+/// makes the runtime write to its own event descriptor, so that it waits no longer than that: where
+/// every connection waits for an answer, there are no others, and each request costs that write, and a
+/// wait that ends for nothing.
+async fn first_timer(keep_alive: Span) {
+    let period = Duration::from_nanos(keep_alive.ns() / 2).max(SHORTEST);
+    loop {
+        tokio::time::sleep(period).await;
     }
 }

@@ -121,6 +121,13 @@ impl State {
         !self.dialog.is_empty() || self.background_may_begin()
     }
 
+    /// True when a work process is to be woken, which is so unless one is on its way: that one wakes
+    /// the next if it leaves any behind. So a process that is busy with short steps goes on with the
+    /// next, where one wake a step would have each step done by another thread.
+    fn wants_another(&self) -> bool {
+        self.may_begin() && self.idle > 0 && self.woken == 0
+    }
+
     /// The step whose turn it is.
     fn next(&mut self) -> Option<Job> {
         const ONE: u32 = 100;
@@ -150,11 +157,12 @@ impl Queue {
         Self { state: Mutex::new(state), filled: Condvar::new() }
     }
 
-    /// Lets `job` wait.
+    /// Lets `job` wait. True when a work process [is to be woken](Self::wake) for it: whoever puts several
+    /// jobs does that once, behind the last of them.
     ///
     /// # Errors
     /// [`Refused`] when as many of its kind wait as may, or the server stops.
-    pub(crate) fn put(&self, mut job: Job) -> Result<(), Refused> {
+    pub(crate) fn put(&self, mut job: Job) -> Result<bool, Refused> {
         let mut state = self.lock();
         let background = job.asked.priority == Priority::Background;
         let waiting = if background { &state.background } else { &state.dialog };
@@ -175,8 +183,7 @@ impl Queue {
             state.dialog.push_back(job);
         }
         state.figures.length_max = state.figures.length_max.max(state.waiting());
-        self.wake(state);
-        Ok(())
+        Ok(state.wants_another())
     }
 
     /// Waits for the next step whose client is still there; `None` once the queue is closed and
@@ -196,7 +203,7 @@ impl Queue {
                     state.figures.background.running += 1;
                     state.figures.background.begun += 1;
                 }
-                self.wake(state);
+                self.wake_another(state);
                 return Some(job);
             }
             if state.closed {
@@ -213,11 +220,13 @@ impl Queue {
         }
     }
 
-    /// Wakes a work process for a step that waits, unless one is on its way: that one wakes the
-    /// next if it leaves any behind. So a process that is busy with short steps goes on with the
-    /// next, where one wake a step would have each step done by another thread.
-    fn wake(&self, mut state: MutexGuard<'_, State>) {
-        let wake = state.may_begin() && state.idle > 0 && state.woken == 0;
+    /// Wakes a work process for a step that waits, unless one is on its way.
+    pub(crate) fn wake(&self) {
+        self.wake_another(self.lock());
+    }
+
+    fn wake_another(&self, mut state: MutexGuard<'_, State>) {
+        let wake = state.wants_another();
         if wake {
             state.idle -= 1;
             state.woken += 1;
@@ -261,224 +270,4 @@ impl Queue {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn job(path: &str) -> (Job, oneshot::Receiver<Answer>) {
-        let (reply, receiver) = oneshot::channel();
-        (Job::new(Asked::new(hyper::Method::GET, path), reply), receiver)
-    }
-
-    /// For so many steps of a kind.
-    fn queue(limit: usize) -> Queue {
-        Queue::new(&DispatcherConfig { queue: limit, ..DispatcherConfig::default() })
-    }
-
-    /// What steps of these paths come out as, when each ends before the next begins; those in capitals are
-    /// background steps.
-    fn order(config: &DispatcherConfig, paths: &str) -> String {
-        let queue = Queue::new(config);
-        let kept: Vec<_> = paths
-            .chars()
-            .map(|path| {
-                let (mut job, kept) = job(&format!("/{path}"));
-                if path.is_uppercase() {
-                    job.asked.priority = Priority::Background;
-                }
-                queue.put(job).unwrap();
-                kept
-            })
-            .collect();
-        queue.close();
-        let mut ended = None;
-        let mut order = String::new();
-        while let Some(job) = queue.take(ended) {
-            order += &job.asked.request.path()[1..];
-            ended = Some(job.asked.priority);
-        }
-        assert_eq!(kept.len(), order.len());
-        order
-    }
-
-    #[test]
-    fn dialog_steps_come_before_background_steps_but_for_their_share() {
-        let config =
-            |share| DispatcherConfig { background_share: share, ..DispatcherConfig::default() };
-        assert_eq!(order(&config(0), "AabBcd"), "abcdAB");
-        assert_eq!(order(&config(50), "AabBcdef"), "aAbBcdef");
-        assert_eq!(order(&config(25), "ABabcdefgh"), "abcAdefBgh");
-        assert_eq!(order(&config(10), "Aabcdefghijkl"), "abcdefghiAjkl");
-        assert_eq!(order(&config(10), "ABC"), "ABC");
-    }
-
-    #[test]
-    fn background_steps_leave_work_processes_to_dialog_steps() {
-        let config = DispatcherConfig {
-            work_processes: 3,
-            dialog_reserved: 2,
-            ..DispatcherConfig::default()
-        };
-        let queue = Queue::new(&config);
-        let background = |path| {
-            let (mut job, kept) = job(path);
-            job.asked.priority = Priority::Background;
-            queue.put(job).unwrap();
-            kept
-        };
-        let _kept = [background("/A"), background("/B")];
-        let first = queue.take(None).unwrap();
-        assert_eq!(first.asked.request.path(), "/A");
-        let (dialog, _kept) = job("/a");
-        queue.put(dialog).unwrap();
-        // the second background step may not begin while the first runs
-        assert_eq!(queue.take(None).unwrap().asked.request.path(), "/a");
-        let figures = queue.figures();
-        assert_eq!((figures.length, figures.background.length), (1, 1));
-        assert_eq!((figures.background.running, figures.background.processes), (1, 1));
-        let second = queue.take(Some(Priority::Background)).unwrap();
-        assert_eq!(second.asked.request.path(), "/B");
-        assert_eq!(queue.figures().background.begun, 2);
-    }
-
-    #[test]
-    fn a_background_step_begins_when_another_ends_though_all_others_wait() {
-        let config = DispatcherConfig {
-            work_processes: 3,
-            dialog_reserved: 2,
-            ..DispatcherConfig::default()
-        };
-        let queue = Queue::new(&config);
-        std::thread::scope(|threads| {
-            for _ in 0..3 {
-                threads.spawn(|| {
-                    let mut ended = None;
-                    while let Some(job) = queue.take(ended) {
-                        ended = Some(job.asked.priority);
-                        let _ = job.reply.send(Answer::new(crate::answer::TEXT, ""));
-                    }
-                });
-            }
-            for _ in 0..500 {
-                let jobs = [job("/A"), job("/B"), job("/c")];
-                let done = jobs.map(|(mut job, done)| {
-                    if job.asked.request.path() != "/c" {
-                        job.asked.priority = Priority::Background;
-                    }
-                    queue.put(job).unwrap();
-                    done
-                });
-                // a step that nobody took would be waited for without end
-                for done in done {
-                    done.blocking_recv().unwrap();
-                }
-            }
-            queue.close();
-        });
-        assert_eq!(queue.figures().background.begun, 1_000);
-    }
-
-    #[test]
-    fn steps_come_out_in_the_order_in_which_they_came() {
-        let queue = queue(2);
-        let (first, _kept) = job("/1");
-        let (second, _kept_too) = job("/2");
-        queue.put(first).unwrap();
-        queue.put(second).unwrap();
-        assert_eq!(queue.put(job("/3").0), Err(Refused));
-        assert_eq!(queue.take(None).unwrap().asked.request.path(), "/1");
-        assert_eq!(queue.take(None).unwrap().asked.request.path(), "/2");
-        let figures = queue.figures();
-        assert_eq!((figures.length, figures.length_max, figures.refused), (0, 2, 1));
-        assert_eq!(figures.crowded, 2, "there is no work process at all");
-    }
-
-    #[test]
-    fn those_that_wait_count_with_their_time_in_the_window() {
-        let queue = queue(5);
-        let (gone, receiver) = job("/gone");
-        drop(receiver);
-        let (mut old, _kept) = job("/old");
-        let (mut new, _kept_too) = job("/new");
-        (old.asked.arrived_ns, new.asked.arrived_ns) = (10, 150);
-        for job in [gone, old, new] {
-            queue.put(job).unwrap();
-        }
-        let expected = Waiting { steps: 2, sum_ns: 150, longest_ns: 190 };
-        assert_eq!(queue.waiting(100, 200), expected);
-    }
-
-    #[test]
-    fn a_step_whose_client_is_gone_is_left_out() {
-        let queue = queue(5);
-        let (gone, receiver) = job("/gone");
-        drop(receiver);
-        let (there, _kept) = job("/there");
-        queue.put(gone).unwrap();
-        queue.put(there).unwrap();
-        assert_eq!(queue.take(None).unwrap().asked.request.path(), "/there");
-        assert_eq!(queue.figures().abandoned, 1);
-    }
-
-    #[test]
-    fn every_step_finds_a_process_that_waits() {
-        let queue = queue(1_000);
-        std::thread::scope(|threads| {
-            for _ in 0..4 {
-                threads.spawn(|| {
-                    while let Some(job) = queue.take(None) {
-                        let _ = job.reply.send(Answer::new(crate::answer::TEXT, ""));
-                    }
-                });
-            }
-            for _ in 0..2_000 {
-                let (first, first_done) = job("/1");
-                let (second, second_done) = job("/2");
-                queue.put(first).unwrap();
-                queue.put(second).unwrap();
-                // a step that nobody took would be waited for without end
-                first_done.blocking_recv().unwrap();
-                second_done.blocking_recv().unwrap();
-            }
-            queue.close();
-        });
-        assert_eq!(queue.figures().length, 0);
-    }
-
-    #[test]
-    fn steps_that_come_at_once_are_done_at_once() {
-        let queue = queue(1_000);
-        let all_together = std::sync::Barrier::new(4);
-        std::thread::scope(|threads| {
-            for _ in 0..4 {
-                threads.spawn(|| {
-                    while let Some(job) = queue.take(None) {
-                        all_together.wait(); // a step that waits behind another one would never end
-                        let _ = job.reply.send(Answer::new(crate::answer::TEXT, ""));
-                    }
-                });
-            }
-            for _ in 0..500 {
-                let jobs = [job("/1"), job("/2"), job("/3"), job("/4")];
-                let done = jobs.map(|(job, done)| {
-                    queue.put(job).unwrap();
-                    done
-                });
-                for done in done {
-                    done.blocking_recv().unwrap();
-                }
-            }
-            queue.close();
-        });
-    }
-
-    #[test]
-    fn a_closed_queue_is_emptied_and_ends() {
-        let queue = queue(5);
-        let (last, _kept) = job("/last");
-        queue.put(last).unwrap();
-        queue.close();
-        assert!(queue.put(job("/late").0).is_err());
-        assert!(queue.take(None).is_some());
-        assert!(queue.take(None).is_none());
-    }
-}
+mod tests;

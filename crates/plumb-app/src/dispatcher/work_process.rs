@@ -32,8 +32,7 @@ pub(crate) fn work(dispatcher: &Dispatcher, services: &Services, log: &Log, numb
         let (cpu_ns, now_ns) = (clock::thread_cpu_ns(), MonotonicClock.now_ns());
         dispatcher.board.end(number, &answer, &database, cpu_ns, now_ns);
         ended = Some(job.asked.priority);
-        // a client that has gone wants to know nothing
-        let _ = job.reply.send(answer);
+        dispatcher.answers.give(job.reply, answer);
     }
 }
 

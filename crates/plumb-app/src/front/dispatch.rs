@@ -7,7 +7,7 @@ use hyper::body::Incoming;
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::Clock as _;
 use plumb_serve::{Gauge, Peer, ReadError, Request};
-use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit, oneshot};
 
 use crate::answer::{Answer, Failure};
 use crate::asked::Asked;
@@ -25,13 +25,25 @@ pub(super) struct Dispatch {
     /// What answers of batches may take.
     pub(super) memory: Memory,
     places: Semaphore,
+    /// A work process is to be woken.
+    wanted: Notify,
 }
 
 impl Dispatch {
     pub(super) fn new(instance: Arc<Instance>) -> Self {
         let places = Semaphore::new(instance.config.front.requests);
         let memory = Memory::new(bytes(instance.config.front.batch_memory));
-        Self { instance, memory, places }
+        Self { instance, memory, places, wanted: Notify::new() }
+    }
+
+    /// Wakes work processes. As a task of its own it comes behind all that are ready: of requests
+    /// that come together, the last is in the queue before another thread takes the processor for
+    /// the first.
+    pub(super) async fn wake(&self) {
+        loop {
+            self.wanted.notified().await;
+            self.instance.dispatcher.queue.wake();
+        }
     }
 
     /// Reads a request whole and has it answered.
@@ -81,9 +93,12 @@ impl Dispatch {
         let priority = Priority::of(config, request.path(), &request.head.headers);
         let arrived_ns = MonotonicClock.now_ns();
         let asked = Asked { request, route, errors, priority, arrived_ns };
-        self.instance.dispatcher.queue.put(Job::new(asked, reply)).map_err(|_| {
+        let put = self.instance.dispatcher.queue.put(Job::new(asked, reply)).map_err(|_| {
             Failure::busy("as many steps wait for a work process as may (dispatcher.queue)")
-        })?;
+        });
+        if put? {
+            self.wanted.notify_one();
+        }
         answer.await.map_err(|_| Failure::busy("the server stops"))
     }
 

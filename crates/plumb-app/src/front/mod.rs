@@ -39,6 +39,13 @@ pub(crate) struct Front {
 }
 
 impl HttpService for Front {
+    fn begin(&self) {
+        let dispatcher = Arc::clone(&self.instance.dispatcher);
+        tokio::spawn(async move { dispatcher.answers.pass_on().await });
+        let dispatch = Arc::clone(&self.dispatch);
+        tokio::spawn(async move { dispatch.wake().await });
+    }
+
     async fn answer(&self, request: hyper::Request<Incoming>, peer: Peer) -> Response<Body> {
         let arrived_ns = MonotonicClock.now_ns();
         self.instance.counters.requests();
