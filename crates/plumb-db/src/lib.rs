@@ -41,6 +41,7 @@ mod ssl_mode;
 mod statement;
 mod stream;
 mod tls;
+mod trial;
 mod url;
 
 use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};

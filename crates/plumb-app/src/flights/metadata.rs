@@ -28,15 +28,7 @@ pub(crate) fn document(sink: &mut impl Sink) {
 }
 
 fn entity_type(sink: &mut impl Sink, kind: &EntityType) {
-    sink.open("EntityType", &[("Name", kind.name)]);
-    sink.open("Key", &[]);
-    for property in &kind.properties[..kind.keys] {
-        sink.empty("PropertyRef", &[("Name", property.name)]);
-    }
-    sink.close("Key");
-    for property in kind.properties {
-        describe(sink, property);
-    }
+    begin_type(sink, kind, Kind::edm, &[("Precision", "0")]);
     let navigation = &kind.navigation;
     let (from, to) = (role(kind), role(navigation.to.entity_type()));
     let relationship = format!("{NAMESPACE}.{ASSOCIATION}");
@@ -52,22 +44,33 @@ fn entity_type(sink: &mut impl Sink, kind: &EntityType) {
     sink.close("EntityType");
 }
 
-fn describe(sink: &mut impl Sink, property: &Property) {
-    let (name, edm) = (("Name", property.name), ("Type", property.kind.edm()));
-    let nullable = ("Nullable", "false");
-    match property.kind {
-        Kind::Text(length) => {
-            let length = length.to_string();
-            sink.empty("Property", &[name, edm, nullable, ("MaxLength", &length)]);
-        }
-        Kind::Decimal => {
-            let digits = [("Precision", "17"), ("Scale", "2")];
-            sink.empty("Property", &[name, edm, nullable, digits[0], digits[1]]);
-        }
-        Kind::Date | Kind::Time => {
-            sink.empty("Property", &[name, edm, nullable, ("Precision", "0")]);
-        }
-        Kind::Int => sink.empty("Property", &[name, edm, nullable]),
+/// Begins an entity type with its key and its properties, whose types `edm` names; those of time have
+/// these `facets`.
+pub(super) fn begin_type(
+    sink: &mut impl Sink,
+    kind: &EntityType,
+    edm: fn(Kind) -> &'static str,
+    facets: &[(&str, &str)],
+) {
+    sink.open("EntityType", &[("Name", kind.name)]);
+    sink.open("Key", &[]);
+    for property in &kind.properties[..kind.keys] {
+        sink.empty("PropertyRef", &[("Name", property.name)]);
+    }
+    sink.close("Key");
+    for Property { name, kind } in kind.properties {
+        let length;
+        let facets = match kind {
+            Kind::Text(most) => {
+                length = most.to_string();
+                &[("MaxLength", length.as_str())]
+            }
+            Kind::Decimal => &[("Precision", "17"), ("Scale", "2")][..],
+            Kind::Date | Kind::Time => facets,
+            Kind::Int => &[],
+        };
+        let all = [("Name", *name), ("Type", edm(*kind)), ("Nullable", "false")];
+        sink.empty("Property", &[&all, facets].concat());
     }
 }
 

@@ -3,6 +3,7 @@
 //! # Source
 //! OData Version 4.0, Common Schema Definition Language (CSDL).
 
+use super::metadata::begin_type;
 use super::model::{EntityType, Kind, NAMESPACE, TYPES};
 use super::xml::Sink;
 
@@ -25,30 +26,7 @@ pub(crate) fn document(sink: &mut impl Sink) {
 }
 
 fn entity_type(sink: &mut impl Sink, kind: &EntityType) {
-    sink.open("EntityType", &[("Name", kind.name)]);
-    sink.open("Key", &[]);
-    for property in &kind.properties[..kind.keys] {
-        sink.empty("PropertyRef", &[("Name", property.name)]);
-    }
-    sink.close("Key");
-    for property in kind.properties {
-        let (name, nullable) = (("Name", property.name), ("Nullable", "false"));
-        match property.kind {
-            Kind::Text(length) => {
-                let length = length.to_string();
-                let typed = ("Type", "Edm.String");
-                sink.empty("Property", &[name, typed, nullable, ("MaxLength", &length)]);
-            }
-            Kind::Decimal => {
-                let typed = ("Type", "Edm.Decimal");
-                let digits = [("Precision", "17"), ("Scale", "2")];
-                sink.empty("Property", &[name, typed, nullable, digits[0], digits[1]]);
-            }
-            Kind::Date => sink.empty("Property", &[name, ("Type", "Edm.Date"), nullable]),
-            Kind::Time => sink.empty("Property", &[name, ("Type", "Edm.TimeOfDay"), nullable]),
-            Kind::Int => sink.empty("Property", &[name, ("Type", "Edm.Int32"), nullable]),
-        }
-    }
+    begin_type(sink, kind, edm, &[]);
     let navigation = &kind.navigation;
     let to = navigation.to.entity_type();
     let (name, partner) = (("Name", navigation.name), ("Partner", to.navigation.name));
@@ -61,6 +39,17 @@ fn entity_type(sink: &mut impl Sink, kind: &EntityType) {
         sink.empty("NavigationProperty", &[name, ("Type", &typed), nullable, partner]);
     }
     sink.close("EntityType");
+}
+
+/// The name of a type.
+fn edm(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Text(_) => "Edm.String",
+        Kind::Decimal => "Edm.Decimal",
+        Kind::Date => "Edm.Date",
+        Kind::Time => "Edm.TimeOfDay",
+        Kind::Int => "Edm.Int32",
+    }
 }
 
 fn container(sink: &mut impl Sink) {

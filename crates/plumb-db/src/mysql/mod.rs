@@ -28,6 +28,7 @@ use crate::answer::Limits;
 use crate::database::{Asked, Database, Failure, Form, Methods, Opened};
 use crate::login::Login;
 use crate::stream::Traffic;
+use crate::trial::refused_for_writing;
 
 use channel::Trouble;
 use exchange::Exchange;
@@ -225,7 +226,7 @@ impl Database for Mysql {
             NotReady::Statement(trouble) => DbError::Statement {
                 statement: asked.statement.which.name(),
                 complaint: match trouble {
-                    Trouble::Refused(exchange::WRITES, said) => trial::writes(said),
+                    Trouble::Refused(exchange::WRITES, said) => refused_for_writing(said),
                     trouble => format!("cannot be prepared: {}", trouble.whole()),
                 },
             },

@@ -1,12 +1,11 @@
 //! Before anything is measured: can the statement be measured at all, and may it?
 
-use std::time::Duration;
-
 use plumb_measure::Span;
 use tokio_postgres::error::SqlState;
 
 use crate::DbError;
 use crate::database::{Access, Asked, Database as _, Form};
+use crate::trial::{Attempt, WRITES};
 
 use super::exchange::Exchange;
 use super::promise::Promise;
@@ -26,7 +25,8 @@ pub(crate) async fn run(
 ) -> Result<Exchange, DbError> {
     let opened = server.open(asked, Form::Prepared).await;
     let (exchange, _) = opened.map_err(|trouble| server.explain(asked, &trouble))?;
-    match (Trial { server, asked, patience }).of(&exchange).await {
+    let attempt = Attempt { asked, patience, product: "PostgreSQL" };
+    match (Trial { server, attempt }).of(&exchange).await {
         Ok(()) => Ok(exchange),
         Err(error) => {
             server.abandon(exchange).await; // it may still be at work
@@ -34,10 +34,6 @@ pub(crate) async fn run(
         }
     }
 }
-
-/// What to do about a statement that writes.
-const WRITES: &str =
-    "returns no rows or writes: --allow-writes measures it, and rolls each call back";
 
 /// True when the session is lent.
 fn is_lent(exchange: &Exchange) -> bool {
@@ -48,8 +44,7 @@ fn is_lent(exchange: &Exchange) -> bool {
 #[derive(Clone, Copy, Debug)]
 struct Trial<'a> {
     server: &'a Postgres,
-    asked: Asked<'a>,
-    patience: Span,
+    attempt: Attempt<'a>,
 }
 
 impl Trial<'_> {
@@ -65,13 +60,13 @@ impl Trial<'_> {
 
     /// Why a statement fails that something on the way ended the session of, by a session more.
     async fn reason(&self) -> Option<DbError> {
-        let (exchange, _) = self.server.open(self.asked, Form::Prepared).await.ok()?;
-        self.patiently(exchange.alone(self.asked.statement)).await.err()
+        let (exchange, _) = self.server.open(self.attempt.asked, Form::Prepared).await.ok()?;
+        self.patiently(exchange.alone(self.attempt.asked.statement)).await.err()
     }
 
     async fn all(&self, exchange: &Exchange) -> Result<(), DbError> {
-        let statement = self.asked.statement;
-        let may_write = self.asked.access == Access::RolledBack;
+        let statement = self.attempt.asked.statement;
+        let may_write = self.attempt.asked.access == Access::RolledBack;
         let columns = match exchange.shape() {
             Some((columns, parameters)) if parameters == statement.parameters.len() => {
                 Some(columns)
@@ -84,7 +79,7 @@ impl Trial<'_> {
         };
         if !may_write {
             if columns == Some(0) || !statement.only_asks() {
-                return Err(self.wrong(WRITES.into()));
+                return Err(self.attempt.wrong(WRITES.into()));
             }
             self.in_a_read_only_transaction(exchange).await?;
         }
@@ -92,17 +87,17 @@ impl Trial<'_> {
         if exchange.session.keeps_its_promise() {
             return Ok(());
         }
-        Err(self.wrong("takes away the promise that its session does not write".into()))
+        Err(self.attempt.wrong("takes away the promise that its session does not write".into()))
     }
 
     /// The statement is not run again before it has run where the server would refuse that it writes.
     async fn in_a_read_only_transaction(&self, exchange: &Exchange) -> Result<(), DbError> {
-        let tried = self.patiently(exchange.tried(self.asked.statement)).await?;
+        let tried = self.patiently(exchange.tried(self.attempt.asked.statement)).await?;
         if !tried.was_read_only {
             let server = self.server.door.server.clone();
             return Err(DbError::NeverReadOnly { server });
         }
-        if tried.has_rows { Ok(()) } else { Err(self.wrong(WRITES.into())) }
+        if tried.has_rows { Ok(()) } else { Err(self.attempt.wrong(WRITES.into())) }
     }
 
     /// Waits for an answer as long as a call may take.
@@ -110,36 +105,19 @@ impl Trial<'_> {
         &self,
         asked: impl Future<Output = Result<T, NoAnswer>>,
     ) -> Result<T, DbError> {
-        let limit = Duration::from_nanos(self.patience.ns());
-        let Ok(answer) = tokio::time::timeout(limit, asked).await else {
-            let patience = self.patience;
-            return Err(self.wrong(format!("has no answer within {patience}: raise --timeout")));
-        };
-        answer.map_err(|trouble| match trouble {
-            NoAnswer::TooLarge => {
-                let limits = self.asked.limits.describe();
-                self.wrong(format!(
-                    "has an answer of more than {limits}: add a LIMIT to it, or raise --rows and \
-                     --size"
-                ))
-            }
-            NoAnswer::Unexpected => {
-                self.wrong("is answered in another way than PostgreSQL does".into())
-            }
-            NoAnswer::Driver(error) => self.refused(&error),
-        })
+        self.attempt.patiently(asked, |error| self.refused(&error)).await
     }
 
     fn refused(&self, error: &tokio_postgres::Error) -> DbError {
         let said = whole(error);
         match error.code() {
             Some(code) if *code == SqlState::READ_ONLY_SQL_TRANSACTION => {
-                self.wrong(format!("is refused ({said}): it {WRITES}"))
+                self.attempt.writes(&said)
             }
             Some(code) if *code == SqlState::UNDEFINED_PARAMETER => self.wants(1),
             // of something on the way: a server has understood the statement by then
             Some(code) if *code == SqlState::PROTOCOL_VIOLATION => self.gone(said),
-            Some(_) => self.wrong(format!("fails: {said}")),
+            Some(_) => self.attempt.wrong(format!("fails: {said}")),
             None => self.gone(said),
         }
     }
@@ -150,10 +128,6 @@ impl Trial<'_> {
 
     fn wants(&self, parameters: usize) -> DbError {
         let them = if parameters == 1 { "a parameter" } else { "parameters" };
-        self.wrong(format!("wants {them} ($1, ...): write values in their place"))
-    }
-
-    fn wrong(&self, complaint: String) -> DbError {
-        DbError::Statement { statement: self.asked.statement.which.name(), complaint }
+        self.attempt.wrong(format!("wants {them} ($1, ...): write values in their place"))
     }
 }
