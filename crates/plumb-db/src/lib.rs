@@ -1,14 +1,15 @@
 //! The database layer: where the time of a statement goes, from the caller to the server and back.
 //!
 //! [`Db`] is the layer as the program sees it, [`Ping`] and [`Replay`] its verbs. It is driven on a tokio runtime of
-//! one thread, a second driver behind the records of the engine, by `tokio-postgres` or by a client of
-//! MySQL's protocol: the floor of each is its own, and its name stands with its figures.
+//! one thread, a second driver behind the records of the engine, by `tokio-postgres` or by clients of
+//! the protocols of MySQL and SQL Server: the floor of each is its own, and its name stands with its figures.
 //!
 //! | module | question |
 //! |---|---|
 //! | `database` | what is a database, to everything else? |
-//! | `postgres`, `mysql` | how is this one asked, and what keeps a statement from writing? |
+//! | `postgres`, `mysql`, `mssql` | how is this one asked, and what keeps a statement from writing? |
 //! | `product`, `url`, `login`, `ssl_mode`, `tls`, `certificate`, `stream` | where, as whom, how encrypted? |
+//! | `client` | what do clients of our own share? |
 //! | `statement`, `answer` | what is asked, and how much may come? |
 //! | `pool`, `caller`, `alarm`, `patience`, `drive` | when, over which connection? |
 //! | `looks` | which calls are looked into? |
@@ -22,12 +23,14 @@ mod answer;
 mod attribution;
 mod caller;
 mod certificate;
+mod client;
 mod database;
 mod drive;
 mod error;
 mod ledger;
 mod login;
 mod looks;
+mod mssql;
 mod mysql;
 mod options;
 mod patience;

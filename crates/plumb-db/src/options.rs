@@ -16,15 +16,17 @@ pub struct PingOptions {
     /// The database, as a URL.
     #[arg(
         value_name = "URL",
-        help = "The database: postgres://[USER@]HOST[:PORT][/DATABASE][?sslmode=MODE&...], or mysql:// \
-                for MariaDB and MySQL",
+        help = "The database: postgres://[USER@]HOST[:PORT][/DATABASE][?sslmode=MODE&...], mysql:// \
+                for MariaDB and MySQL, or mssql:// for SQL Server",
         long_help = "The database: postgres://[USER@]HOST[:PORT][/DATABASE][?sslmode=MODE&...], or \
-                     mysql://[USER@]HOST[:PORT][/DATABASE][?ssl-mode=MODE&...] for MariaDB and MySQL\n\n\
+                     mysql://[USER@]HOST[:PORT][/DATABASE][?ssl-mode=MODE&...] for MariaDB and MySQL, \
+                     or mssql://[USER@]HOST[:PORT][/DATABASE][?encrypt=yes|no&...] for SQL Server\n\n\
                      What is left out comes from PGHOST, PGPORT, PGUSER, PGDATABASE, PGSERVICE and \
                      PGSSLMODE; the password from PGPASSWORD, PGPASSFILE or ~/.pgpass, or is asked \
                      for at the terminal. For MariaDB and MySQL it comes from MYSQL_HOST, \
                      MYSQL_TCP_PORT, MYSQL_UNIX_PORT and ~/.my.cnf; the password from MYSQL_PWD or \
-                     ~/.my.cnf."
+                     ~/.my.cnf. For SQL Server it comes from SQLCMDSERVER, SQLCMDUSER and \
+                     SQLCMDDBNAME; the password from SQLCMDPASSWORD."
     )]
     pub url: String,
 

@@ -19,6 +19,7 @@ use crate::attribution::{Known, attribute};
 use crate::database::{Access, Asked, Database, Form};
 use crate::drive::{Load, WAIT, Yield, drive, runtime};
 use crate::login::{self, Login};
+use crate::mssql::Mssql;
 use crate::mysql::Mysql;
 use crate::options::{FOREIGN, PingOptions};
 use crate::postgres::Postgres;
@@ -224,6 +225,7 @@ impl Ping {
         match self.login.product {
             Product::Postgres => Postgres::DRIVER,
             Product::Mysql => Mysql::DRIVER,
+            Product::Mssql => Mssql::DRIVER,
         }
     }
 
@@ -299,6 +301,7 @@ impl Measure for Ping {
         match self.login.product {
             Product::Postgres => self.run_against::<Postgres>(watch, stop),
             Product::Mysql => self.run_against::<Mysql>(watch, stop),
+            Product::Mssql => self.run_against::<Mssql>(watch, stop),
         }
     }
 }

@@ -7,6 +7,8 @@ pub(crate) enum Product {
     Postgres,
     /// MariaDB and MySQL, which speak one protocol.
     Mysql,
+    /// SQL Server.
+    Mssql,
 }
 
 impl Product {
@@ -16,12 +18,13 @@ impl Product {
         match scheme {
             "postgres" | "postgresql" => Some((Self::Postgres, rest)),
             "mysql" | "mariadb" => Some((Self::Mysql, rest)),
+            "mssql" | "sqlserver" => Some((Self::Mssql, rest)),
             _ => None,
         }
     }
 
     /// Parameters of its URLs that are understood. Those of PostgreSQL are named as `libpq` names them,
-    /// those of MariaDB and MySQL as options of their clients.
+    /// those of the others as options of their clients.
     pub(crate) fn parameters(self) -> &'static [&'static str] {
         match self {
             Self::Postgres => &[
@@ -37,6 +40,7 @@ impl Product {
                 "sslrootcert",
             ],
             Self::Mysql => &["socket", "ssl-ca", "ssl-cert", "ssl-key", "ssl-mode"],
+            Self::Mssql => &["encrypt", "servercertificate", "trustservercertificate"],
         }
     }
 
@@ -50,6 +54,7 @@ impl Product {
             Self::Mysql => {
                 "set MYSQL_PWD, or write password=... under [client] into ~/.my.cnf (chmod 600)"
             }
+            Self::Mssql => "set SQLCMDPASSWORD",
         }
     }
 
@@ -63,6 +68,10 @@ impl Product {
             Self::Mysql => {
                 "name the certificate of the authority in ssl-ca, or leave ssl-ca out for those of \
                  this machine"
+            }
+            Self::Mssql => {
+                "name the certificate of the authority in servercertificate, or write \
+                 trustservercertificate=yes to take any"
             }
         }
     }

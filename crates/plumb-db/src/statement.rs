@@ -124,6 +124,16 @@ impl Statement {
                 ["$1", "$2"],
                 vec![text, number],
             ),
+            Product::Mssql => sized(
+                |text, rows| {
+                    format!(
+                        "WITH s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {rows}) SELECT \
+                         n, REPLICATE(CONVERT(varchar(32), HASHBYTES('MD5', {text}), 2), 3) FROM s"
+                    )
+                },
+                ["@P1", "@P2"],
+                vec![number, text],
+            ),
             Product::Mysql => sized(
                 |text, rows| {
                     format!(

@@ -21,12 +21,14 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, RootCertStore};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_postgres::tls::TlsConnect;
 use tokio_rustls::TlsConnector;
 
 use crate::DbError;
 use crate::certificate::Certificate;
 use crate::login::Login;
+use crate::product::Product;
 use crate::ssl_mode::SslMode;
 use crate::stream::Wire;
 
@@ -63,8 +65,13 @@ impl Tls {
                 Arc::new(Verifier::new(PathJudge { trusted, host }, &provider))
             }
         };
+        // what a server says behind a handshake of TLS 1.3 has no place between its packets
+        let versions = match login.product {
+            Product::Mssql => &[&rustls::version::TLS12],
+            Product::Postgres | Product::Mysql => rustls::DEFAULT_VERSIONS,
+        };
         let builder = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
+            .with_protocol_versions(versions)
             .map_err(|error| {
                 refused(login, &error.to_string(), "turn TLS off to measure without it")
             })?
@@ -99,6 +106,24 @@ impl Tls {
     /// The same for one connection, whose handshake is timed on its own.
     pub(crate) fn for_one(&self) -> Self {
         Self { taken_ns: Arc::default(), proof: Arc::default(), ..self.clone() }
+    }
+
+    /// The handshake over `stream`.
+    ///
+    /// # Errors
+    /// That of the socket, or why the other side is not trusted.
+    pub(crate) async fn handshake<S>(self, stream: S) -> io::Result<Encrypted<S>>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let began_ns = MonotonicClock.now_ns();
+        let session = TlsConnector::from(self.config).connect(self.name, stream).await?;
+        let taken_ns = MonotonicClock.now_ns().saturating_sub(began_ns).max(1);
+        self.taken_ns.store(taken_ns, Ordering::Relaxed);
+        if let Some(proof) = plumb_engine::tls::proof(session.get_ref().1) {
+            self.proof.get_or_init(|| proof);
+        }
+        Ok(session.into())
     }
 
     /// How long the handshake took, nanoseconds; `None` when there was none.
@@ -240,15 +265,6 @@ impl TlsConnect<Wire> for Tls {
     type Future = Handshake;
 
     fn connect(self, stream: Wire) -> Handshake {
-        Box::pin(async move {
-            let began_ns = MonotonicClock.now_ns();
-            let session = TlsConnector::from(self.config).connect(self.name, stream).await?;
-            let taken_ns = MonotonicClock.now_ns().saturating_sub(began_ns).max(1);
-            self.taken_ns.store(taken_ns, Ordering::Relaxed);
-            if let Some(proof) = plumb_engine::tls::proof(session.get_ref().1) {
-                self.proof.get_or_init(|| proof);
-            }
-            Ok(session.into())
-        })
+        Box::pin(self.handshake(stream))
     }
 }

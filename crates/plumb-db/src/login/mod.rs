@@ -1,6 +1,8 @@
 //! Where, as whom and with which password: the URL first, then the environment, the service file
-//! and the password file, as `libpq` looks for them, or `~/.my.cnf`, as the clients of MariaDB do.
+//! and the password file, as `libpq` looks for them, `~/.my.cnf`, as the clients of MariaDB
+//! do, or the environment of `sqlcmd`.
 
+mod mssql;
 mod mysql;
 mod passfile;
 mod prompt;
@@ -79,6 +81,7 @@ impl Login {
         match url.product {
             Product::Postgres => Self::of_postgres(url, env),
             Product::Mysql => Self::of_mysql(url, env),
+            Product::Mssql => Self::of_mssql(url, env),
         }
     }
 
@@ -189,7 +192,7 @@ impl Login {
     fn endpoint_file(&self) -> Option<PathBuf> {
         self.unix().then(|| match self.product {
             Product::Postgres => PathBuf::from(&self.host).join(format!(".s.PGSQL.{}", self.port)),
-            Product::Mysql => PathBuf::from(&self.host),
+            Product::Mysql | Product::Mssql => PathBuf::from(&self.host),
         })
     }
 

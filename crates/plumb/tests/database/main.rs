@@ -9,6 +9,7 @@ mod flow_killed;
 mod flow_rows;
 mod flow_shared;
 mod mariadb;
+mod mssql;
 mod ping;
 mod pooler;
 mod read_only;

@@ -1,0 +1,178 @@
+//! What clients of protocols that are spoken here share: why there is no answer, and why a session could
+//! not be opened.
+
+use std::io;
+
+use plumb_engine::{Endpoint, EngineError};
+use plumb_measure::FailureKind;
+
+use crate::DbError;
+use crate::database::Failure;
+use crate::login::Login;
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// The connection.
+    Socket(io::Error),
+    /// The server refuses.
+    Refused(Refusal),
+    /// What came is no message that was expected.
+    Garbled,
+    /// A message is longer than an answer may be.
+    TooLong,
+}
+
+/// What a server says that refuses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// Its number of the error.
+    pub(crate) number: i32,
+    /// The session ends with it.
+    pub(crate) is_fatal: bool,
+    /// The reason.
+    pub(crate) message: String,
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Self::Socket(error)
+    }
+}
+
+impl Trouble {
+    /// In one line; `product` is who should have answered.
+    pub(crate) fn whole(&self, product: &str) -> String {
+        match self {
+            Self::Socket(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                "the server ended the connection".into()
+            }
+            Self::Socket(error) => error.to_string(),
+            Self::Refused(refusal) => refusal.message.replace(['\n', '\r'], " "),
+            Self::Garbled => format!("what came is no message of {product}"),
+            Self::TooLong => "a message is longer than an answer may be".into(),
+        }
+    }
+
+    /// The connection has come to its end.
+    pub(crate) fn ended() -> Self {
+        Self::Socket(io::ErrorKind::UnexpectedEof.into())
+    }
+
+    /// There is no connection to send anything over.
+    pub(crate) fn gone() -> Self {
+        Self::Socket(io::ErrorKind::NotConnected.into())
+    }
+}
+
+impl Failure for Trouble {
+    fn kind(&self) -> FailureKind {
+        match self {
+            Self::Refused(refusal) if refusal.is_fatal => FailureKind::Closed,
+            Self::Refused(_) => FailureKind::Refused,
+            Self::Socket(error) => match error.kind() {
+                io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => FailureKind::Reset,
+                io::ErrorKind::UnexpectedEof => FailureKind::Closed,
+                _ => FailureKind::Garbled,
+            },
+            Self::Garbled | Self::TooLong => FailureKind::Garbled,
+        }
+    }
+}
+
+/// Why a session could not be opened.
+#[derive(Debug)]
+pub(crate) enum NotOpened {
+    /// The transport.
+    Socket(io::Error),
+    /// The handshake of TLS.
+    Tls(io::Error),
+    /// TLS is asked for, and the server does not offer it.
+    NoTls,
+    /// The password would go where others can read it.
+    Readable,
+    /// There is no password.
+    NoPassword,
+    /// The log-on.
+    LogOn(Trouble),
+    /// It took too long.
+    TimedOut,
+}
+
+impl From<Trouble> for NotOpened {
+    fn from(trouble: Trouble) -> Self {
+        Self::LogOn(trouble)
+    }
+}
+
+impl Failure for NotOpened {
+    fn kind(&self) -> FailureKind {
+        match self {
+            Self::TimedOut => FailureKind::ConnectTimedOut,
+            Self::Socket(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                FailureKind::ConnectRefused
+            }
+            Self::Tls(_) | Self::NoTls => FailureKind::HandshakeFailed,
+            Self::Socket(_) | Self::Readable | Self::NoPassword | Self::LogOn(_) => {
+                FailureKind::ConnectFailed
+            }
+        }
+    }
+}
+
+/// What to do about sessions that are not opened, for one kind of server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Remedies {
+    /// The server, as messages name it.
+    pub(crate) product: &'static str,
+    /// About a handshake that failed.
+    pub(crate) tls: &'static str,
+    /// About a log-on that the server refuses with this error.
+    pub(crate) log_on: fn(i32) -> &'static str,
+}
+
+impl Remedies {
+    /// Why `server` opens no session for `login`, in words.
+    pub(crate) fn explain(&self, trouble: &NotOpened, server: &str, login: &Login) -> DbError {
+        let no_tls = |cause: String, remedy| DbError::Tls { server: server.into(), cause, remedy };
+        let refused = |cause, remedy| DbError::Login { server: server.into(), cause, remedy };
+        match trouble {
+            NotOpened::Socket(error) => EngineError::connect(server.to_owned(), error).into(),
+            NotOpened::TimedOut => {
+                EngineError::connect(server.to_owned(), &io::ErrorKind::TimedOut.into()).into()
+            }
+            NotOpened::Tls(error) => no_tls(error.to_string(), self.tls),
+            NotOpened::NoTls => no_tls(
+                "the server does not offer TLS".into(),
+                "leave encrypt out to measure without it where the server is on this machine",
+            ),
+            NotOpened::Readable => refused(
+                "a password goes over an encrypted connection only, and the server offers none"
+                    .into(),
+                "have it offer TLS, or measure on its own machine",
+            ),
+            NotOpened::NoPassword => DbError::NoPassword {
+                server: server.into(),
+                user: login.user.clone(),
+                remedy: login.product.keeps_passwords(),
+                ignored: String::new(),
+            },
+            NotOpened::LogOn(trouble @ Trouble::Refused(refusal)) => {
+                refused(trouble.whole(self.product), (self.log_on)(refusal.number))
+            }
+            NotOpened::LogOn(trouble) => {
+                refused(trouble.whole(self.product), "is there such a server behind that port?")
+            }
+        }
+    }
+}
+
+/// True when nobody else can read what goes to `endpoint`.
+pub(crate) fn is_near(endpoint: &Endpoint) -> bool {
+    match endpoint {
+        Endpoint::Tcp(address) | Endpoint::Smc(address) | Endpoint::Udp(address) => {
+            address.ip().is_loopback()
+        }
+        Endpoint::Unix(_) | Endpoint::Own => true,
+    }
+}

@@ -1,0 +1,144 @@
+//! What a session reads and writes: messages over a socket, encrypted or not.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use plumb_measure::Transport;
+use plumb_serve::database::tls::Encrypted;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use crate::client::Trouble;
+use crate::stream::{Arrivals, Wire};
+use crate::tls::Tls;
+
+use super::wire::{self, HEAD, Head, Kind};
+use super::wrapped::Wrapped;
+
+/// Room that answers are read into.
+const ROOM: usize = 16 << 10;
+/// The longest message while nothing was said of how large answers may be, and what may stand around
+/// the rows of one.
+const SHORT: usize = 1 << 20;
+
+/// The socket, encrypted or not.
+#[derive(Debug)]
+enum Pipe {
+    Plain(Wire),
+    Tls(Box<Encrypted<Wrapped>>),
+    /// A handshake failed, or is under way.
+    Gone,
+}
+
+/// Messages over a socket. A message is taken only when all of it has come, so whoever stops waiting
+/// loses none.
+#[derive(Debug)]
+pub(super) struct Channel {
+    pipe: Pipe,
+    /// When what was asked is answered.
+    pub(super) arrivals: Arc<Arrivals>,
+    /// Packets as they came, up to the last that came whole.
+    inbox: Vec<u8>,
+    /// The message that comes, without heads.
+    payload: Vec<u8>,
+    longest: usize,
+}
+
+impl Channel {
+    pub(super) fn plain(wire: Wire) -> Self {
+        let arrivals = wire.arrivals();
+        let (inbox, payload) = (Vec::with_capacity(ROOM), Vec::with_capacity(ROOM));
+        Self { pipe: Pipe::Plain(wire), arrivals, inbox, payload, longest: SHORT }
+    }
+
+    /// The same behind a handshake, whose records go in packets of the protocol.
+    ///
+    /// # Errors
+    /// That of the handshake, or [`Trouble::Garbled`] when something has come already, which would then
+    /// be taken for encrypted.
+    pub(super) async fn encrypted(&mut self, tls: Tls) -> Result<io::Result<()>, Trouble> {
+        if !self.inbox.is_empty() {
+            return Err(Trouble::Garbled);
+        }
+        let Pipe::Plain(wire) = std::mem::replace(&mut self.pipe, Pipe::Gone) else {
+            return Err(Trouble::Garbled);
+        };
+        let (wrapped, wraps) = Wrapped::new(wire);
+        Ok(tls.handshake(wrapped).await.map(|stream| {
+            wraps.store(false, Ordering::Relaxed);
+            self.pipe = Pipe::Tls(Box::new(stream));
+        }))
+    }
+
+    /// Messages may be so long, and a little for what is around the values.
+    pub(super) fn takes(&mut self, bytes: u64) {
+        self.longest = usize::try_from(bytes).unwrap_or(usize::MAX / 2).saturating_add(SHORT);
+    }
+
+    /// What the socket really is, without what encrypts it.
+    pub(super) fn transport(&self) -> Option<Transport> {
+        match &self.pipe {
+            Pipe::Plain(wire) => wire.transport().ok(),
+            Pipe::Tls(_) | Pipe::Gone => None,
+        }
+    }
+
+    /// Sends a message.
+    ///
+    /// # Errors
+    /// [`Trouble::Socket`].
+    pub(super) async fn send(&mut self, kind: Kind, payload: &[u8]) -> Result<(), Trouble> {
+        let mut out = Vec::with_capacity(payload.len() + HEAD);
+        wire::message(&mut out, kind, payload);
+        match &mut self.pipe {
+            Pipe::Plain(wire) => wire.write_all(&out).await?,
+            Pipe::Tls(stream) => {
+                stream.write_all(&out).await?;
+                stream.flush().await?;
+            }
+            Pipe::Gone => return Err(Trouble::gone()),
+        }
+        Ok(())
+    }
+
+    /// The payload of the next message.
+    ///
+    /// # Errors
+    /// [`Trouble`], also when it is longer than messages may be.
+    pub(super) async fn message(&mut self) -> Result<Vec<u8>, Trouble> {
+        while !self.take_packets()? {
+            self.fill().await?;
+        }
+        Ok(std::mem::replace(&mut self.payload, Vec::with_capacity(ROOM)))
+    }
+
+    /// Takes the packets that have come whole; true at the end of a message.
+    fn take_packets(&mut self) -> Result<bool, Trouble> {
+        let (mut at, mut ended) = (0, false);
+        while !ended {
+            let head = self.inbox.get(at..at + HEAD).and_then(|it| it.try_into().ok());
+            let Some(head) = head else { break };
+            let head = Head::read(head).filter(|head| head.kind == Kind::Answer as u8);
+            let head = head.ok_or(Trouble::Garbled)?;
+            let Some(packet) = self.inbox.get(at + HEAD..at + head.length) else { break };
+            if self.payload.len() + packet.len() > self.longest {
+                return Err(Trouble::TooLong);
+            }
+            self.payload.extend_from_slice(packet);
+            at += head.length;
+            ended = head.ends;
+        }
+        self.inbox.drain(..at);
+        Ok(ended)
+    }
+
+    async fn fill(&mut self) -> Result<(), Trouble> {
+        self.inbox.reserve(ROOM / 2);
+        let read = match &mut self.pipe {
+            Pipe::Plain(wire) => wire.read_buf(&mut self.inbox).await?,
+            Pipe::Tls(stream) => stream.read_buf(&mut self.inbox).await?,
+            Pipe::Gone => return Err(Trouble::gone()),
+        };
+        if read == 0 { Err(Trouble::ended()) } else { Ok(()) }
+    }
+}

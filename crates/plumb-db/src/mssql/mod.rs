@@ -1,0 +1,139 @@
+//! SQL Server, whose protocol is spoken here.
+//!
+//! | module | question |
+//! |---|---|
+//! | `wire`, `types`, `tokens` | what do messages look like, and what do answers hold? |
+//! | `wrapped`, `channel`, `session` | how is a connection made, and what does it carry? |
+//! | `exchange` | what does a call ask, and what does one tell that is looked into? |
+//! | `trial`, `readings`, `floor` | what is found out beside the load? |
+
+mod channel;
+mod exchange;
+mod floor;
+mod readings;
+mod session;
+mod tokens;
+mod trial;
+mod types;
+mod wire;
+mod wrapped;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use plumb_engine::Endpoint;
+use plumb_measure::{Advice, Floor, Reading, Span};
+
+use crate::DbError;
+use crate::client::NotOpened;
+use crate::database::{Asked, Database, Form, Methods, Opened};
+use crate::login::Login;
+use crate::stream::Traffic;
+
+use exchange::Exchange;
+use readings::Counters;
+use session::Door;
+
+/// The product as messages name it.
+const PRODUCT: &str = "SQL Server";
+/// How the parts are measured.
+const METHODS: Methods = Methods {
+    server: "between two readings of the server's clock (SYSUTCDATETIME) in one batch with the \
+        statement in between, less what two readings take that follow each other",
+    wire: "a batch that asks for no work, there and back in the place of a call",
+    connect: "making the connection of the call, and one way there and back for its settings",
+};
+
+/// A server.
+#[derive(Clone, Debug)]
+pub(crate) struct Mssql {
+    door: Door,
+    encrypted: bool,
+    /// The server and its version, as it says.
+    version: Arc<str>,
+}
+
+impl Database for Mssql {
+    type Connection = Exchange;
+    type NotReady = NotOpened;
+    type Counter = Counters;
+
+    const DRIVER: &'static str =
+        "plumb's own client of SQL Server's protocol (TDS) on a tokio runtime of one thread";
+
+    async fn reach(endpoint: &Endpoint, login: &Login, patience: Span) -> Result<Self, DbError> {
+        let door = Door::new(endpoint.clone(), login, patience)?;
+        let (session, _) = door.open().await.map_err(|trouble| door.explain(&trouble))?;
+        let (encrypted, version) = (session.encrypted, session.version.as_str().into());
+        Ok(Self { door, encrypted, version })
+    }
+
+    fn floor() -> Result<Option<Floor>, DbError> {
+        floor::floor()
+    }
+
+    fn endpoint(&self) -> &Endpoint {
+        &self.door.endpoint
+    }
+
+    fn describe(&self) -> String {
+        let encrypted = if self.encrypted { "TLS" } else { "not encrypted" };
+        format!(
+            "{}, {encrypted}; statements go as text, whose plan the server keeps; nothing keeps \
+             them from writing: it has no transactions that only read",
+            self.version
+        )
+    }
+
+    fn methods(&self) -> Methods {
+        METHODS
+    }
+
+    fn sessions_promise(&self) -> bool {
+        false
+    }
+
+    fn finding(&self) -> Option<Advice> {
+        None
+    }
+
+    fn counting(&self, traffic: &Arc<Traffic>) -> Self {
+        Self { door: self.door.counting(traffic), ..self.clone() }
+    }
+
+    async fn open(&self, asked: Asked<'_>, _: Form) -> Result<(Exchange, Opened), NotOpened> {
+        let (session, opened) = self.door.open().await?;
+        Ok((Exchange::new(session, asked), opened))
+    }
+
+    async fn abandon(&self, connection: Exchange) {
+        connection.session.give_up().await;
+    }
+
+    fn explain(&self, _: Asked<'_>, trouble: &NotOpened) -> DbError {
+        self.door.explain(trouble)
+    }
+
+    async fn try_out(&self, asked: Asked<'_>, patience: Span) -> Result<Exchange, DbError> {
+        trial::run(self, asked, patience).await
+    }
+
+    async fn explained(&self, _: &mut Exchange, _: Asked<'_>) -> Reading {
+        Reading {
+            source: "the plan".into(),
+            mean_ns: None,
+            count: 0,
+            about: "not told: what SQL Server says of a plan is not read".into(),
+        }
+    }
+
+    async fn counter(&self, asked: Asked<'_>, _: Form) -> Counters {
+        Counters::of(self, asked).await
+    }
+
+    async fn readings(&self, counters: Counters) -> Vec<Reading> {
+        counters.readings(self).await
+    }
+}

@@ -1,0 +1,274 @@
+//! Sessions of SQL Server: how they are made, and how they are asked.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plumb_engine::Endpoint;
+use plumb_engine::clock::MonotonicClock;
+use plumb_measure::{Clock as _, Span, Transport};
+
+use crate::DbError;
+use crate::answer::{Limits, NoAnswer};
+use crate::client::{NotOpened, Refusal, Remedies, Trouble, is_near};
+use crate::database::Opened;
+use crate::login::Login;
+use crate::ssl_mode::SslMode;
+use crate::stream::{Traffic, Wire};
+use crate::tls::Tls;
+
+use super::PRODUCT;
+use super::channel::Channel;
+use super::tokens::{Token, Tokens};
+use super::wire::{self, Encryption, Kind, LogOn};
+
+/// Whoever cannot log on: the error of the server for a user or a password that is wrong.
+const NOT_LET_IN: i32 = 18456;
+/// A transaction that an error leaves open is rolled back by the server.
+const SETTINGS: &str = "SET XACT_ABORT ON";
+
+/// Everything it takes to open a session.
+#[derive(Clone, Debug)]
+pub(super) struct Door {
+    pub(super) endpoint: Endpoint,
+    /// The server as messages name it.
+    pub(super) server: String,
+    login: Login,
+    tls: Tls,
+    traffic: Arc<Traffic>,
+    patience: Span,
+}
+
+/// A session, ready for statements.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) channel: Channel,
+    pub(super) transport: Option<Transport>,
+    pub(super) encrypted: bool,
+    /// The server and its version, as it says.
+    pub(super) version: String,
+}
+
+impl Door {
+    /// The door to `endpoint` for `login`; a session must be open within `patience`.
+    ///
+    /// # Errors
+    /// [`DbError`] when certificates cannot be used.
+    pub(super) fn new(endpoint: Endpoint, login: &Login, patience: Span) -> Result<Self, DbError> {
+        let (server, tls) = (login.server(), Tls::of(login)?);
+        let (login, traffic) = (login.clone(), Arc::default());
+        Ok(Self { endpoint, server, login, tls, traffic, patience })
+    }
+
+    /// The same with a count of its own of what is carried.
+    pub(super) fn counting(&self, traffic: &Arc<Traffic>) -> Self {
+        Self { traffic: Arc::clone(traffic), ..self.clone() }
+    }
+
+    /// Opens a session.
+    ///
+    /// # Errors
+    /// [`NotOpened`].
+    pub(super) async fn open(&self) -> Result<(Session, Opened), NotOpened> {
+        let opening = tokio::time::timeout(Duration::from_nanos(self.patience.ns()), self.log_on());
+        opening.await.map_err(|_| NotOpened::TimedOut)?
+    }
+
+    async fn log_on(&self) -> Result<(Session, Opened), NotOpened> {
+        let began_ns = MonotonicClock.now_ns();
+        let wire = Wire::connect(&self.endpoint, Arc::clone(&self.traffic))
+            .await
+            .map_err(NotOpened::Socket)?;
+        let transport_ns = MonotonicClock.now_ns().saturating_sub(began_ns);
+        let (session, tls_ns) = self.over(wire).await?;
+        session.transport.iter().for_each(|it| self.traffic.stands(it));
+        let total_ns = MonotonicClock.now_ns().saturating_sub(began_ns);
+        Ok((session, Opened { transport_ns, tls_ns, total_ns }))
+    }
+
+    /// A session over `wire`, and how long its handshake of TLS took, nanoseconds.
+    pub(super) async fn over(&self, wire: Wire) -> Result<(Session, Option<u64>), NotOpened> {
+        let mut channel = Channel::plain(wire);
+        let transport = channel.transport(); // who is gone already says so at the log-on
+        let wanted = match self.login.ssl {
+            SslMode::Disable => Encryption::None,
+            _ => Encryption::All,
+        };
+        channel.send(Kind::PreLogin, &wire::pre_login(wanted)).await?;
+        let said = channel.message().await?;
+        let encrypts = match (self.login.ssl, wire::agreed(&said).ok_or(Trouble::Garbled)?) {
+            (SslMode::Disable, Encryption::None) => false,
+            (SslMode::Disable, _) => {
+                let message = "the server wants its connections encrypted".into();
+                let refusal = Refusal { number: 0, is_fatal: true, message };
+                return Err(Trouble::Refused(refusal).into());
+            }
+            (_, Encryption::All) => true,
+            (SslMode::Prefer, _) => false,
+            _ => return Err(NotOpened::NoTls),
+        };
+        if !encrypts && !self.password().is_empty() && !is_near(&self.endpoint) {
+            return Err(NotOpened::Readable);
+        }
+        let (mut proven, mut tls_ns) = (None, None);
+        if encrypts {
+            let tls = self.tls.for_one();
+            channel.encrypted(tls.clone()).await?.map_err(NotOpened::Tls)?;
+            (proven, tls_ns) = (tls.proof(), tls.taken_ns());
+        }
+        let log_on = LogOn {
+            user: &self.login.user,
+            password: self.password(),
+            application: &self.login.application,
+            server: &self.login.host,
+            database: &self.login.database,
+        };
+        channel.send(Kind::LogOn, &log_on.write()).await?;
+        let said = channel.message().await?;
+        let version = self.let_in(&said)?;
+        let transport = transport.map(|it| Transport { tls: proven, ..it });
+        let mut session = Session { channel, transport, encrypted: encrypts, version };
+        session.order(SETTINGS).await?;
+        Ok((session, tls_ns))
+    }
+
+    /// The server and its version, if it lets the client in.
+    fn let_in(&self, said: &[u8]) -> Result<String, NotOpened> {
+        let (mut tokens, mut version, mut refused) = (Tokens::of(said), None, None);
+        while let Some(token) = tokens.next().map_err(|_| Trouble::Garbled)? {
+            match token {
+                Token::LogOn { program, version: [major, minor, high, low] } => {
+                    let build = u16::from_be_bytes([high, low]);
+                    version = Some(format!("{program} {major}.{minor}.{build}"));
+                }
+                Token::Error(refusal) if refused.is_none() => refused = Some(refusal),
+                _ => {}
+            }
+        }
+        match (version, refused) {
+            (Some(version), _) => Ok(version),
+            (None, Some(refusal))
+                if refusal.number == NOT_LET_IN && self.login.password.is_none() =>
+            {
+                Err(NotOpened::NoPassword)
+            }
+            (None, Some(refusal)) => Err(Trouble::Refused(refusal).into()),
+            (None, None) => Err(Trouble::Garbled.into()),
+        }
+    }
+
+    fn password(&self) -> &str {
+        self.login.password.as_ref().map_or("", |it| it.reveal())
+    }
+
+    /// Why there is no session, in words.
+    pub(super) fn explain(&self, trouble: &NotOpened) -> DbError {
+        REMEDIES.explain(trouble, &self.server, &self.login)
+    }
+}
+
+/// What to do where there is no session.
+const REMEDIES: Remedies = Remedies {
+    product: PRODUCT,
+    tls: "check the certificate of the server and encrypt, trustservercertificate, servercertificate",
+    log_on: remedy,
+};
+
+/// What to do about a log-on that the server refuses with this error.
+fn remedy(number: i32) -> &'static str {
+    match number {
+        NOT_LET_IN => {
+            "check user and password: SQLCMDUSER and SQLCMDPASSWORD are where they are \
+                       looked for"
+        }
+        4060 => "check the name behind the last / (SELECT name FROM sys.databases lists them)",
+        0 => "leave encrypt=no out",
+        _ => "the log of the server says more (ERRORLOG)",
+    }
+}
+
+/// What an answer brought.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Brought {
+    /// Answers that have columns, be their rows none.
+    pub(super) tables: u32,
+    pub(super) rows: u64,
+    /// Bytes of the rows.
+    pub(super) bytes: u64,
+}
+
+impl Session {
+    /// Carries out statements whose rows, if any, are of no interest.
+    ///
+    /// # Errors
+    /// [`Trouble`].
+    pub(super) async fn order(&mut self, text: &str) -> Result<(), Trouble> {
+        self.channel.send(Kind::Batch, &wire::batch(text)).await?;
+        let limits = Limits { rows: 1_000, bytes: 1 << 16 };
+        match self.answer(limits, |_, _| {}).await {
+            Ok(_) => Ok(()),
+            Err(NoAnswer::Driver(trouble)) => Err(trouble),
+            Err(NoAnswer::TooLarge | NoAnswer::Unexpected) => Err(Trouble::Garbled),
+        }
+    }
+
+    /// Reads the whole answer to a batch; `row` is shown each row, with the number of its table from 1
+    /// on. The first error is the answer where there is one.
+    ///
+    /// # Errors
+    /// [`NoAnswer`].
+    pub(super) async fn answer(
+        &mut self,
+        limits: Limits,
+        mut row: impl FnMut(u32, &[Option<&[u8]>]),
+    ) -> Result<Brought, NoAnswer<Trouble>> {
+        self.channel.takes(limits.bytes);
+        let payload = self.channel.message().await.map_err(|trouble| match trouble {
+            Trouble::TooLong => NoAnswer::TooLarge,
+            other => NoAnswer::Driver(other),
+        })?;
+        let (mut brought, mut refused) = (Brought::default(), None);
+        let mut tokens = Tokens::of(&payload);
+        while let Some(token) = tokens.next().map_err(|_| NoAnswer::Unexpected)? {
+            match token {
+                Token::Table => brought.tables += 1,
+                Token::Row { values, bytes } => {
+                    brought.rows += 1;
+                    brought.bytes += bytes as u64;
+                    row(brought.tables, &values);
+                }
+                Token::Error(refusal) if refused.is_none() => refused = Some(refusal),
+                Token::Error(_) | Token::LogOn { .. } | Token::Done | Token::GivenUp => {}
+            }
+        }
+        match refused {
+            Some(refusal) => Err(Trouble::Refused(refusal).into()),
+            None => {
+                limits.check(brought.rows, brought.bytes)?;
+                Ok(brought)
+            }
+        }
+    }
+
+    /// The rows of a batch, each value a whole number.
+    ///
+    /// # Errors
+    /// [`NoAnswer`].
+    pub(super) async fn numbers_of(
+        &mut self,
+        text: &str,
+        limits: Limits,
+    ) -> Result<Vec<Vec<Option<i64>>>, NoAnswer<Trouble>> {
+        self.channel.send(Kind::Batch, &wire::batch(text)).await?;
+        let mut rows = Vec::new();
+        let number = |value: &Option<&[u8]>| value.and_then(super::types::number);
+        self.answer(limits, |_, row| rows.push(row.iter().map(number).collect())).await?;
+        Ok(rows)
+    }
+
+    /// Has the server give up what was asked, if that can be said at once: it hears of it before it
+    /// notices that the connection is gone.
+    pub(super) async fn give_up(mut self) {
+        // best effort: a server that does not hear it is in worse trouble already
+        let _ = self.channel.send(Kind::Attention, &[]).await;
+    }
+}

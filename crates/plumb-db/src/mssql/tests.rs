@@ -1,0 +1,431 @@
+use std::sync::Arc;
+
+use plumb_measure::FailureKind;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use rustls::ServerConfig;
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
+use tokio_rustls::TlsAcceptor;
+
+use super::channel::Channel;
+use super::exchange::NoAnswer;
+use super::session::Session;
+use super::tokens::{Token, Tokens};
+use super::types::{Length, columns, nanoseconds, number, row, value};
+use super::wire::{self, Bytes, Encryption, HEAD, Head, Kind, LogOn, PACKET};
+use super::wrapped::Wrapped;
+use super::*;
+use crate::answer::Limits;
+use crate::client::Trouble;
+use crate::database::{Access, Connection as _, Failure as _};
+use crate::looks::{Look, Seen};
+use crate::statement::Statement;
+use crate::stream::Wire;
+use crate::url::Url;
+
+/// Words of the protocol in a row; `text` is written in UTF-16.
+fn bytes(parts: &[&[u8]]) -> Vec<u8> {
+    parts.concat()
+}
+
+fn text(text: &str) -> Vec<u8> {
+    text.encode_utf16().flat_map(u16::to_le_bytes).collect()
+}
+
+/// `LOGINACK` of SQL Server 2022, and the end.
+fn let_in() -> Vec<u8> {
+    let name = text("Microsoft SQL Server");
+    let length = u8::try_from(10 + name.len()).unwrap();
+    bytes(&[&[0xad, length, 0, 1, 0x74, 0, 0, 4, 20], &name, &[16, 0, 0x0f, 0xa0], &done(0)])
+}
+
+/// `DONE` with this status.
+fn done(status: u8) -> Vec<u8> {
+    bytes(&[&[0xfd, status, 0], &[0; 10]])
+}
+
+/// `ERROR`.
+fn error(number: u32, class: u8, message: &str) -> Vec<u8> {
+    let units = u16::try_from(message.encode_utf16().count()).unwrap();
+    let inner = bytes(&[
+        &number.to_le_bytes(),
+        &[1, class],
+        &units.to_le_bytes(),
+        &text(message),
+        &[0, 0], // names of server and procedure
+        &1_u32.to_le_bytes(),
+    ]);
+    bytes(&[&[0xaa], &u16::try_from(inner.len()).unwrap().to_le_bytes(), &inner])
+}
+
+/// A table of one `int` with one row.
+fn one(value: u32) -> Vec<u8> {
+    bytes(&[&[0x81, 1, 0, 0, 0, 0, 0, 0, 0, 0x38, 1], &text("n"), &[0xd1], &value.to_le_bytes()])
+}
+
+/// A table of one `datetime2(7)`, so many ticks of 100 ns behind midnight.
+fn clock(ticks: u64) -> Vec<u8> {
+    let [a, b, c, d, e, ..] = ticks.to_le_bytes();
+    bytes(&[
+        &[0x81, 1, 0, 0, 0, 0, 0, 0, 0, 0x2a, 7, 0],
+        &[0xd1, 8, a, b, c, d, e, 0x5b, 0x95, 0x0a],
+        &done(1),
+    ])
+}
+
+/// Messages of a client, by their kinds.
+type Said = Vec<(u8, Vec<u8>)>;
+
+fn block_on<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+}
+
+/// The messages of a client, and the answers of a peer that says `replies`, one to each.
+async fn peer(mut far: UnixStream, replies: Vec<Vec<u8>>) -> Said {
+    let mut said = Vec::new();
+    for reply in replies {
+        let Some(message) = heard(&mut far).await else { break };
+        said.push(message);
+        let mut out = Vec::new();
+        wire::message(&mut out, Kind::Answer, &reply);
+        far.write_all(&out).await.unwrap();
+    }
+    said
+}
+
+/// One message.
+async fn heard(far: &mut UnixStream) -> Option<(u8, Vec<u8>)> {
+    let mut payload = Vec::new();
+    loop {
+        let mut head = [0; HEAD];
+        far.read_exact(&mut head).await.ok()?;
+        let head = Head::read(head).unwrap();
+        let mut packet = vec![0; head.length - HEAD];
+        far.read_exact(&mut packet).await.ok()?;
+        payload.extend(packet);
+        if head.ends {
+            return Some((head.kind, payload));
+        }
+    }
+}
+
+fn door(url: &str, endpoint: Endpoint) -> Door {
+    let look = |name: &str| (name == "SQLCMDPASSWORD").then(|| "sesame".to_owned());
+    let login = Login::of(&Url::parse(url).unwrap(), &look).unwrap();
+    Door::new(endpoint, &login, Span::from_ms(5_000)).unwrap()
+}
+
+/// What comes of a log-on at a peer that says `replies`, and what the client said.
+fn at_peer(endpoint: Endpoint, replies: Vec<Vec<u8>>) -> (Result<Session, NotOpened>, Said) {
+    block_on(async {
+        let (near, far) = UnixStream::pair().unwrap();
+        let peer = tokio::spawn(peer(far, replies));
+        let door = door("mssql://sa@db3/erp", endpoint);
+        let opened = door.over(Wire::of_pair(near)).await.map(|(session, _)| session);
+        (opened, peer.await.unwrap())
+    })
+}
+
+const PLAIN: [u8; 7] = [1, 0, 6, 0, 1, 0xff, 2];
+
+#[test]
+fn a_log_on_stands_where_the_protocol_has_it() {
+    let (session, said) = at_peer(Endpoint::Own, vec![PLAIN.into(), let_in(), done(0)]);
+    assert_eq!(session.unwrap().version, "Microsoft SQL Server 16.0.4000");
+    let [(pre, asked), (log_on, login), (batch, settings)] = said.as_slice() else {
+        panic!("{said:?}")
+    };
+    assert_eq!((*pre, *log_on, *batch), (0x12, 0x10, 0x01));
+    assert_eq!((asked[10], asked[17]), (0xff, 1), "all is to be encrypted where that is possible");
+    let length = u32::from_le_bytes(login[..4].try_into().unwrap());
+    assert_eq!((length as usize, &login[4..8]), (login.len(), &[4, 0, 0, 0x74][..]));
+    let field = |at: usize| {
+        let of = |at: usize| usize::from(u16::from_le_bytes([login[at], login[at + 1]]));
+        &login[of(at)..of(at) + 2 * of(at + 2)]
+    };
+    assert_eq!((field(40), field(68)), (&text("sa")[..], &text("erp")[..]));
+    // s of sesame: 0x73, its halves changed, and a5 taken off
+    assert_eq!((&field(44)[..2], field(44).len()), (&[0x92, 0xa5][..], 12));
+    assert_eq!(&settings[..4], &22_u32.to_le_bytes());
+    assert!(settings.ends_with(&text("XACT_ABORT ON")));
+}
+
+#[test]
+fn a_password_goes_over_no_connection_that_others_can_read() {
+    let far = Endpoint::Tcp("192.0.2.1:1433".parse().unwrap());
+    let (refused, said) = at_peer(far, vec![PLAIN.into()]);
+    assert!(matches!(refused, Err(NotOpened::Readable)), "{refused:?}");
+    assert_eq!(said.len(), 1);
+}
+
+#[test]
+fn a_refusal_has_the_reason_of_the_server() {
+    let replies = vec![PLAIN.into(), bytes(&[&error(18456, 14, "Login failed"), &done(2)])];
+    let (refused, _) = at_peer(Endpoint::Own, replies);
+    let trouble = refused.unwrap_err();
+    assert!(matches!(&trouble, NotOpened::LogOn(Trouble::Refused(it)) if it.number == 18456));
+    let said = door("mssql://sa@db3/erp", Endpoint::Own).explain(&trouble).to_string();
+    assert!(said.contains("Login failed") && said.contains("SQLCMDPASSWORD"), "{said}");
+    let (garbled, _) = at_peer(Endpoint::Own, vec![b"HTTP/1.1 400 Bad Request".to_vec()]);
+    assert!(matches!(garbled, Err(NotOpened::LogOn(Trouble::Garbled))), "{garbled:?}");
+}
+
+/// A session with a peer that says `replies` behind the log-on, asked by `work`.
+fn asked<T, F>(
+    replies: Vec<Vec<u8>>,
+    access: Access,
+    work: impl FnOnce(Exchange, Statement) -> F,
+) -> (T, Said)
+where
+    F: Future<Output = T>,
+{
+    block_on(async {
+        let (near, far) = UnixStream::pair().unwrap();
+        let before = vec![PLAIN.into(), let_in(), done(0)];
+        let peer = tokio::spawn(peer(far, [before, replies].concat()));
+        let door = door("mssql://sa@db3/erp", Endpoint::Own);
+        let (session, _) = door.over(Wire::of_pair(near)).await.unwrap();
+        let statement = Statement::trivial(crate::product::Product::Mssql);
+        let limits = Limits { rows: 10, bytes: 1_000 };
+        let exchange = Exchange::new(session, Asked { statement: &statement, access, limits });
+        let came = work(exchange, statement).await;
+        (came, peer.await.unwrap().split_off(3))
+    })
+}
+
+#[test]
+fn a_call_is_one_batch_and_one_that_may_write_is_rolled_back() {
+    let replies = vec![bytes(&[&one(1), &done(0x10)])];
+    let (answer, said) = asked(replies, Access::RolledBack, |mut exchange, statement| async move {
+        exchange.ask(&statement).await
+    });
+    assert_eq!(answer.unwrap().bytes, 4);
+    let batch = wire::told(&said[0].1[22..]);
+    assert_eq!(batch, "BEGIN TRANSACTION;\nSELECT 1\n;IF @@TRANCOUNT > 0 ROLLBACK");
+}
+
+#[test]
+fn the_servers_part_lies_between_its_readings() {
+    let replies = vec![bytes(&[
+        &clock(1_000),
+        &one(1),
+        &done(0x11),
+        &clock(21_000),
+        &clock(21_100),
+        &done(0),
+    ])];
+    let (seen, said) = asked(replies, Access::ReadOnly, |mut exchange, statement| async move {
+        exchange.observe(&statement, Look::Server).await
+    });
+    assert!(matches!(seen.unwrap(), Seen::Server { statement_ns: 2_000_000, empty_ns: 10_000 }));
+    assert_eq!(wire::told(&said[0].1[22..]).matches("SYSUTCDATETIME").count(), 3);
+    let replies = vec![done(0), bytes(&[&one(1), &done(0x10)])];
+    let (seen, said) = asked(replies, Access::ReadOnly, |mut exchange, statement| async move {
+        exchange.observe(&statement, Look::Wire).await
+    });
+    assert!(matches!(seen.unwrap(), Seen::Wire(_)));
+    assert_eq!(said.len(), 2);
+}
+
+#[test]
+fn an_error_is_the_answer_and_one_that_is_fatal_ends_the_session() {
+    for (class, kind) in [(16, FailureKind::Refused), (20, FailureKind::Closed)] {
+        let replies = vec![bytes(&[&one(1), &error(208, class, "Invalid object"), &done(2)])];
+        let (answer, _) = asked(replies, Access::ReadOnly, |mut exchange, statement| async move {
+            exchange.ask(&statement).await
+        });
+        assert_eq!(answer.unwrap_err().kind(), kind);
+    }
+    let many = (0..11).flat_map(one).collect();
+    let (answer, _) = asked(vec![many], Access::ReadOnly, |mut exchange, statement| async move {
+        exchange.ask(&statement).await
+    });
+    assert!(matches!(answer, Err(NoAnswer::TooLarge)), "{answer:?}");
+}
+
+#[test]
+fn messages_are_cut_into_packets_and_put_together() {
+    let long = vec![7; 10_000];
+    let mut out = Vec::new();
+    wire::message(&mut out, Kind::Answer, &long);
+    assert_eq!(out.len(), 10_000 + 3 * HEAD);
+    assert_eq!(&out[..8], &[4, 0, 0x10, 0, 0, 0, 1, 0]);
+    let last = 2 * PACKET;
+    assert_eq!(&out[last..last + 2], &[4, 1]);
+    block_on(async {
+        let (near, mut far) = UnixStream::pair().unwrap();
+        tokio::spawn(async move {
+            for byte in out.chunks(999) {
+                far.write_all(byte).await.unwrap();
+            }
+        });
+        let mut channel = Channel::plain(Wire::of_pair(near));
+        assert_eq!(channel.message().await.unwrap(), long);
+        assert_eq!(channel.message().await.unwrap_err().kind(), FailureKind::Closed);
+    });
+}
+
+#[test]
+fn values_of_every_kind_are_passed_over() {
+    // types as a column has them, and a value of each that is three bytes long
+    let pieces: &[u8] = &[3, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 1, 2, 1, 0, 0, 0, 3, 0, 0, 0, 0];
+    let pointed = [&[16][..], &[0; 24], &[3, 0, 0, 0, 1, 2, 3]].concat();
+    for (kind, length, value_of) in [
+        (&[0x38][..], Length::Fixed(4), &[1, 2, 3, 4][..]),
+        (&[0x28], Length::Byte, &[3, 1, 2, 3]),
+        (&[0x6a, 17, 38, 2], Length::Byte, &[3, 1, 2, 3]),
+        (&[0xe7, 20, 0, 9, 4, 0xd0, 0, 0x34], Length::Short, &[3, 0, 1, 2, 3]),
+        (&[0xe7, 0xff, 0xff, 9, 4, 0xd0, 0, 0x34], Length::Pieces, pieces),
+        (&[0xa5, 0xff, 0xff], Length::Pieces, pieces),
+        (&[0xf1, 0], Length::Pieces, pieces),
+        (&[0x62, 0, 0, 0, 0], Length::Long, &[3, 0, 0, 0, 1, 2, 3]),
+        (&[0x22, 0, 0, 0, 0], Length::Pointed, &pointed),
+    ] {
+        let mut of_type = Bytes(kind);
+        assert_eq!((super::types::type_of(&mut of_type), of_type.0.len()), (Some(length), 0));
+        let mut of_value = Bytes(value_of);
+        assert!(value(&mut of_value, length).is_some(), "{length:?}");
+        assert!(of_value.0.is_empty(), "{length:?}");
+        assert_eq!(value(&mut Bytes(&value_of[..value_of.len() - 1]), length), None);
+    }
+    assert_eq!(super::types::type_of(&mut Bytes(&[0x01])), None);
+    // nulls are marked by bits: the second of three
+    let marked = row(&mut Bytes(&[0b010, 7, 9]), &[Length::Fixed(1); 3], true).unwrap();
+    assert_eq!(marked, [Some(&[7][..]), None, Some(&[9])]);
+    assert_eq!((number(&[0xff, 0xff]), number(&[1, 2, 3])), (Some(-1), None));
+    assert_eq!(nanoseconds(&[1, 0, 0, 0, 0, 1, 0, 0]), Some(86_400_000_000_100));
+}
+
+#[test]
+fn what_says_nothing_of_interest_is_passed_over() {
+    let payload = bytes(&[
+        &[0xe3, 2, 0, 1, 2],                                           // what changed
+        &[0xab, 1, 0, 9],                                              // information
+        &[0x79, 0, 0, 0, 0],                                           // a status
+        &[0xac, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0x26, 4, 4, 1, 0, 0, 0], // a value
+        &[0xae, 1, 1, 0, 0, 0, 5, 0xff],
+        &[0xe4, 1, 0, 0, 0, 7],
+        &[0xfd, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+    ]);
+    let mut tokens = Tokens::of(&payload);
+    assert_eq!(tokens.next().unwrap(), Some(Token::GivenUp));
+    assert_eq!(tokens.next().unwrap(), None);
+    assert!(Tokens::of(&[0x01]).next().is_err());
+}
+
+#[test]
+fn what_the_server_agrees_to_is_found_behind_its_options() {
+    let of = |byte: u8| {
+        let mut said = vec![0, 0, 11, 0, 6, 1, 0, 17, 0, 1, 0xff];
+        said.extend([16, 0, 0, 0, 0, 0, byte]);
+        wire::agreed(&said)
+    };
+    assert_eq!(
+        [of(0), of(1), of(3)],
+        [Some(Encryption::LogOn), Some(Encryption::All), Some(Encryption::All)]
+    );
+    assert_eq!([of(2), of(9), wire::agreed(&[0xff])], [Some(Encryption::None), None, None]);
+    assert_eq!(wire::agreed(&wire::pre_login(Encryption::All)), Some(Encryption::All));
+}
+
+#[test]
+fn a_handshake_goes_in_packets_and_what_follows_does_not() {
+    let made = rcgen::generate_simple_self_signed(vec!["db3".to_owned()]).unwrap();
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
+    let config =
+        ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_protocol_versions(&[&rustls::version::TLS12])
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![made.cert.der().clone()], key)
+            .unwrap();
+    block_on(async {
+        let (near, mut far) = UnixStream::pair().unwrap();
+        let peer = tokio::spawn(async move {
+            let (kind, _) = heard(&mut far).await.unwrap();
+            assert_eq!(kind, Kind::PreLogin as u8);
+            let mut out = Vec::new();
+            wire::message(&mut out, Kind::Answer, &[1, 0, 6, 0, 1, 0xff, 1]);
+            far.write_all(&out).await.unwrap();
+            let (wrapped, wraps) = Wrapped::new(Wire::of_pair(far));
+            let acceptor = TlsAcceptor::from(Arc::new(config));
+            let mut stream = acceptor.accept(wrapped).await.unwrap();
+            wraps.store(false, std::sync::atomic::Ordering::Relaxed);
+            for reply in [let_in(), done(0)] {
+                let mut head = [0; HEAD];
+                stream.read_exact(&mut head).await.unwrap();
+                let mut payload = vec![0; Head::read(head).unwrap().length - HEAD];
+                stream.read_exact(&mut payload).await.unwrap();
+                let mut out = Vec::new();
+                wire::message(&mut out, Kind::Answer, &reply);
+                stream.write_all(&out).await.unwrap();
+                stream.flush().await.unwrap();
+            }
+        });
+        let far_away = Endpoint::Tcp("192.0.2.1:1433".parse().unwrap());
+        let door = door("mssql://sa@db3/erp?encrypt=yes&trustservercertificate=yes", far_away);
+        let (session, tls_ns) = door.over(Wire::of_pair(near)).await.unwrap();
+        assert!(session.encrypted && tls_ns.is_some());
+        peer.await.unwrap();
+    });
+}
+
+fn any_answer() -> impl Strategy<Value = Vec<u8>> {
+    let kind = prop::sample::select(vec![
+        0xad_u8, 0xaa, 0xab, 0xe3, 0xe4, 0x79, 0xac, 0xae, 0x81, 0xd1, 0xd2, 0xfd, 0xa4, 0x0,
+    ]);
+    let right =
+        vec![bytes(&[&clock(1), &one(1), &done(0)]), bytes(&[&let_in(), &error(1, 1, "no")])];
+    prop_oneof![
+        (kind, vec(any::<u8>(), 0..80)).prop_map(|(kind, rest)| [&[kind][..], &rest].concat()),
+        (prop::sample::select(right), any::<prop::sample::Index>(), any::<u8>()).prop_map(
+            |(mut payload, at, byte)| {
+                let at = at.index(payload.len());
+                payload[at] = byte;
+                payload
+            }
+        ),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn no_answer_brings_it_down(payload in any_answer(), cut in 0_usize..200) {
+        let mut tokens = Tokens::of(&payload);
+        let mut count = 0;
+        while let Ok(Some(_)) = tokens.next() {
+            count += 1;
+        }
+        prop_assert!(count <= payload.len());
+        let _ = wire::agreed(&payload[..cut.min(payload.len())]);
+        let _ = columns(&mut Bytes(&payload));
+    }
+
+    #[test]
+    fn what_is_sent_is_what_is_read(payload in vec(any::<u8>(), 0..9_000)) {
+        let mut out = Vec::new();
+        wire::message(&mut out, Kind::Batch, &payload);
+        let (mut at, mut found, mut ended) = (0, Vec::<u8>::new(), false);
+        while let Some(head) = out.get(at..at + HEAD).and_then(|it| it.try_into().ok()) {
+            prop_assert!(!ended);
+            let head = Head::read(head).unwrap();
+            found.extend(&out[at + HEAD..at + head.length]);
+            at += head.length;
+            ended = head.ends;
+        }
+        prop_assert!(ended && at == out.len());
+        prop_assert_eq!(found, payload);
+    }
+
+    #[test]
+    fn a_log_on_is_as_long_as_it_says(user in "\\PC{0,30}", password in "\\PC{0,30}") {
+        let log_on = LogOn {
+            user: &user, password: &password, application: "a", server: "s", database: "d",
+        };
+        let written = log_on.write();
+        let length = u32::from_le_bytes(written[..4].try_into().unwrap());
+        prop_assert_eq!(length as usize, written.len());
+    }
+}
