@@ -15,21 +15,20 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 BENCH = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(BENCH))
 
-from lib import build, console, experiment, machine, process, results  # noqa: E402
+from lib import console, costs, experiment, process  # noqa: E402
+from lib.costs import MARGIN_PERCENT  # noqa: E402
 from lib.options import add_shared, positive  # noqa: E402
 from lib.placement import on_cpu  # noqa: E402
 from lib.table import table  # noqa: E402
-from lib.verdict import Verdict, exit_status  # noqa: E402
 
 PAIRS = 20
 SECONDS = 3
-MARGIN_PERCENT = 2
 # Without a terminal, once more without one (what differs there is noise), and with one.
 VARIANTS = {"plain": "plain", "again": "plain", "live": "live"}
 
@@ -45,14 +44,6 @@ class Cost:
     high: float
 
 
-@dataclass
-class Outcome(results.Outcome):
-    """All that was measured so far."""
-
-    costs: list[Cost] = field(default_factory=list)
-    targets: list[tuple[str, Verdict]] = field(default_factory=list)
-
-
 def main(arguments: Sequence[str]) -> int:
     """Reads the options, measures, reports; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -60,16 +51,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seconds", type=positive(int), default=SECONDS, help="of a block: %(default)s")
     add_shared(parser)
     options = parser.parse_args(arguments)
-    program = build.plumb(options.plumb, not options.no_build)
-    facts = machine.facts(build.REPOSITORY, {"plumb": [str(program), "--version"]})
-    outcome = Outcome(facts, vars(options))
-    try:
-        outcome.costs = measure(program, options)
-        outcome.targets = [judge(cost) for cost in outcome.costs]
-        outcome.complete = True
-    finally:
-        print_outcome(outcome)
-    return exit_status([verdict for _, verdict in outcome.targets])
+    return costs.run(options, lambda it: measure(it, options), lambda it: it.variant, print_outcome)
 
 
 def measure(program: Path, options: argparse.Namespace) -> list[Cost]:
@@ -97,23 +79,13 @@ def cost(name: str, effect: experiment.Effect | None) -> Cost:
     return Cost(name, effect.verdict, effect.ratio, low, high)
 
 
-def judge(found: Cost) -> tuple[str, Verdict]:
-    """A live view may not make round trips slower; with the interval within the margin that is shown."""
-    target = f"{found.variant}: no slower, within {MARGIN_PERCENT} %"
-    if found.verdict in ("equivalent", "better"):
-        return target, Verdict.MET
-    return target, Verdict.MISSED if found.verdict == "worse" else Verdict.UNKNOWN
-
-
-def print_outcome(outcome: Outcome) -> None:
+def print_outcome(outcome: costs.Outcome) -> None:
     """The table, the targets, and where everything lies."""
     rows = [[it.variant, it.verdict, f"{it.ratio:.4f}", f"{it.low:.4f} to {it.high:.4f}"]
             for it in outcome.costs]  # fmt: skip
     if rows:
         print(table(("standard error", "verdict", "median over plain", "interval"), rows))
-    for target, verdict in outcome.targets:
-        print(f"{target}: {verdict.value}")
-    print(f"all figures in {results.write('live', outcome)}")
+    costs.report(outcome, "live")
 
 
 def entry(view: str, program: str, port: str, seconds: str) -> int:

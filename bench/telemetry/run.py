@@ -14,23 +14,22 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 BENCH = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(BENCH))
 
-from lib import build, console, machine, process, results  # noqa: E402
+from lib import console, costs, process  # noqa: E402
+from lib.costs import MARGIN_PERCENT  # noqa: E402
 from lib.options import add_shared, positive  # noqa: E402
 from lib.placement import on_cpu  # noqa: E402
 from lib.table import table  # noqa: E402
-from lib.verdict import Verdict, exit_status  # noqa: E402
 
 PAIRS = 20
 BLOCK = "3s"
 # Figures every 100 ms, ten times as often as without being asked.
 INTERVAL = "100ms"
-MARGIN_PERCENT = 2
 RECEIVER = Path(__file__).with_name("receiver.py")
 VARIANTS = ("none", "answers", "silent")
 TIMEOUT_SECONDS = 3_600.0
@@ -47,30 +46,14 @@ class Cost:
     high_percent: float
 
 
-@dataclass
-class Outcome(results.Outcome):
-    """All that was measured so far."""
-
-    costs: list[Cost] = field(default_factory=list)
-    targets: list[tuple[str, Verdict]] = field(default_factory=list)
-
-
 def main(arguments: Sequence[str]) -> int:
     """Reads the options, measures, reports; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--pairs", type=positive(int), default=PAIRS, help="rounds: %(default)s")
     add_shared(parser)
     options = parser.parse_args(arguments)
-    program = build.plumb(options.plumb, not options.no_build)
-    facts = machine.facts(build.REPOSITORY, {"plumb": [str(program), "--version"]})
-    outcome = Outcome(facts, vars(options))
-    try:
-        outcome.costs = measure(program, options.pairs, options.seed)
-        outcome.targets = [judge(cost) for cost in outcome.costs]
-        outcome.complete = True
-    finally:
-        print_outcome(outcome)
-    return exit_status([verdict for _, verdict in outcome.targets])
+    return costs.run(options, lambda it: measure(it, options.pairs, options.seed),
+                     lambda it: f"receiver that {it.receiver}", print_outcome)  # fmt: skip
 
 
 def measure(program: Path, pairs: int, seed: int) -> list[Cost]:
@@ -96,30 +79,22 @@ def measure(program: Path, pairs: int, seed: int) -> list[Cost]:
 
 
 def cost(contrast: dict) -> Cost:
-    """The primary figure of a contrast, a time, as changes in percent."""
-    primary = contrast["endpoints"][0]
-    interval = primary.get("interval") or {"low": float("nan"), "high": float("nan")}
-    change, low, high = (100 * (1 - it) for it in (primary["ratio"], interval["high"], interval["low"]))
-    return Cost(contrast["candidate"], primary["verdict"], change, low, high)
+    """The primary figure of a contrast, a time, as changes in percent; not a number where nothing was found."""
+    nothing = float("nan")
+    primary = next(iter(contrast["endpoints"]), {})
+    interval = primary.get("interval") or {"low": nothing, "high": nothing}
+    ratios = (primary.get("ratio", nothing), interval["high"], interval["low"])
+    change, low, high = (100 * (1 - it) for it in ratios)
+    return Cost(contrast["candidate"], primary.get("verdict", "none"), change, low, high)
 
 
-def judge(found: Cost) -> tuple[str, Verdict]:
-    """A receiver may not make round trips slower; with the interval within the margin that is shown."""
-    target = f"receiver that {found.receiver}: no slower, within {MARGIN_PERCENT} %"
-    if found.verdict in ("equivalent", "better"):
-        return target, Verdict.MET
-    return target, Verdict.MISSED if found.verdict == "worse" else Verdict.UNKNOWN
-
-
-def print_outcome(outcome: Outcome) -> None:
+def print_outcome(outcome: costs.Outcome) -> None:
     """The table, the targets, and where everything lies."""
     rows = [[it.receiver, it.verdict, f"{it.change_percent:+.2f}",
              f"{it.low_percent:+.2f} to {it.high_percent:+.2f}"] for it in outcome.costs]  # fmt: skip
     if rows:
         print(table(("receiver", "verdict", "median, % (+ is better)", "interval"), rows))
-    for target, verdict in outcome.targets:
-        print(f"{target}: {verdict.value}")
-    print(f"all figures in {results.write('telemetry', outcome)}")
+    costs.report(outcome, "telemetry")
 
 
 if __name__ == "__main__":
