@@ -7,7 +7,7 @@
 //! One remote in 200 is lost in mid-run. OPERATIONS are those of each remote in a second.
 
 #[expect(dead_code, reason = "the tests use more of it")]
-#[path = "../tests/simulated/mod.rs"]
+#[path = "../tests/fleet/simulated/mod.rs"]
 mod simulated;
 
 use std::io::Write as _;

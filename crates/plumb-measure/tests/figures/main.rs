@@ -1,3 +1,4 @@
-//! Figures against those of others.
+//! Figures against those of others, and against what is known of their operations.
 
 mod hdrhistogram;
+mod step_accounts;

@@ -1,17 +1,9 @@
 //! Files that are written, read by a program that was not written here: pyNmonAnalyzer.
-#![allow(
-    clippy::float_cmp,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that cannot go on should end, and its figures are exact"
-)]
-
-mod kit;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use kit::written;
+use crate::kit::written;
 use serde_json::Value;
 
 /// What pyNmonAnalyzer makes of `text`.

@@ -1,14 +1,6 @@
 //! Files that are written: read back, and held against the rules of those who read them.
-#![allow(
-    clippy::float_cmp,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that cannot go on should end, and its figures are exact"
-)]
 
-mod kit;
-
-use kit::{host, snapshot, written};
+use crate::kit::{host, snapshot, written};
 use plumb_nmon::{Options, Recording, Writer};
 
 fn read(text: &str) -> Recording {

@@ -1,11 +1,9 @@
 //! The controller as it is, over a network, clocks and remotes that are simulated in virtual time.
 
-mod simulated;
-
+use crate::simulated::{Fate, Setting, Sum, Truth, World, outcome, told};
 use plumb_engine::Stop;
 use plumb_engine::layer::RemoteLoad;
 use plumb_remote::{Fleet, PlanFiles, RemoteError};
-use simulated::{Fate, Setting, Sum, Truth, World, outcome, told};
 
 /// Has all of `setting` carry out one load; what came of it, and what was true.
 fn run(setting: Setting) -> (Result<Vec<RemoteLoad>, RemoteError>, Sum, Truth, Fleet) {

@@ -1,10 +1,4 @@
 //! Files of nmon on Linux and AIX, whole, damaged and put together.
-#![allow(
-    clippy::float_cmp,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that cannot go on should end, and its figures are exact"
-)]
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,14 +1,8 @@
 //! The CSV of Windows' performance logs, as `typeperf` and `relog -f csv` write it.
-#![allow(
-    clippy::float_cmp,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that cannot go on should end, and its figures are exact"
-)]
 
 use plumb_nmon::{Nmon, Options, Row, Series, System, Window};
 
-const FIXTURE: &str = include_str!("fixtures/perfmon.csv");
+const FIXTURE: &str = include_str!("../fixtures/perfmon.csv");
 
 fn read(text: &str) -> Nmon {
     plumb_nmon::read(text.as_bytes(), &Options::default()).unwrap()

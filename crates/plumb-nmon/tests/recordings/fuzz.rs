@@ -1,11 +1,10 @@
 //! The nmon reader under arbitrary bytes: the committed corpus, the corpus mutated, and noise.
 //!
 //! `PLUMB_FUZZ_CASES` sets the number of cases of each property.
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on should end")]
 
-#[path = "../../plumb-wire/tests/cases/mod.rs"]
+#[path = "../../../plumb-wire/tests/cases/mod.rs"]
 mod cases;
-#[path = "../../plumb-wire/tests/cases/corpus.rs"]
+#[path = "../../../plumb-wire/tests/cases/corpus.rs"]
 mod corpus;
 
 use cases::cases;

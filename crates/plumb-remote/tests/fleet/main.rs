@@ -1,0 +1,5 @@
+//! A controller and its remotes: what they say to each other, and what comes of it.
+
+mod messages;
+mod simulated;
+mod simulation;
