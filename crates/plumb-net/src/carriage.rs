@@ -19,21 +19,61 @@ use crate::talk::{Talk, TalkError};
 /// How often the server is asked whether it has booked every stream that is over.
 const ASK_AGAIN: Span = Span::from_ms(2);
 
-/// What is to be carried, and how.
+/// What is to be carried over streams, of bytes or of datagrams.
 #[derive(Clone, Debug)]
-pub(crate) struct Carriage<'a> {
+pub(crate) struct StreamPlan<'a> {
     pub(crate) endpoint: &'a Endpoint,
     pub(crate) direction: Direction,
     pub(crate) streams: usize,
-    /// Bytes handed to the kernel at once.
+    /// Bytes handed to the kernel at once: a datagram, where those are sent.
     pub(crate) bytes: usize,
     pub(crate) length: Span,
     pub(crate) interval: Span,
     pub(crate) patience: Span,
     /// Processors of the streams, one a stream in turn.
     pub(crate) pin: &'a [usize],
-    /// Where it waits for its controller, once all streams stand.
+    /// Where it waits for its controller, once the server knows all streams.
     pub(crate) gate: Option<&'a Gate>,
+}
+
+impl StreamPlan<'_> {
+    /// Looks on from `began_ns` until the time is over, or all is `over` before; what was received in
+    /// each interval.
+    pub(crate) fn watch(
+        &self,
+        began_ns: u64,
+        (sampler, stop): (&mut dyn Sampler, &Stop),
+        mut look: impl FnMut() -> Look,
+        over: impl Fn() -> bool,
+    ) -> Intervals {
+        let mut intervals = Intervals::from(look());
+        let until = began_ns + self.length.ns();
+        let mut since = began_ns;
+        while since < until {
+            let next = since.saturating_add(self.interval.ns()).min(until);
+            if stop.wait_until(next).unwrap_or(true) {
+                break;
+            }
+            sampler.tick();
+            intervals.note(since - began_ns, look());
+            since = next;
+            if over() {
+                break; // nobody carries anything any more
+            }
+        }
+        intervals
+    }
+
+    /// The processor of stream `number`, where they are named.
+    pub(crate) fn cpu(&self, number: usize) -> Option<usize> {
+        self.pin.get(number % self.pin.len().max(1)).copied()
+    }
+}
+
+/// Streams of bytes over connections.
+#[derive(Clone, Debug)]
+pub(crate) struct Carriage<'a> {
+    pub(crate) plan: StreamPlan<'a>,
 }
 
 /// What came of it.
@@ -64,7 +104,7 @@ impl Carriage<'_> {
     /// When they cannot begin. What breaks later is counted.
     pub(crate) fn run(&self, sampler: &mut dyn Sampler, stop: &Stop) -> Result<Delivery, NetError> {
         let mut ready = self.connect()?;
-        if let Some(gate) = self.gate {
+        if let Some(gate) = self.plan.gate {
             gate.pass(stop)?;
         }
         sampler.begin(ready.transports.first());
@@ -87,7 +127,7 @@ impl Carriage<'_> {
             intervals =
                 self.watch(began_ns, &gauges, &mut ready.control, ready.token, sampler, stop);
             gauges.iter().for_each(Gauge::end);
-            if !self.direction.to_server() {
+            if !self.plan.direction.to_server() {
                 // who only receives says with the end of its own side that it is enough
                 for socket in &ready.sockets {
                     let _ = shutdown(socket, Shutdown::Write);
@@ -100,7 +140,7 @@ impl Carriage<'_> {
         let server = match self.settle(&mut ready) {
             Ok(server) => server,
             Err(lost) => {
-                sum.broken = self.streams as u64;
+                sum.broken = self.plan.streams as u64;
                 sum.trouble = Some(lost.to_string());
                 Carried::default()
             }
@@ -115,15 +155,14 @@ impl Carriage<'_> {
     }
 
     fn carry(&self, number: usize, socket: &OwnedFd, gauge: &Gauge) -> pump::Carried {
-        let pin = self.pin.get(number % self.pin.len().max(1)).copied();
         let part = StreamSide {
-            sends: self.direction.to_server().then_some(self.bytes),
-            receives: self.direction.from_server(),
+            sends: self.plan.direction.to_server().then_some(self.plan.bytes),
+            receives: self.plan.direction.from_server(),
         };
-        let settled = ThreadContext { cpu: pin, netns: None }
+        let settled = ThreadContext { cpu: self.plan.cpu(number), netns: None }
             .settle()
             .map_err(std::io::Error::other)
-            .and_then(|()| pump::make_patient(socket, self.patience));
+            .and_then(|()| pump::make_patient(socket, self.plan.patience));
         match settled {
             Ok(()) => pump::carry(socket, part, gauge),
             Err(trouble) => {
@@ -134,19 +173,19 @@ impl Carriage<'_> {
     }
 
     fn connect(&self) -> Result<Ready, NetError> {
-        let told = |error| NetError::talk(self.endpoint, error);
+        let told = |error| NetError::talk(self.plan.endpoint, error);
         let token = SplitMix64::new(clock::wall_ns()).next_u64();
-        let mut control = Talk::open(self.endpoint, self.patience).map_err(told)?;
+        let mut control = Talk::open(self.plan.endpoint, self.plan.patience).map_err(told)?;
         control.ask(Request::Carried(token)).map_err(told)?;
-        let stream = Stream { direction: self.direction, token };
+        let stream = Stream { direction: self.plan.direction, token };
         let mut transports = Transports::default();
         let mut open = || -> Result<OwnedFd, TalkError> {
-            let mut talk = Talk::open(self.endpoint, self.patience)?;
+            let mut talk = Talk::open(self.plan.endpoint, self.plan.patience)?;
             talk.ask(Request::Stream(stream))?;
             transports.add(&talk.transport()?, 1);
             Ok(talk.into_socket())
         };
-        let sockets: Result<Vec<_>, _> = (0..self.streams).map(|_| open()).collect();
+        let sockets: Result<Vec<_>, _> = (0..self.plan.streams).map(|_| open()).collect();
         Ok(Ready { control, token, sockets: sockets.map_err(told)?, transports })
     }
 
@@ -160,46 +199,26 @@ impl Carriage<'_> {
         sampler: &mut dyn Sampler,
         stop: &Stop,
     ) -> Intervals {
-        let mut asks = self.direction.to_server();
-        let mut look = |control: &mut Talk| {
-            let here = self.direction.from_server().then(|| Seen {
+        let mut asks = self.plan.direction.to_server();
+        let look = || {
+            let here = self.plan.direction.from_server().then(|| Seen {
                 at_ns: MonotonicClock.now_ns(),
                 bytes: gauges.iter().map(Gauge::received).sum(),
                 lost: None,
             });
             let there = asks.then(|| carried(control, token)).and_then(Result::ok);
             asks &= there.is_some(); // a server that does not answer is not asked again
-            Look {
-                here,
-                there: there.map(|seen| Seen {
-                    at_ns: seen.now_ns,
-                    bytes: seen.bytes_in,
-                    lost: None,
-                }),
-            }
+            let there =
+                there.map(|seen| Seen { at_ns: seen.now_ns, bytes: seen.bytes_in, lost: None });
+            Look { here, there }
         };
-        let mut intervals = Intervals::from(look(control));
-        let until = began_ns + self.length.ns();
-        let mut since = began_ns;
-        while since < until {
-            let next = since.saturating_add(self.interval.ns()).min(until);
-            if stop.wait_until(next).unwrap_or(true) {
-                break;
-            }
-            sampler.tick();
-            intervals.note(since - began_ns, look(control));
-            since = next;
-            if gauges.iter().all(Gauge::over) {
-                break; // nobody carries anything any more
-            }
-        }
-        intervals
+        self.plan.watch(began_ns, (sampler, stop), look, || gauges.iter().all(Gauge::over))
     }
 
     /// What the server has counted, once it has booked every stream.
     fn settle(&self, ready: &mut Ready) -> Result<Carried, NetError> {
-        let told = |error| NetError::talk(self.endpoint, error);
-        let patience_until = MonotonicClock.now_ns() + self.patience.ns();
+        let told = |error| NetError::talk(self.plan.endpoint, error);
+        let patience_until = MonotonicClock.now_ns() + self.plan.patience.ns();
         let pause = Stop::new()?; // who wants to stop wants the counts all the same
         loop {
             let seen = carried(&mut ready.control, ready.token).map_err(told)?;
@@ -220,8 +239,8 @@ impl Carriage<'_> {
     ) -> StreamFigures {
         let total = |of: fn(&Gauge) -> u64| gauges.iter().map(of).sum::<u64>();
         let span = |first: u64, last: u64| if first == 0 { 0 } else { last.saturating_sub(first) };
-        let tcp = matches!(self.endpoint, Endpoint::Tcp(_));
-        let to_server = self.direction.to_server().then(|| OneWay {
+        let tcp = matches!(self.plan.endpoint, Endpoint::Tcp(_));
+        let to_server = self.plan.direction.to_server().then(|| OneWay {
             retransmits: tcp.then_some(sum.retransmits),
             ..OneWay::new(
                 total(Gauge::sent),
@@ -229,7 +248,7 @@ impl Carriage<'_> {
                 span(server.first_ns, server.last_ns),
             )
         });
-        let from_server = self.direction.from_server().then(|| {
+        let from_server = self.plan.direction.from_server().then(|| {
             let first = gauges.iter().map(Gauge::first_ns).filter(|at| *at > 0).min();
             let last = gauges.iter().map(Gauge::last_ns).max();
             OneWay {
@@ -242,7 +261,7 @@ impl Carriage<'_> {
             }
         });
         StreamFigures {
-            streams: self.streams as u64,
+            streams: self.plan.streams as u64,
             to_server,
             from_server,
             client_cpu_ns: sum.cpu_ns,

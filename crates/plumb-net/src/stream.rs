@@ -16,7 +16,7 @@ use plumb_measure::{
 use plumb_wire::extension::Direction;
 use serde_json::json;
 
-use crate::carriage::Carriage;
+use crate::carriage::{Carriage, StreamPlan};
 use crate::datagram::{DatagramCarriage, length_of, path_of};
 use crate::{NetError, PORT};
 use record::{add_figures, load_of, nothing_arrived, result};
@@ -190,9 +190,13 @@ impl Stream {
         let labels = self.labels(streams);
         let own = usize::try_from(self.options.spread.part().count(streams as u64))?;
         let sampler = watch.point(&labels);
+        let plan = self.plan(endpoint, own, gate.as_deref());
         let delivery = match self.over_udp {
-            true => self.datagrams(endpoint, own, gate.as_deref()).run(sampler, stop)?,
-            false => self.carriage(endpoint, own, gate.as_deref()).run(sampler, stop)?,
+            true => {
+                let (rate, never_fragment) = (self.options.rate, self.options.do_not_fragment);
+                DatagramCarriage { plan, rate, never_fragment }.run(sampler, stop)?
+            }
+            false => Carriage { plan }.run(sampler, stop)?,
         };
         if gate.is_some() {
             watch.loaded(&load_of(&delivery));
@@ -204,52 +208,25 @@ impl Stream {
         watch.result(result(labels, self.size, delivery, stop), began_ns)
     }
 
-    /// So many streams over connections.
-    fn carriage<'a>(
+    /// So many streams.
+    fn plan<'a>(
         &'a self,
         endpoint: &'a Endpoint,
         streams: usize,
         gate: Option<&'a Gate>,
-    ) -> Carriage<'a> {
+    ) -> StreamPlan<'a> {
         let options = &self.options;
-        Carriage {
+        StreamPlan {
             endpoint,
             direction: options.direction(),
             streams,
-            bytes: self.bytes(),
+            bytes: usize::try_from(self.size.bytes()).unwrap_or(usize::MAX),
             length: options.for_time,
             interval: options.interval(),
             patience: options.timeout,
             pin: &options.pin,
             gate,
         }
-    }
-
-    /// So many streams of datagrams.
-    fn datagrams<'a>(
-        &'a self,
-        endpoint: &'a Endpoint,
-        streams: usize,
-        gate: Option<&'a Gate>,
-    ) -> DatagramCarriage<'a> {
-        let options = &self.options;
-        DatagramCarriage {
-            endpoint,
-            direction: options.direction(),
-            streams,
-            bytes: self.bytes(),
-            rate: options.rate,
-            length: options.for_time,
-            interval: options.interval(),
-            patience: options.timeout,
-            never_fragment: options.do_not_fragment,
-            pin: &options.pin,
-            gate,
-        }
-    }
-
-    fn bytes(&self) -> usize {
-        usize::try_from(self.size.bytes()).unwrap_or(usize::MAX)
     }
 }
 

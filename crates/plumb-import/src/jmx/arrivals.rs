@@ -110,24 +110,15 @@ fn number(text: &str, name: &str, words: &Words) -> Result<f64, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tree;
+    use super::super::stages::tests::{properties, row, with_group};
     use super::*;
 
     fn stages(kind: &str, properties: &str) -> Result<Vec<(u64, String)>, String> {
-        let text = format!("<hashTree><{kind}>{properties}</{kind}></hashTree>");
-        let root = tree::read(&text).unwrap();
-        let stages = read(&Element::of_tree(&root)[0], &Words::default())?;
+        let stages = with_group(kind, properties, |group| read(group, &Words::default()))?;
         let one = |it: &Stage| {
             (it.over.ns() / 1_000_000, it.rate.map_or(String::new(), |it| it.to_string()))
         };
         Ok(stages.iter().map(one).collect())
-    }
-
-    fn properties(pairs: &[(&str, &str)]) -> String {
-        let one = |(name, value): &(&str, &str)| {
-            format!("<stringProp name=\"{name}\">{value}</stringProp>")
-        };
-        pairs.iter().map(one).collect()
     }
 
     #[test]
@@ -165,14 +156,8 @@ mod tests {
 
     #[test]
     fn a_free_form_is_a_line_for_each_row() {
-        let row = |cells: [&str; 3]| {
-            let cells: String = cells
-                .iter()
-                .map(|cell| format!("<stringProp name='1'>{cell}</stringProp>"))
-                .collect();
-            format!("<collectionProp name='2'>{cells}</collectionProp>")
-        };
-        let rows = [row(["0", "10", "5"]), row(["10", "10", "60"]), row(["20", "0", "1"])].concat();
+        let rows =
+            [row(&["0", "10", "5"]), row(&["10", "10", "60"]), row(&["20", "0", "1"])].concat();
         let text = format!(
             "<collectionProp name='Schedule'>{rows}</collectionProp>{}",
             properties(&[("Unit", "S")])

@@ -220,24 +220,39 @@ fn concurrency(numbers: &Numbers<'_, '_>) -> Result<Plan, String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::tree;
     use super::*;
 
     /// The stages of a group with `properties`, as milliseconds and users.
     fn stages(kind: &str, properties: &str) -> Result<Vec<(u64, u64)>, String> {
-        let text = format!("<hashTree><{kind}>{properties}</{kind}></hashTree>");
-        let root = tree::read(&text).unwrap();
-        let groups = Element::of_tree(&root);
-        let stages = read(&groups[0], &Words::default())?;
+        let stages = with_group(kind, properties, |group| read(group, &Words::default()))?;
         Ok(stages.iter().map(|it| (it.over.ns() / 1_000_000, it.users.unwrap_or(0))).collect())
     }
 
-    fn properties(pairs: &[(&str, &str)]) -> String {
+    /// What `of` makes of a group with `properties`.
+    pub(in crate::jmx) fn with_group<T>(
+        kind: &str,
+        properties: &str,
+        of: impl FnOnce(&Element<'_>) -> T,
+    ) -> T {
+        let text = format!("<hashTree><{kind}>{properties}</{kind}></hashTree>");
+        let root = tree::read(&text).unwrap();
+        of(&Element::of_tree(&root)[0])
+    }
+
+    /// Properties of an element, by name and value.
+    pub(in crate::jmx) fn properties(pairs: &[(&str, &str)]) -> String {
         let one = |(name, value): &(&str, &str)| {
             format!("<stringProp name=\"{name}\">{value}</stringProp>")
         };
         pairs.iter().map(one).collect()
+    }
+
+    /// A row of a table in an element.
+    pub(in crate::jmx) fn row(cells: &[&str]) -> String {
+        let cells = cells.iter().map(|cell| format!("<stringProp name=\"1\">{cell}</stringProp>"));
+        format!("<collectionProp name=\"2\">{}</collectionProp>", cells.collect::<String>())
     }
 
     #[test]
@@ -272,15 +287,8 @@ mod tests {
 
     #[test]
     fn the_rows_of_an_ultimate_group_are_added() {
-        let row = |cells: [&str; 5]| {
-            let cells: String = cells
-                .iter()
-                .map(|cell| format!("<stringProp name=\"1\">{cell}</stringProp>"))
-                .collect();
-            format!("<collectionProp name=\"2\">{cells}</collectionProp>")
-        };
         let data = |rows: &[[&str; 5]]| {
-            let rows: String = rows.iter().map(|cells| row(*cells)).collect();
+            let rows: String = rows.iter().map(|cells| row(cells)).collect();
             format!("<collectionProp name=\"ultimatethreadgroupdata\">{rows}</collectionProp>")
         };
         let two = data(&[["10", "0", "10", "20", "10"], ["4", "20", "0", "5", "0"]]);

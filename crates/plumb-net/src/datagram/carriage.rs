@@ -5,19 +5,18 @@ use std::sync::Barrier;
 use std::thread;
 
 use plumb_engine::clock::{self, MonotonicClock};
-use plumb_engine::{Endpoint, Gate, Sampler, Stop, ThreadContext};
+use plumb_engine::{Sampler, Stop, ThreadContext};
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{
-    BitRate, Clock as _, DatagramFlow, GapClass, OneWay, Span, StreamFigures, Transports, real,
+    BitRate, Clock as _, DatagramFlow, GapClass, OneWay, StreamFigures, Transports, real,
 };
 use plumb_wire::datagram::{Account, Ask, Begin, GAP_BINS, Sending};
-use plumb_wire::extension::Direction;
 
 use super::receiver::{CameIn, Coming};
 use super::sender::{SendGauge, send_paced};
 use super::talk::DatagramTalk;
 use crate::NetError;
-use crate::carriage::Delivery;
+use crate::carriage::{Delivery, StreamPlan};
 use crate::intervals::{Intervals, Look, Seen};
 
 /// How long datagrams may be under way after the last was sent before they count as lost: this, or
@@ -27,24 +26,13 @@ const SETTLE_TRIPS: u64 = 3;
 /// How often it is looked whether more has come.
 const ASK_AGAIN_NS: u64 = 20_000_000;
 
-/// What is to be carried, and how.
+/// Streams of datagrams.
 #[derive(Clone, Debug)]
 pub(crate) struct DatagramCarriage<'a> {
-    pub(crate) endpoint: &'a Endpoint,
-    pub(crate) direction: Direction,
-    pub(crate) streams: usize,
-    /// Of one datagram.
-    pub(crate) bytes: usize,
+    pub(crate) plan: StreamPlan<'a>,
     /// Of all streams of one direction together.
     pub(crate) rate: BitRate,
-    pub(crate) length: Span,
-    pub(crate) interval: Span,
-    pub(crate) patience: Span,
     pub(crate) never_fragment: bool,
-    /// Processors of the streams, one a stream in turn.
-    pub(crate) pin: &'a [usize],
-    /// Where it waits for its controller, once the server knows all streams.
-    pub(crate) gate: Option<&'a Gate>,
 }
 
 /// A stream that the client sends.
@@ -78,7 +66,7 @@ impl DatagramCarriage<'_> {
     /// When they cannot begin. What breaks later is counted.
     pub(crate) fn run(&self, sampler: &mut dyn Sampler, stop: &Stop) -> Result<Delivery, NetError> {
         let mut ready = self.connect()?;
-        if let Some(gate) = self.gate {
+        if let Some(gate) = self.plan.gate {
             gate.pass(stop)?;
         }
         sampler.begin(ready.transports.first());
@@ -109,7 +97,7 @@ impl DatagramCarriage<'_> {
                     scope.spawn(move || {
                         let settled = self.settle(number);
                         start.wait();
-                        coming.receive(settled, self.sending(), self.patience, stop)
+                        coming.receive(settled, self.sending(), self.plan.patience, stop)
                     })
                 })
                 .collect();
@@ -123,18 +111,20 @@ impl DatagramCarriage<'_> {
             }
             ends.came = receivers.into_iter().filter_map(|it| it.join().ok()).collect();
         });
-        let carried_ns = MonotonicClock.now_ns().saturating_sub(began_ns).min(self.length.ns());
+        let carried_ns =
+            MonotonicClock.now_ns().saturating_sub(began_ns).min(self.plan.length.ns());
         ends.cpu_ns = going.iter().map(|going| going.gauge.cpu_ns()).sum();
         let accounts = self.last_accounts(control, going, &mut ends);
-        let to_server = self.direction.to_server().then(|| {
+        let to_server = self.plan.direction.to_server().then(|| {
             let sent = |going: &Going| (going.gauge.sent(), going.gauge.unsent());
             let overflowed = overflow(&before).zip(overflow(&accounts));
             let overflowed = overflowed.map(|(before, after)| after.saturating_sub(before));
             self.way(&accounts, going.iter().map(sent).collect(), overflowed, carried_ns)
         });
-        let from_server = self.direction.from_server().then(|| self.came(&mut ends, carried_ns));
+        let from_server =
+            self.plan.direction.from_server().then(|| self.came(&mut ends, carried_ns));
         let figures = StreamFigures {
-            streams: self.streams as u64,
+            streams: self.plan.streams as u64,
             to_server,
             from_server,
             client_cpu_ns: ends.cpu_ns,
@@ -146,18 +136,19 @@ impl DatagramCarriage<'_> {
     }
 
     fn connect(&self) -> Result<Ready, NetError> {
-        let open = || DatagramTalk::open(self.endpoint, self.patience, self.never_fragment);
+        let open =
+            || DatagramTalk::open(self.plan.endpoint, self.plan.patience, self.never_fragment);
         let mut keys = SplitMix64::new(clock::wall_ns());
         let mut control = open()?;
         let mut transports = Transports::default();
         let mut note = |talk: &DatagramTalk| {
-            if let Ok(transport) = talk.socket.transport(self.endpoint) {
+            if let Ok(transport) = talk.socket.transport(self.plan.endpoint) {
                 transports.add(&transport, 1);
             }
         };
         let (mut going, mut coming) = (Vec::new(), Vec::new());
-        if self.direction.to_server() {
-            for _ in 0..self.streams {
+        if self.plan.direction.to_server() {
+            for _ in 0..self.plan.streams {
                 let (mut talk, key) = (open()?, keys.next_u64());
                 if let Err(refused) = talk.begin(Begin { key, from_server: None }) {
                     // those that have begun must not take the place of others
@@ -168,8 +159,8 @@ impl DatagramCarriage<'_> {
                 going.push(Going { talk, key, gauge: SendGauge::default() });
             }
         }
-        if self.direction.from_server() {
-            for _ in 0..self.streams {
+        if self.plan.direction.from_server() {
+            for _ in 0..self.plan.streams {
                 let talk = open()?;
                 note(&talk);
                 coming.push(Coming::new(talk, keys.next_u64()));
@@ -180,15 +171,16 @@ impl DatagramCarriage<'_> {
 
     /// What the sender of one stream is to send.
     fn sending(&self) -> Sending {
-        let every_ns = self.rate.time_of((self.bytes * self.streams) as u64).max(1);
-        let bytes = u32::try_from(self.bytes).unwrap_or(u32::MAX);
-        Sending { bytes, every_ns, length_ns: self.length.ns() }
+        let every_ns = self.rate.time_of((self.plan.bytes * self.plan.streams) as u64).max(1);
+        let bytes = u32::try_from(self.plan.bytes).unwrap_or(u32::MAX);
+        Sending { bytes, every_ns, length_ns: self.plan.length.ns() }
     }
 
     /// Puts the thread of stream `number` where it belongs.
     fn settle(&self, number: usize) -> Result<(), String> {
-        let cpu = self.pin.get(number % self.pin.len().max(1)).copied();
-        ThreadContext { cpu, netns: None }.settle().map_err(|error| error.to_string())
+        ThreadContext { cpu: self.plan.cpu(number), netns: None }
+            .settle()
+            .map_err(|error| error.to_string())
     }
 
     fn send(&self, going: &Going, stop: &Stop) -> Result<(), String> {
@@ -207,8 +199,8 @@ impl DatagramCarriage<'_> {
         sampler: &mut dyn Sampler,
         stop: &Stop,
     ) -> Intervals {
-        let mut asks = self.direction.to_server();
-        let mut look = || {
+        let mut asks = self.plan.direction.to_server();
+        let look = || {
             let seen = asks.then(|| accounts(control, going, false)).and_then(Result::ok);
             asks &= seen.is_some(); // a server that does not answer is not asked again
             let there = seen.map(|accounts| Seen {
@@ -216,29 +208,16 @@ impl DatagramCarriage<'_> {
                 bytes: accounts.iter().map(|account| account.bytes).sum(),
                 lost: Some(accounts.iter().map(|account| account.lost).sum()),
             });
-            let here = self.direction.from_server().then(|| Seen {
+            let here = self.plan.direction.from_server().then(|| Seen {
                 at_ns: MonotonicClock.now_ns(),
                 bytes: coming.iter().map(Coming::bytes).sum(),
                 lost: Some(coming.iter().map(Coming::lost).sum()),
             });
             Look { here, there }
         };
-        let mut intervals = Intervals::from(look());
-        let until = began_ns + self.length.ns();
-        let mut since = began_ns;
-        while since < until {
-            let next = since.saturating_add(self.interval.ns()).min(until);
-            if stop.wait_until(next).unwrap_or(true) {
-                break;
-            }
-            sampler.tick();
-            intervals.note(since - began_ns, look());
-            since = next;
-            if going.iter().all(|going| going.gauge.over()) && coming.iter().all(Coming::over) {
-                break; // nobody sends anything any more
-            }
-        }
-        intervals
+        let over =
+            || going.iter().all(|going| going.gauge.over()) && coming.iter().all(Coming::over);
+        self.plan.watch(began_ns, (sampler, stop), look, over)
     }
 
     /// What the server has counted once everything that was sent has come, or no more comes.
@@ -255,7 +234,7 @@ impl DatagramCarriage<'_> {
             let seen = match accounts(control, going, true) {
                 Ok(seen) => seen,
                 Err(lost) => {
-                    ends.broken = self.streams as u64;
+                    ends.broken = self.plan.streams as u64;
                     ends.trouble = Some(lost.to_string());
                     return Vec::new();
                 }
@@ -301,7 +280,7 @@ impl DatagramCarriage<'_> {
         let mut flow = DatagramFlow::default();
         for (account, (sent, unsent)) in accounts.iter().zip(sent) {
             let mut one = flow_of(account, sent, unsent);
-            one.set_sent_rate(self.bytes as u64, carried_ns);
+            one.set_sent_rate(self.plan.bytes as u64, carried_ns);
             flow.merge(&one);
         }
         flow.overflowed = overflowed;
@@ -311,7 +290,7 @@ impl DatagramCarriage<'_> {
         let received = accounts.iter().map(|account| account.bytes).sum();
         OneWay {
             datagrams: Some(flow.clone()),
-            ..OneWay::new(flow.sent * self.bytes as u64, received, last.saturating_sub(first))
+            ..OneWay::new(flow.sent * self.plan.bytes as u64, received, last.saturating_sub(first))
         }
     }
 }

@@ -35,8 +35,8 @@ fn scheme(value: &str) -> Option<usize> {
     (!quoted && value[word..].eq_ignore_ascii_case("basic")).then_some(value.len())
 }
 
-/// A quoted text up to its closing quote.
-fn unquoted(text: &str) -> String {
+/// A quoted text up to its closing quote, the opening one left out.
+pub(super) fn unquoted(text: &str) -> String {
     let mut out = String::new();
     let mut chars = text.chars();
     while let Some(c) = chars.next() {

@@ -1,5 +1,7 @@
 //! What a server asks of whoever proves a password without sending it.
 
+use super::challenge::unquoted;
+
 /// A `Digest` challenge that can be answered.
 ///
 /// # Source
@@ -169,7 +171,7 @@ fn challenges(value: &str) -> Vec<Challenge> {
             continue;
         };
         if parameters.len() < READ_MAX {
-            parameters.push((name.trim().to_owned(), unquoted(value.trim())));
+            parameters.push((name.trim().to_owned(), value_of(value.trim())));
         }
     }
     all
@@ -195,18 +197,9 @@ fn elements(value: &str) -> Vec<&str> {
     all
 }
 
-fn unquoted(text: &str) -> String {
-    let Some(inner) = text.strip_prefix('"') else { return text.to_owned() };
-    let mut out = String::new();
-    let mut chars = inner.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '"' => break,
-            '\\' => out.extend(chars.next()),
-            _ => out.push(c),
-        }
-    }
-    out
+/// A parameter's value, with or without quotes.
+fn value_of(text: &str) -> String {
+    text.strip_prefix('"').map_or_else(|| text.to_owned(), unquoted)
 }
 
 #[cfg(test)]

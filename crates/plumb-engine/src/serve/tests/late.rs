@@ -100,8 +100,8 @@ fn a_client_that_waits_is_answered_in_time_and_only_then_served_again() {
     assert_eq!(told, [(0, "1"), (1_000, "late2"), (2_000, "late3")]);
 }
 
-#[test]
-fn one_client_ends_the_wait_of_another() {
+/// What a client is told that waits and then asks for more, while another says `word`.
+fn told_when_another_says(word: &'static [u8]) -> String {
     let stand = Stand::new();
     let (mut client, mut other) = (stand.connect(), stand.connect());
     client.write_all(b"w1").unwrap();
@@ -111,31 +111,22 @@ fn one_client_ends_the_wait_of_another() {
     stand.serve(&plan(), &mut service, move |_| {
         looks += 1;
         if looks == 2 {
-            other.write_all(b"g").unwrap();
+            other.write_all(word).unwrap();
         }
         tell.send(said(&mut client)).unwrap();
         None
     });
-    assert_eq!(told.iter().collect::<String>(), "gone1");
+    told.iter().collect()
+}
+
+#[test]
+fn one_client_ends_the_wait_of_another() {
+    assert_eq!(told_when_another_says(b"g"), "gone1");
 }
 
 #[test]
 fn whoever_is_told_something_goes_on_waiting() {
-    let stand = Stand::new();
-    let (mut client, mut other) = (stand.connect(), stand.connect());
-    client.write_all(b"w1").unwrap();
-    let mut service = Waiter::default();
-    let (tell, told) = std::sync::mpsc::channel();
-    let mut looks = 0;
-    stand.serve(&plan(), &mut service, move |_| {
-        looks += 1;
-        if looks == 2 {
-            other.write_all(b"t").unwrap();
-        }
-        tell.send(said(&mut client)).unwrap();
-        None
-    });
-    assert_eq!(told.iter().collect::<String>(), "toldlate1");
+    assert_eq!(told_when_another_says(b"t"), "toldlate1");
 }
 
 #[test]
