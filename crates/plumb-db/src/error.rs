@@ -13,7 +13,7 @@ pub enum DbError {
     Engine(#[from] EngineError),
     /// The text is no target.
     #[error(
-        "this is no target: {complaint}; write postgres://[USER@]HOST[:PORT][/DATABASE], mysql:// for MariaDB and MySQL, or mssql:// for SQL Server"
+        "this is no target: {complaint}; write postgres://[USER@]HOST[:PORT][/DATABASE], mysql:// for MariaDB and MySQL, mssql:// for SQL Server, or hana:// for SAP HANA"
     )]
     Url {
         /// What was expected where.

@@ -2,12 +2,12 @@
 //!
 //! [`Db`] is the layer as the program sees it, [`Ping`] and [`Replay`] its verbs. It is driven on a tokio runtime of
 //! one thread, a second driver behind the records of the engine, by `tokio-postgres` or by clients of
-//! the protocols of MySQL and SQL Server: the floor of each is its own, and its name stands with its figures.
+//! the protocols of MySQL, SQL Server and SAP HANA: the floor of each is its own, and its name stands with its figures.
 //!
 //! | module | question |
 //! |---|---|
 //! | `database` | what is a database, to everything else? |
-//! | `postgres`, `mysql`, `mssql` | how is this one asked, and what keeps a statement from writing? |
+//! | `postgres`, `mysql`, `mssql`, `hana` | how is this one asked, and what keeps a statement from writing? |
 //! | `product`, `url`, `login`, `ssl_mode`, `tls`, `certificate`, `stream` | where, as whom, how encrypted? |
 //! | `client` | what do clients of our own share? |
 //! | `statement`, `answer` | what is asked, and how much may come? |
@@ -27,6 +27,7 @@ mod client;
 mod database;
 mod drive;
 mod error;
+mod hana;
 mod ledger;
 mod login;
 mod looks;

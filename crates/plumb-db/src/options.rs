@@ -17,16 +17,18 @@ pub struct PingOptions {
     #[arg(
         value_name = "URL",
         help = "The database: postgres://[USER@]HOST[:PORT][/DATABASE][?sslmode=MODE&...], mysql:// \
-                for MariaDB and MySQL, or mssql:// for SQL Server",
+                for MariaDB and MySQL, mssql:// for SQL Server, or hana:// for SAP HANA",
         long_help = "The database: postgres://[USER@]HOST[:PORT][/DATABASE][?sslmode=MODE&...], or \
                      mysql://[USER@]HOST[:PORT][/DATABASE][?ssl-mode=MODE&...] for MariaDB and MySQL, \
-                     or mssql://[USER@]HOST[:PORT][/DATABASE][?encrypt=yes|no&...] for SQL Server\n\n\
+                     mssql://[USER@]HOST[:PORT][/DATABASE][?encrypt=yes|no&...] for SQL Server, or \
+                     hana://[USER@]HOST[:PORT][/SCHEMA][?encrypt=true|false&...] for SAP HANA\n\n\
                      What is left out comes from PGHOST, PGPORT, PGUSER, PGDATABASE, PGSERVICE and \
                      PGSSLMODE; the password from PGPASSWORD, PGPASSFILE or ~/.pgpass, or is asked \
                      for at the terminal. For MariaDB and MySQL it comes from MYSQL_HOST, \
                      MYSQL_TCP_PORT, MYSQL_UNIX_PORT and ~/.my.cnf; the password from MYSQL_PWD or \
                      ~/.my.cnf. For SQL Server it comes from SQLCMDSERVER, SQLCMDUSER and \
-                     SQLCMDDBNAME; the password from SQLCMDPASSWORD."
+                     SQLCMDDBNAME; the password from SQLCMDPASSWORD; for SAP HANA from \
+                     HDB_PASSWORD."
     )]
     pub url: String,
 

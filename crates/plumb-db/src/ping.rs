@@ -18,6 +18,7 @@ use crate::answer::Limits;
 use crate::attribution::{Known, attribute};
 use crate::database::{Access, Asked, Database, Form};
 use crate::drive::{Load, WAIT, Yield, drive, runtime};
+use crate::hana::Hana;
 use crate::login::{self, Login};
 use crate::mssql::Mssql;
 use crate::mysql::Mysql;
@@ -226,6 +227,7 @@ impl Ping {
             Product::Postgres => Postgres::DRIVER,
             Product::Mysql => Mysql::DRIVER,
             Product::Mssql => Mssql::DRIVER,
+            Product::Hana => Hana::DRIVER,
         }
     }
 
@@ -302,6 +304,7 @@ impl Measure for Ping {
             Product::Postgres => self.run_against::<Postgres>(watch, stop),
             Product::Mysql => self.run_against::<Mysql>(watch, stop),
             Product::Mssql => self.run_against::<Mssql>(watch, stop),
+            Product::Hana => self.run_against::<Hana>(watch, stop),
         }
     }
 }

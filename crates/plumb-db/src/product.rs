@@ -9,6 +9,8 @@ pub(crate) enum Product {
     Mysql,
     /// SQL Server.
     Mssql,
+    /// SAP HANA.
+    Hana,
 }
 
 impl Product {
@@ -19,6 +21,7 @@ impl Product {
             "postgres" | "postgresql" => Some((Self::Postgres, rest)),
             "mysql" | "mariadb" => Some((Self::Mysql, rest)),
             "mssql" | "sqlserver" => Some((Self::Mssql, rest)),
+            "hana" | "hdb" => Some((Self::Hana, rest)),
             _ => None,
         }
     }
@@ -41,6 +44,7 @@ impl Product {
             ],
             Self::Mysql => &["socket", "ssl-ca", "ssl-cert", "ssl-key", "ssl-mode"],
             Self::Mssql => &["encrypt", "servercertificate", "trustservercertificate"],
+            Self::Hana => &["encrypt", "ssltruststore", "sslvalidatecertificate"],
         }
     }
 
@@ -55,6 +59,7 @@ impl Product {
                 "set MYSQL_PWD, or write password=... under [client] into ~/.my.cnf (chmod 600)"
             }
             Self::Mssql => "set SQLCMDPASSWORD",
+            Self::Hana => "set HDB_PASSWORD",
         }
     }
 
@@ -72,6 +77,10 @@ impl Product {
             Self::Mssql => {
                 "name the certificate of the authority in servercertificate, or write \
                  trustservercertificate=yes to take any"
+            }
+            Self::Hana => {
+                "name the certificate of the authority in ssltruststore, or write \
+                 sslvalidatecertificate=false to take any"
             }
         }
     }

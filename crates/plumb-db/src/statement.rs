@@ -103,7 +103,11 @@ pub(crate) struct Statement {
 impl Statement {
     /// `SELECT 1`.
     pub(crate) fn trivial(product: Product) -> Self {
-        Self::plain(Which::Trivial, "SELECT 1", product)
+        let text = match product {
+            Product::Postgres | Product::Mysql | Product::Mssql => "SELECT 1",
+            Product::Hana => "SELECT 1 FROM DUMMY",
+        };
+        Self::plain(Which::Trivial, text, product)
     }
 
     /// The statement of everyday size. It reads no table, so it runs on every server.
@@ -122,6 +126,17 @@ impl Statement {
                     format!("SELECT n, repeat(md5({text}), 3) FROM generate_series(1, {rows}) AS n")
                 },
                 ["$1", "$2"],
+                vec![text, number],
+            ),
+            Product::Hana => sized(
+                |text, rows| {
+                    format!(
+                        "SELECT GENERATED_PERIOD_START, LPAD('', 96, \
+                         BINTOHEX(HASH_MD5(TO_BINARY({text})))) FROM SERIES_GENERATE_INTEGER(1, 0, \
+                         {rows})"
+                    )
+                },
+                ["?", "?"],
                 vec![text, number],
             ),
             Product::Mssql => sized(

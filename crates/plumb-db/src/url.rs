@@ -1,5 +1,5 @@
 //! `postgres://[USER@]HOST[:PORT][/DATABASE][?NAME=VALUE&...]`, as `psql` reads it, `mysql://`, with the
-//! options of the clients of MariaDB and MySQL, and `mssql://`, with those of SQL Server.
+//! options of the clients of MariaDB and MySQL, `mssql://`, with those of SQL Server, and `hana://`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -30,8 +30,9 @@ impl Url {
     /// # Errors
     /// [`DbError::PasswordInUrl`], or [`DbError::Url`] with what was expected.
     pub(crate) fn parse(text: &str) -> Result<Self, DbError> {
-        let (product, rest) = Product::of_url(text)
-            .ok_or_else(|| wrong("it does not begin with postgres://, mysql:// or mssql://"))?;
+        let (product, rest) = Product::of_url(text).ok_or_else(|| {
+            wrong("it does not begin with postgres://, mysql://, mssql:// or hana://")
+        })?;
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
         // the last @: a password that was written without escapes must not become a host
@@ -175,7 +176,7 @@ mod tests {
     #[test]
     fn what_is_no_target_says_what_was_expected() {
         for (text, expected) in [
-            ("db1", "begin with postgres://, mysql:// or mssql://"),
+            ("db1", "begin with postgres://, mysql://, mssql:// or hana://"),
             ("postgres://db1:sesame", "no port from 1 to 65535"),
             ("postgres://[::1", "`]` is missing"),
             ("postgres://a,b/x", "several hosts"),
@@ -193,7 +194,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_brings_it_down(text in "(postgres://|mysql://|mssql://)?[ -~]{0,60}") {
+        fn no_text_brings_it_down(text in "(postgres://|mysql://|mssql://|hana://)?[ -~]{0,60}") {
             let _ = Url::parse(&text);
         }
     }

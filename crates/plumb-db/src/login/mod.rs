@@ -2,6 +2,7 @@
 //! and the password file, as `libpq` looks for them, `~/.my.cnf`, as the clients of MariaDB
 //! do, or the environment of `sqlcmd`.
 
+mod hana;
 mod mssql;
 mod mysql;
 mod passfile;
@@ -82,6 +83,7 @@ impl Login {
             Product::Postgres => Self::of_postgres(url, env),
             Product::Mysql => Self::of_mysql(url, env),
             Product::Mssql => Self::of_mssql(url, env),
+            Product::Hana => Self::of_hana(url, env),
         }
     }
 
@@ -192,7 +194,7 @@ impl Login {
     fn endpoint_file(&self) -> Option<PathBuf> {
         self.unix().then(|| match self.product {
             Product::Postgres => PathBuf::from(&self.host).join(format!(".s.PGSQL.{}", self.port)),
-            Product::Mysql | Product::Mssql => PathBuf::from(&self.host),
+            Product::Mysql | Product::Mssql | Product::Hana => PathBuf::from(&self.host),
         })
     }
 

@@ -4,11 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use plumb_measure::Transport;
-use plumb_serve::database::tls::Encrypted;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-
-use crate::client::Trouble;
+use crate::client::{Pipe, Trouble};
 use crate::stream::{Arrivals, Wire};
 use crate::tls::Tls;
 
@@ -21,20 +17,11 @@ const ROOM: usize = 16 << 10;
 /// the rows of one.
 const SHORT: usize = 1 << 20;
 
-/// The socket, encrypted or not.
-#[derive(Debug)]
-enum Pipe {
-    Plain(Wire),
-    Tls(Box<Encrypted<Wrapped>>),
-    /// A handshake failed, or is under way.
-    Gone,
-}
-
 /// Messages over a socket. A message is taken only when all of it has come, so whoever stops waiting
 /// loses none.
 #[derive(Debug)]
 pub(super) struct Channel {
-    pipe: Pipe,
+    pub(super) pipe: Pipe<Wrapped>,
     /// When what was asked is answered.
     pub(super) arrivals: Arc<Arrivals>,
     /// Packets as they came, up to the last that came whole.
@@ -60,9 +47,7 @@ impl Channel {
         if !self.inbox.is_empty() {
             return Err(Trouble::Garbled);
         }
-        let Pipe::Plain(wire) = std::mem::replace(&mut self.pipe, Pipe::Gone) else {
-            return Err(Trouble::Garbled);
-        };
+        let wire = self.pipe.take_plain().ok_or(Trouble::Garbled)?;
         let (wrapped, wraps) = Wrapped::new(wire);
         Ok(tls.handshake(wrapped).await.map(|stream| {
             wraps.store(false, Ordering::Relaxed);
@@ -75,14 +60,6 @@ impl Channel {
         self.longest = usize::try_from(bytes).unwrap_or(usize::MAX / 2).saturating_add(SHORT);
     }
 
-    /// What the socket really is, without what encrypts it.
-    pub(super) fn transport(&self) -> Option<Transport> {
-        match &self.pipe {
-            Pipe::Plain(wire) => wire.transport().ok(),
-            Pipe::Tls(_) | Pipe::Gone => None,
-        }
-    }
-
     /// Sends a message.
     ///
     /// # Errors
@@ -90,15 +67,7 @@ impl Channel {
     pub(super) async fn send(&mut self, kind: Kind, payload: &[u8]) -> Result<(), Trouble> {
         let mut out = Vec::with_capacity(payload.len() + HEAD);
         wire::message(&mut out, kind, payload);
-        match &mut self.pipe {
-            Pipe::Plain(wire) => wire.write_all(&out).await?,
-            Pipe::Tls(stream) => {
-                stream.write_all(&out).await?;
-                stream.flush().await?;
-            }
-            Pipe::Gone => return Err(Trouble::gone()),
-        }
-        Ok(())
+        self.pipe.send(&out).await
     }
 
     /// The payload of the next message.
@@ -107,7 +76,7 @@ impl Channel {
     /// [`Trouble`], also when it is longer than messages may be.
     pub(super) async fn message(&mut self) -> Result<Vec<u8>, Trouble> {
         while !self.take_packets()? {
-            self.fill().await?;
+            self.pipe.fill(&mut self.inbox).await?;
         }
         Ok(std::mem::replace(&mut self.payload, Vec::with_capacity(ROOM)))
     }
@@ -130,15 +99,5 @@ impl Channel {
         }
         self.inbox.drain(..at);
         Ok(ended)
-    }
-
-    async fn fill(&mut self) -> Result<(), Trouble> {
-        self.inbox.reserve(ROOM / 2);
-        let read = match &mut self.pipe {
-            Pipe::Plain(wire) => wire.read_buf(&mut self.inbox).await?,
-            Pipe::Tls(stream) => stream.read_buf(&mut self.inbox).await?,
-            Pipe::Gone => return Err(Trouble::gone()),
-        };
-        if read == 0 { Err(Trouble::ended()) } else { Ok(()) }
     }
 }

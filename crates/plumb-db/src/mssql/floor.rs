@@ -1,17 +1,14 @@
 //! What this driver costs: a server in this process that answers at once with bytes that are ready.
 
-use std::sync::Arc;
-
 use plumb_engine::Endpoint;
-use plumb_engine::clock::MonotonicClock;
-use plumb_measure::{Clock as _, Distribution, Floor, Histogram, Span, Tick};
+use plumb_measure::{Floor, Histogram};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 
 use crate::DbError;
-use crate::answer::Limits;
-use crate::database::{Access, Asked, Connection as _, Database as _};
-use crate::drive::runtime;
+use crate::client::Door;
+use crate::client::floor::{self, LIMITS, PATIENCE};
+use crate::database::{Access, Asked, Database as _};
 use crate::login::Login;
 use crate::statement::Statement;
 use crate::stream::Wire;
@@ -19,14 +16,8 @@ use crate::url::Url;
 
 use super::Mssql;
 use super::exchange::Exchange;
-use super::session::Door;
+use super::session;
 use super::wire::{self, HEAD, Head, Kind};
-
-/// Calls that the floor is taken from, and those before it that are not recorded.
-const CALLS: u64 = 10_000;
-const WARM_UP: u64 = 500;
-/// For each of them.
-const PATIENCE: Span = Span::from_ms(10_000);
 
 /// Answers of the null server: nothing is encrypted, ...
 const AGREED: &[u8] = &[1, 0, 6, 0, 1, 0xff, 2];
@@ -47,17 +38,7 @@ const ONE: &[u8] = &[
 /// # Errors
 /// When sockets cannot be made.
 pub(super) fn floor() -> Result<Option<Floor>, DbError> {
-    let passes = Arc::default();
-    // its server is in the same thread, so that it never waits
-    let times = runtime(&passes, Tick::Free)?.block_on(measure())?;
-    Ok(times.as_ref().and_then(Distribution::of).map(|service_ns| Floor {
-        method: format!(
-            "{}: SELECT 1 until its answer has come, against a server in the same thread that answers \
-             with bytes that are ready; no other process",
-            Mssql::DRIVER
-        ),
-        service_ns,
-    }))
+    floor::floor(Mssql::DRIVER, measure())
 }
 
 async fn measure() -> Result<Option<Histogram>, DbError> {
@@ -65,20 +46,10 @@ async fn measure() -> Result<Option<Histogram>, DbError> {
     tokio::spawn(serve(far));
     let login = Login::of(&Url::parse("mssql://null@localhost/?encrypt=no")?, &|_| None)?;
     let door = Door::new(Endpoint::Own, &login, PATIENCE)?;
-    let Ok((session, _)) = door.over(Wire::of_pair(near)).await else { return Ok(None) };
+    let Ok((session, _)) = session::over(&door, Wire::of_pair(near)).await else { return Ok(None) };
     let statement = Statement::trivial(login.product);
-    let limits = Limits { rows: 1, bytes: 1 << 10 };
-    let asked = Asked { statement: &statement, access: Access::ReadOnly, limits };
-    let mut exchange = Exchange::new(session, asked);
-    let mut times = Histogram::new();
-    for call in 0..WARM_UP + CALLS {
-        let began_ns = MonotonicClock.now_ns();
-        let Ok(answer) = exchange.ask(&statement).await else { return Ok(None) };
-        if call >= WARM_UP {
-            times.record(answer.last_ns.saturating_sub(began_ns));
-        }
-    }
-    Ok(Some(times))
+    let asked = Asked { statement: &statement, access: Access::ReadOnly, limits: LIMITS };
+    Ok(floor::times(&mut Exchange::new(session, asked), &statement).await)
 }
 
 /// The null server: one answer for every packet.
@@ -108,6 +79,7 @@ async fn serve(mut socket: UnixStream) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::floor::CALLS;
 
     #[test]
     fn the_null_server_is_understood() {

@@ -27,14 +27,13 @@ use plumb_engine::Endpoint;
 use plumb_measure::{Advice, Floor, Reading, Span};
 
 use crate::DbError;
-use crate::client::NotOpened;
+use crate::client::{Door, NotOpened, untimed};
 use crate::database::{Asked, Database, Form, Methods, Opened};
 use crate::login::Login;
 use crate::stream::Traffic;
 
 use exchange::Exchange;
 use readings::Counters;
-use session::Door;
 
 /// The product as messages name it.
 const PRODUCT: &str = "SQL Server";
@@ -65,7 +64,8 @@ impl Database for Mssql {
 
     async fn reach(endpoint: &Endpoint, login: &Login, patience: Span) -> Result<Self, DbError> {
         let door = Door::new(endpoint.clone(), login, patience)?;
-        let (session, _) = door.open().await.map_err(|trouble| door.explain(&trouble))?;
+        let opened = session::open(&door).await;
+        let (session, _) = opened.map_err(|trouble| session::explain(&door, &trouble))?;
         let (encrypted, version) = (session.encrypted, session.version.as_str().into());
         Ok(Self { door, encrypted, version })
     }
@@ -104,7 +104,7 @@ impl Database for Mssql {
     }
 
     async fn open(&self, asked: Asked<'_>, _: Form) -> Result<(Exchange, Opened), NotOpened> {
-        let (session, opened) = self.door.open().await?;
+        let (session, opened) = session::open(&self.door).await?;
         Ok((Exchange::new(session, asked), opened))
     }
 
@@ -113,7 +113,7 @@ impl Database for Mssql {
     }
 
     fn explain(&self, _: Asked<'_>, trouble: &NotOpened) -> DbError {
-        self.door.explain(trouble)
+        session::explain(&self.door, trouble)
     }
 
     async fn try_out(&self, asked: Asked<'_>, patience: Span) -> Result<Exchange, DbError> {
@@ -121,12 +121,7 @@ impl Database for Mssql {
     }
 
     async fn explained(&self, _: &mut Exchange, _: Asked<'_>) -> Reading {
-        Reading {
-            source: "the plan".into(),
-            mean_ns: None,
-            count: 0,
-            about: "not told: what SQL Server says of a plan is not read".into(),
-        }
+        untimed("the plan", format!("not told: what {PRODUCT} says of a plan is not read"))
     }
 
     async fn counter(&self, asked: Asked<'_>, _: Form) -> Counters {

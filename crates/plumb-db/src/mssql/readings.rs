@@ -3,11 +3,11 @@
 use plumb_measure::{Reading, counted};
 
 use crate::answer::{Limits, NoAnswer};
-use crate::client::Trouble;
+use crate::client::{Trouble, untimed};
 use crate::database::Asked;
 
 use super::exchange::call_of;
-use super::session::Session;
+use super::session::{self, Session};
 use super::{Mssql, PRODUCT};
 
 /// Of what is asked beside a load.
@@ -56,24 +56,20 @@ impl Counters {
         let (statement, altogether) = read(server, &self.text).await;
         let statement = match (self.statement, statement) {
             (Ok(before), Ok(after)) => of_the_statement(before, after),
-            (Err(reason), _) | (_, Err(reason)) => not_told(STATEMENTS, reason),
+            (Err(reason), _) | (_, Err(reason)) => untimed(STATEMENTS, reason),
         };
         let altogether = match (self.server, altogether) {
-            (Ok(before), Ok(after)) => not_told(WAITS, of_the_server(before, after)),
-            (Err(reason), _) | (_, Err(reason)) => not_told(WAITS, reason),
+            (Ok(before), Ok(after)) => untimed(WAITS, of_the_server(before, after)),
+            (Err(reason), _) | (_, Err(reason)) => untimed(WAITS, reason),
         };
         vec![statement, altogether]
     }
 }
 
-fn not_told(source: &str, about: String) -> Reading {
-    Reading { source: source.into(), mean_ns: None, count: 0, about }
-}
-
 fn of_the_statement(before: [u64; 3], after: [u64; 3]) -> Reading {
     let [calls, us, pages] = since(before, after);
     match us.saturating_mul(1_000).checked_div(calls) {
-        None => not_told(
+        None => untimed(
             STATEMENTS,
             "not told: it counted no execution meanwhile (of a trivial statement it keeps no plan)"
                 .into(),
@@ -107,7 +103,7 @@ fn since<const N: usize>(before: [u64; N], after: [u64; N]) -> [u64; N] {
 
 /// Counts of the statement, and of the server.
 async fn read(server: &Mssql, text: &str) -> (Result<[u64; 3], String>, Result<[u64; 4], String>) {
-    let Ok((mut session, _)) = server.door.open().await else {
+    let Ok((mut session, _)) = session::open(&server.door).await else {
         return (Err(GONE.into()), Err(GONE.into()));
     };
     let statement = one_row(&mut session, &of_statement(text)).await;

@@ -1,20 +1,13 @@
 //! Sessions of SQL Server: how they are made, and how they are asked.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use plumb_engine::Endpoint;
-use plumb_engine::clock::MonotonicClock;
-use plumb_measure::{Clock as _, Span, Transport};
+use plumb_measure::Transport;
 
 use crate::DbError;
 use crate::answer::{Limits, NoAnswer};
-use crate::client::{NotOpened, Refusal, Remedies, Trouble, is_near};
+use crate::client::{Door, NotOpened, Reached, Refusal, Remedies, Trouble, is_near};
 use crate::database::Opened;
-use crate::login::Login;
 use crate::ssl_mode::SslMode;
-use crate::stream::{Traffic, Wire};
-use crate::tls::Tls;
+use crate::stream::Wire;
 
 use super::PRODUCT;
 use super::channel::Channel;
@@ -26,18 +19,6 @@ const NOT_LET_IN: i32 = 18456;
 /// A transaction that an error leaves open is rolled back by the server.
 const SETTINGS: &str = "SET XACT_ABORT ON";
 
-/// Everything it takes to open a session.
-#[derive(Clone, Debug)]
-pub(super) struct Door {
-    pub(super) endpoint: Endpoint,
-    /// The server as messages name it.
-    pub(super) server: String,
-    login: Login,
-    tls: Tls,
-    traffic: Arc<Traffic>,
-    patience: Span,
-}
-
 /// A session, ready for statements.
 #[derive(Debug)]
 pub(super) struct Session {
@@ -48,122 +29,92 @@ pub(super) struct Session {
     pub(super) version: String,
 }
 
-impl Door {
-    /// The door to `endpoint` for `login`; a session must be open within `patience`.
-    ///
-    /// # Errors
-    /// [`DbError`] when certificates cannot be used.
-    pub(super) fn new(endpoint: Endpoint, login: &Login, patience: Span) -> Result<Self, DbError> {
-        let (server, tls) = (login.server(), Tls::of(login)?);
-        let (login, traffic) = (login.clone(), Arc::default());
-        Ok(Self { endpoint, server, login, tls, traffic, patience })
+impl Reached for Session {
+    fn transport(&self) -> Option<&Transport> {
+        self.transport.as_ref()
     }
+}
 
-    /// The same with a count of its own of what is carried.
-    pub(super) fn counting(&self, traffic: &Arc<Traffic>) -> Self {
-        Self { traffic: Arc::clone(traffic), ..self.clone() }
+/// Opens a session.
+///
+/// # Errors
+/// [`NotOpened`].
+pub(super) async fn open(door: &Door) -> Result<(Session, Opened), NotOpened> {
+    door.open(async |wire| over(door, wire).await).await
+}
+
+/// A session over `wire`, and how long its handshake of TLS took, nanoseconds.
+pub(super) async fn over(door: &Door, wire: Wire) -> Result<(Session, Option<u64>), NotOpened> {
+    let mut channel = Channel::plain(wire);
+    let transport = channel.pipe.transport(); // who is gone already says so at the log-on
+    let wanted = match door.login.ssl {
+        SslMode::Disable => Encryption::None,
+        _ => Encryption::All,
+    };
+    channel.send(Kind::PreLogin, &wire::pre_login(wanted)).await?;
+    let said = channel.message().await?;
+    let encrypts = match (door.login.ssl, wire::agreed(&said).ok_or(Trouble::Garbled)?) {
+        (SslMode::Disable, Encryption::None) => false,
+        (SslMode::Disable, _) => {
+            let message = "the server wants its connections encrypted".into();
+            let refusal = Refusal { number: 0, is_fatal: true, message };
+            return Err(Trouble::Refused(refusal).into());
+        }
+        (_, Encryption::All) => true,
+        (SslMode::Prefer, _) => false,
+        _ => return Err(NotOpened::NoTls),
+    };
+    if !encrypts && !door.password().is_empty() && !is_near(&door.endpoint) {
+        return Err(NotOpened::Readable);
     }
-
-    /// Opens a session.
-    ///
-    /// # Errors
-    /// [`NotOpened`].
-    pub(super) async fn open(&self) -> Result<(Session, Opened), NotOpened> {
-        let opening = tokio::time::timeout(Duration::from_nanos(self.patience.ns()), self.log_on());
-        opening.await.map_err(|_| NotOpened::TimedOut)?
+    let (mut proven, mut tls_ns) = (None, None);
+    if encrypts {
+        let tls = door.tls.for_one();
+        channel.encrypted(tls.clone()).await?.map_err(NotOpened::Tls)?;
+        (proven, tls_ns) = (tls.proof(), tls.taken_ns());
     }
+    let log_on = LogOn {
+        user: &door.login.user,
+        password: door.password(),
+        application: &door.login.application,
+        server: &door.login.host,
+        database: &door.login.database,
+    };
+    channel.send(Kind::LogOn, &log_on.write()).await?;
+    let said = channel.message().await?;
+    let version = let_in(door, &said)?;
+    let transport = transport.map(|it| Transport { tls: proven, ..it });
+    let mut session = Session { channel, transport, encrypted: encrypts, version };
+    session.order(SETTINGS).await?;
+    Ok((session, tls_ns))
+}
 
-    async fn log_on(&self) -> Result<(Session, Opened), NotOpened> {
-        let began_ns = MonotonicClock.now_ns();
-        let wire = Wire::connect(&self.endpoint, Arc::clone(&self.traffic))
-            .await
-            .map_err(NotOpened::Socket)?;
-        let transport_ns = MonotonicClock.now_ns().saturating_sub(began_ns);
-        let (session, tls_ns) = self.over(wire).await?;
-        session.transport.iter().for_each(|it| self.traffic.stands(it));
-        let total_ns = MonotonicClock.now_ns().saturating_sub(began_ns);
-        Ok((session, Opened { transport_ns, tls_ns, total_ns }))
-    }
-
-    /// A session over `wire`, and how long its handshake of TLS took, nanoseconds.
-    pub(super) async fn over(&self, wire: Wire) -> Result<(Session, Option<u64>), NotOpened> {
-        let mut channel = Channel::plain(wire);
-        let transport = channel.transport(); // who is gone already says so at the log-on
-        let wanted = match self.login.ssl {
-            SslMode::Disable => Encryption::None,
-            _ => Encryption::All,
-        };
-        channel.send(Kind::PreLogin, &wire::pre_login(wanted)).await?;
-        let said = channel.message().await?;
-        let encrypts = match (self.login.ssl, wire::agreed(&said).ok_or(Trouble::Garbled)?) {
-            (SslMode::Disable, Encryption::None) => false,
-            (SslMode::Disable, _) => {
-                let message = "the server wants its connections encrypted".into();
-                let refusal = Refusal { number: 0, is_fatal: true, message };
-                return Err(Trouble::Refused(refusal).into());
+/// The server and its version, if it lets the client in.
+fn let_in(door: &Door, said: &[u8]) -> Result<String, NotOpened> {
+    let (mut tokens, mut version, mut refused) = (Tokens::of(said), None, None);
+    while let Some(token) = tokens.next().map_err(|_| Trouble::Garbled)? {
+        match token {
+            Token::LogOn { program, version: [major, minor, high, low] } => {
+                let build = u16::from_be_bytes([high, low]);
+                version = Some(format!("{program} {major}.{minor}.{build}"));
             }
-            (_, Encryption::All) => true,
-            (SslMode::Prefer, _) => false,
-            _ => return Err(NotOpened::NoTls),
-        };
-        if !encrypts && !self.password().is_empty() && !is_near(&self.endpoint) {
-            return Err(NotOpened::Readable);
+            Token::Error(refusal) if refused.is_none() => refused = Some(refusal),
+            _ => {}
         }
-        let (mut proven, mut tls_ns) = (None, None);
-        if encrypts {
-            let tls = self.tls.for_one();
-            channel.encrypted(tls.clone()).await?.map_err(NotOpened::Tls)?;
-            (proven, tls_ns) = (tls.proof(), tls.taken_ns());
-        }
-        let log_on = LogOn {
-            user: &self.login.user,
-            password: self.password(),
-            application: &self.login.application,
-            server: &self.login.host,
-            database: &self.login.database,
-        };
-        channel.send(Kind::LogOn, &log_on.write()).await?;
-        let said = channel.message().await?;
-        let version = self.let_in(&said)?;
-        let transport = transport.map(|it| Transport { tls: proven, ..it });
-        let mut session = Session { channel, transport, encrypted: encrypts, version };
-        session.order(SETTINGS).await?;
-        Ok((session, tls_ns))
     }
+    match (version, refused) {
+        (Some(version), _) => Ok(version),
+        (None, Some(refusal)) if refusal.number == NOT_LET_IN && door.login.password.is_none() => {
+            Err(NotOpened::NoPassword)
+        }
+        (None, Some(refusal)) => Err(Trouble::Refused(refusal).into()),
+        (None, None) => Err(Trouble::Garbled.into()),
+    }
+}
 
-    /// The server and its version, if it lets the client in.
-    fn let_in(&self, said: &[u8]) -> Result<String, NotOpened> {
-        let (mut tokens, mut version, mut refused) = (Tokens::of(said), None, None);
-        while let Some(token) = tokens.next().map_err(|_| Trouble::Garbled)? {
-            match token {
-                Token::LogOn { program, version: [major, minor, high, low] } => {
-                    let build = u16::from_be_bytes([high, low]);
-                    version = Some(format!("{program} {major}.{minor}.{build}"));
-                }
-                Token::Error(refusal) if refused.is_none() => refused = Some(refusal),
-                _ => {}
-            }
-        }
-        match (version, refused) {
-            (Some(version), _) => Ok(version),
-            (None, Some(refusal))
-                if refusal.number == NOT_LET_IN && self.login.password.is_none() =>
-            {
-                Err(NotOpened::NoPassword)
-            }
-            (None, Some(refusal)) => Err(Trouble::Refused(refusal).into()),
-            (None, None) => Err(Trouble::Garbled.into()),
-        }
-    }
-
-    fn password(&self) -> &str {
-        self.login.password.as_ref().map_or("", |it| it.reveal())
-    }
-
-    /// Why there is no session, in words.
-    pub(super) fn explain(&self, trouble: &NotOpened) -> DbError {
-        REMEDIES.explain(trouble, &self.server, &self.login)
-    }
+/// Why there is no session, in words.
+pub(super) fn explain(door: &Door, trouble: &NotOpened) -> DbError {
+    REMEDIES.explain(trouble, &door.server, &door.login)
 }
 
 /// What to do where there is no session.

@@ -3,10 +3,10 @@
 //! # Source
 //! MS-TDS, 2.2.7, packet data token stream definition.
 
-use crate::client::Refusal;
+use crate::client::{Bytes, Refusal};
 
 use super::types::{self, Length};
-use super::wire::{Bytes, told};
+use super::wire::{Texts as _, told};
 
 /// The part of an answer.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,7 +3,9 @@
 //! # Source
 //! MS-TDS, 2.2.5.4 to 2.2.5.6 (data types, `TYPE_INFO`), 2.2.7 (`COLMETADATA`, `ROW`, `NBCROW`).
 
-use super::wire::Bytes;
+use crate::client::Bytes;
+
+use super::wire::Texts as _;
 
 /// How the bytes of a value are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

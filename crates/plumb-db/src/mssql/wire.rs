@@ -3,6 +3,8 @@
 //! # Source
 //! MS-TDS, Tabular Data Stream Protocol, versions 7.2 to 7.4.
 
+use crate::client::Bytes;
+
 /// Bytes of the head of a packet.
 pub(super) const HEAD: usize = 8;
 /// Bytes of the packets that are sent, with their heads: what a server takes before anything was agreed.
@@ -188,45 +190,22 @@ pub(super) fn batch(text: &str) -> Vec<u8> {
     out
 }
 
-/// Bytes that are taken one after the other.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
+/// Texts of a message, in UTF-16.
+pub(super) trait Texts<'a> {
+    /// One with its length in units of UTF-16, in one byte.
+    fn short_text(&mut self) -> Option<&'a [u8]>;
 
-impl<'a> Bytes<'a> {
-    pub(super) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(count)?;
-        self.0 = rest;
-        Some(taken)
-    }
+    /// The same with its length in two bytes.
+    fn text(&mut self) -> Option<&'a [u8]>;
+}
 
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        self.take(N)?.try_into().ok()
-    }
-
-    pub(super) fn byte(&mut self) -> Option<u8> {
-        self.array::<1>().map(|[byte]| byte)
-    }
-
-    pub(super) fn u16(&mut self) -> Option<u16> {
-        self.array().map(u16::from_le_bytes)
-    }
-
-    pub(super) fn u32(&mut self) -> Option<u32> {
-        self.array().map(u32::from_le_bytes)
-    }
-
-    pub(super) fn u64(&mut self) -> Option<u64> {
-        self.array().map(u64::from_le_bytes)
-    }
-
-    /// A text with its length in units of UTF-16, in one byte.
-    pub(super) fn short_text(&mut self) -> Option<&'a [u8]> {
+impl<'a> Texts<'a> for Bytes<'a> {
+    fn short_text(&mut self) -> Option<&'a [u8]> {
         let units = self.byte()?;
         self.take(2 * usize::from(units))
     }
 
-    /// The same with its length in two bytes.
-    pub(super) fn text(&mut self) -> Option<&'a [u8]> {
+    fn text(&mut self) -> Option<&'a [u8]> {
         let units = self.u16()?;
         self.take(2 * usize::from(units))
     }

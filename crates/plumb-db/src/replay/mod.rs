@@ -317,10 +317,10 @@ impl Measure for Replay {
         match self.login.product {
             Product::Postgres => self.run_against::<Postgres>(watch, stop),
             Product::Mysql => self.run_against::<Mysql>(watch, stop),
-            // its sessions cannot promise not to write
-            Product::Mssql => Err(DbError::Options(
-                "statements are replayed over sessions that promise not to write, and SQL Server has \
-                 none: replay against PostgreSQL, MariaDB or MySQL"
+            // their sessions cannot promise not to write
+            Product::Mssql | Product::Hana => Err(DbError::Options(
+                "statements are replayed over sessions that promise not to write, and SQL Server \
+                 and SAP HANA have none: replay against PostgreSQL, MariaDB or MySQL"
                     .into(),
             )
             .into()),

@@ -8,6 +8,7 @@ mod cutter;
 mod flow_killed;
 mod flow_rows;
 mod flow_shared;
+mod hana;
 mod mariadb;
 mod mssql;
 mod ping;

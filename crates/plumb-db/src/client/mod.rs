@@ -1,10 +1,19 @@
 //! What clients of protocols that are spoken here share: why there is no answer, and why a session could
-//! not be opened.
+//! not be opened; sockets, doors and floors.
+
+mod bytes;
+mod door;
+pub(crate) mod floor;
+mod pipe;
 
 use std::io;
 
 use plumb_engine::{Endpoint, EngineError};
-use plumb_measure::FailureKind;
+use plumb_measure::{FailureKind, Reading};
+
+pub(crate) use bytes::Bytes;
+pub(crate) use door::{Door, Reached};
+pub(crate) use pipe::Pipe;
 
 use crate::DbError;
 use crate::database::Failure;
@@ -93,6 +102,8 @@ pub(crate) enum NotOpened {
     Readable,
     /// There is no password.
     NoPassword,
+    /// The server does not prove that it knows the password.
+    Unproven,
     /// The log-on.
     LogOn(Trouble),
     /// It took too long.
@@ -113,9 +124,11 @@ impl Failure for NotOpened {
                 FailureKind::ConnectRefused
             }
             Self::Tls(_) | Self::NoTls => FailureKind::HandshakeFailed,
-            Self::Socket(_) | Self::Readable | Self::NoPassword | Self::LogOn(_) => {
-                FailureKind::ConnectFailed
-            }
+            Self::Socket(_)
+            | Self::Readable
+            | Self::NoPassword
+            | Self::Unproven
+            | Self::LogOn(_) => FailureKind::ConnectFailed,
         }
     }
 }
@@ -157,6 +170,10 @@ impl Remedies {
                 remedy: login.product.keeps_passwords(),
                 ignored: String::new(),
             },
+            NotOpened::Unproven => refused(
+                "it does not prove that it knows the password of this user".into(),
+                "is it the server that was meant?",
+            ),
             NotOpened::LogOn(trouble @ Trouble::Refused(refusal)) => {
                 refused(trouble.whole(self.product), (self.log_on)(refusal.number))
             }
@@ -165,6 +182,11 @@ impl Remedies {
             }
         }
     }
+}
+
+/// What a source says that tells no time: about something else, or why it says nothing.
+pub(crate) fn untimed(source: &str, about: String) -> Reading {
+    Reading { source: source.into(), mean_ns: None, count: 0, about }
 }
 
 /// True when nobody else can read what goes to `endpoint`.

@@ -1,0 +1,80 @@
+//! How sessions with a server are opened.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plumb_engine::Endpoint;
+use plumb_engine::clock::MonotonicClock;
+use plumb_measure::{Clock as _, Span, Transport};
+
+use crate::DbError;
+use crate::database::Opened;
+use crate::login::Login;
+use crate::stream::{Traffic, Wire};
+use crate::tls::Tls;
+
+use super::NotOpened;
+
+/// Everything it takes to open a session.
+#[derive(Clone, Debug)]
+pub(crate) struct Door {
+    pub(crate) endpoint: Endpoint,
+    /// The server as messages name it.
+    pub(crate) server: String,
+    pub(crate) login: Login,
+    pub(crate) tls: Tls,
+    traffic: Arc<Traffic>,
+    patience: Span,
+}
+
+/// A session with a server.
+pub(crate) trait Reached {
+    /// What its connection really uses.
+    fn transport(&self) -> Option<&Transport>;
+}
+
+impl Door {
+    /// The door to `endpoint` for `login`; a session must be open within `patience`.
+    ///
+    /// # Errors
+    /// [`DbError`] when certificates cannot be used.
+    pub(crate) fn new(endpoint: Endpoint, login: &Login, patience: Span) -> Result<Self, DbError> {
+        let (server, tls) = (login.server(), Tls::of(login)?);
+        let (login, traffic) = (login.clone(), Arc::default());
+        Ok(Self { endpoint, server, login, tls, traffic, patience })
+    }
+
+    /// The same with a count of its own of what is carried.
+    pub(crate) fn counting(&self, traffic: &Arc<Traffic>) -> Self {
+        Self { traffic: Arc::clone(traffic), ..self.clone() }
+    }
+
+    /// Opens a session, which `over` makes over a socket; it tells as well how long its handshake of TLS
+    /// took, nanoseconds.
+    ///
+    /// # Errors
+    /// [`NotOpened`].
+    pub(crate) async fn open<S: Reached>(
+        &self,
+        over: impl AsyncFnOnce(Wire) -> Result<(S, Option<u64>), NotOpened>,
+    ) -> Result<(S, Opened), NotOpened> {
+        let opening = async {
+            let began_ns = MonotonicClock.now_ns();
+            let wire = Wire::connect(&self.endpoint, Arc::clone(&self.traffic))
+                .await
+                .map_err(NotOpened::Socket)?;
+            let transport_ns = MonotonicClock.now_ns().saturating_sub(began_ns);
+            let (session, tls_ns) = over(wire).await?;
+            session.transport().iter().for_each(|it| self.traffic.stands(it));
+            let total_ns = MonotonicClock.now_ns().saturating_sub(began_ns);
+            Ok((session, Opened { transport_ns, tls_ns, total_ns }))
+        };
+        let opened = tokio::time::timeout(Duration::from_nanos(self.patience.ns()), opening).await;
+        opened.map_err(|_| NotOpened::TimedOut)?
+    }
+
+    /// The password; nothing where there is none.
+    pub(crate) fn password(&self) -> &str {
+        self.login.password.as_ref().map_or("", |it| it.reveal())
+    }
+}

@@ -1,0 +1,56 @@
+//! What a driver costs, against a server in this process that answers at once with bytes that are ready.
+
+use std::sync::Arc;
+
+use plumb_engine::clock::MonotonicClock;
+use plumb_measure::{Clock as _, Distribution, Floor, Histogram, Span, Tick};
+
+use crate::DbError;
+use crate::answer::Limits;
+use crate::database::Connection;
+use crate::drive::runtime;
+use crate::statement::Statement;
+
+/// Calls that the floor is taken from, and those before it that are not recorded.
+pub(crate) const CALLS: u64 = 10_000;
+const WARM_UP: u64 = 500;
+/// For each of them.
+pub(crate) const PATIENCE: Span = Span::from_ms(10_000);
+/// The most that their answers hold.
+pub(crate) const LIMITS: Limits = Limits { rows: 1, bytes: 1 << 10 };
+
+/// The floor of `driver`, whose calls `measured` times; `None` when its server was not understood.
+///
+/// # Errors
+/// When sockets cannot be made.
+pub(crate) fn floor(
+    driver: &str,
+    measured: impl Future<Output = Result<Option<Histogram>, DbError>>,
+) -> Result<Option<Floor>, DbError> {
+    let passes = Arc::default();
+    // its server is in the same thread, so that it never waits
+    let times = runtime(&passes, Tick::Free)?.block_on(measured)?;
+    Ok(times.as_ref().and_then(Distribution::of).map(|service_ns| Floor {
+        method: format!(
+            "{driver}: SELECT 1 until its answer has come, against a server in the same thread that \
+             answers with bytes that are ready; no other process"
+        ),
+        service_ns,
+    }))
+}
+
+/// The times of calls of `statement` over `connection`; `None` when one has no answer.
+pub(crate) async fn times(
+    connection: &mut impl Connection,
+    statement: &Statement,
+) -> Option<Histogram> {
+    let mut times = Histogram::new();
+    for call in 0..WARM_UP + CALLS {
+        let began_ns = MonotonicClock.now_ns();
+        let answer = connection.ask(statement).await.ok()?;
+        if call >= WARM_UP {
+            times.record(answer.last_ns.saturating_sub(began_ns));
+        }
+    }
+    Some(times)
+}

@@ -1,0 +1,161 @@
+//! SAP HANA, whose protocol is spoken here.
+//!
+//! | module | question |
+//! |---|---|
+//! | `wire` | what do the messages look like? |
+//! | `proof`, `channel`, `session` | how is a connection made, and what does it carry? |
+//! | `exchange` | what does a call ask, and what does one tell that is looked into? |
+//! | `trial`, `readings`, `floor` | what is found out beside the load? |
+
+mod channel;
+mod exchange;
+mod floor;
+mod proof;
+mod readings;
+mod session;
+mod trial;
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use plumb_engine::Endpoint;
+use plumb_measure::{Advice, FailureKind, Floor, Reading, Span};
+
+use crate::DbError;
+use crate::client::{Door, NotOpened, Trouble, untimed};
+use crate::database::{Asked, Database, Failure, Form, Methods, Opened};
+use crate::login::Login;
+use crate::stream::Traffic;
+
+use exchange::Exchange;
+use readings::Counters;
+
+/// The product as messages name it.
+const PRODUCT: &str = "SAP HANA";
+/// How the parts are measured.
+const METHODS: Methods = Methods {
+    server: "the time that the server tells with each answer (server processing time), less that of a \
+        message that asks for no work (a rollback of nothing)",
+    wire: "a message that asks for no work (a rollback of nothing), there and back in the place of a \
+        call",
+    connect: "making the connection of the call",
+};
+
+/// A server.
+#[derive(Clone, Debug)]
+pub(crate) struct Hana {
+    door: Door,
+    encrypted: bool,
+    /// As it says.
+    version: Arc<str>,
+}
+
+/// Why a connection is not ready.
+#[derive(Debug)]
+pub(crate) enum NotReady {
+    /// There is none.
+    Closed(NotOpened),
+    /// The statement cannot be prepared.
+    Statement(Trouble),
+}
+
+impl Failure for NotReady {
+    fn kind(&self) -> FailureKind {
+        match self {
+            Self::Closed(trouble) => trouble.kind(),
+            Self::Statement(trouble) => trouble.kind(),
+        }
+    }
+}
+
+impl Database for Hana {
+    type Connection = Exchange;
+    type NotReady = NotReady;
+    type Counter = Counters;
+
+    const DRIVER: &'static str =
+        "plumb's own client of SAP HANA's protocol on a tokio runtime of one thread";
+
+    async fn reach(endpoint: &Endpoint, login: &Login, patience: Span) -> Result<Self, DbError> {
+        let door = Door::new(endpoint.clone(), login, patience)?;
+        let opened = session::open(&door).await;
+        let (session, _) = opened.map_err(|trouble| session::explain(&door, &trouble))?;
+        let (encrypted, version) = (session.encrypted, session.version.as_str().into());
+        session.end().await;
+        Ok(Self { door, encrypted, version })
+    }
+
+    fn floor() -> Result<Option<Floor>, DbError> {
+        floor::floor()
+    }
+
+    fn endpoint(&self) -> &Endpoint {
+        &self.door.endpoint
+    }
+
+    fn describe(&self) -> String {
+        let encrypted = if self.encrypted { "TLS" } else { "not encrypted" };
+        format!("{PRODUCT} {}, {encrypted}", self.version)
+    }
+
+    fn methods(&self) -> Methods {
+        METHODS
+    }
+
+    fn sessions_promise(&self) -> bool {
+        false
+    }
+
+    fn finding(&self) -> Option<Advice> {
+        None
+    }
+
+    fn counting(&self, traffic: &Arc<Traffic>) -> Self {
+        Self { door: self.door.counting(traffic), ..self.clone() }
+    }
+
+    async fn open(&self, asked: Asked<'_>, form: Form) -> Result<(Exchange, Opened), NotReady> {
+        let (session, opened) = session::open(&self.door).await.map_err(NotReady::Closed)?;
+        let exchange = match form {
+            Form::Text => Exchange::by_text(session, asked),
+            Form::Prepared => {
+                Exchange::prepared(session, asked).await.map_err(NotReady::Statement)?
+            }
+        };
+        Ok((exchange, opened))
+    }
+
+    async fn abandon(&self, connection: Exchange) {
+        // a server gives up what a connection asked for that is gone
+        drop(connection);
+    }
+
+    fn explain(&self, asked: Asked<'_>, trouble: &NotReady) -> DbError {
+        match trouble {
+            NotReady::Closed(trouble) => session::explain(&self.door, trouble),
+            NotReady::Statement(trouble) => DbError::Statement {
+                statement: asked.statement.which.name(),
+                complaint: format!("cannot be prepared: {}", trouble.whole(PRODUCT)),
+            },
+        }
+    }
+
+    async fn try_out(&self, asked: Asked<'_>, patience: Span) -> Result<Exchange, DbError> {
+        trial::run(self, asked, patience).await
+    }
+
+    async fn explained(&self, _: &mut Exchange, _: Asked<'_>) -> Reading {
+        untimed("the plan", format!("not told: what {PRODUCT} says of a plan is not read"))
+    }
+
+    async fn counter(&self, asked: Asked<'_>, _: Form) -> Counters {
+        Counters::of(self, asked).await
+    }
+
+    async fn readings(&self, counters: Counters) -> Vec<Reading> {
+        counters.readings(self).await
+    }
+}
