@@ -25,8 +25,16 @@ const TABLE: &[(&str, &[&str])] = &[
     ),
     (
         "plumb-http",
-        &["plumb-engine", "plumb-measure", "plumb-scenario", "plumb-trace", "plumb-wire"],
+        &[
+            "plumb-engine",
+            "plumb-http2",
+            "plumb-measure",
+            "plumb-scenario",
+            "plumb-trace",
+            "plumb-wire",
+        ],
     ),
+    ("plumb-http2", &[]),
     (
         "plumb-record",
         &["plumb-engine", "plumb-measure", "plumb-scenario", "plumb-serve", "plumb-wire"],
