@@ -1,17 +1,16 @@
 //! Extractions: what becomes a variable from an answer.
 
-use memchr::memmem::Finder;
+mod way;
+
 use plumb_wire::expression::{FindError, MATCHES_MAX, PathError};
-use plumb_wire::http::RawHead;
-use plumb_wire::{jsonpath, xpath};
-use regex::bytes::Regex;
 
 use crate::answer::Answer;
 use crate::draw::Draw;
 use crate::file::{self, Pick};
 use crate::html_text;
-use crate::pattern::{self, Form, PatternError};
+use crate::pattern::PatternError;
 use crate::variables::{Names, NoName, Slot, Value};
+use way::Extraction;
 
 /// The header that says where a redirect leads.
 const LOCATION: &str = "Location";
@@ -40,30 +39,6 @@ pub enum Address {
     Location,
     /// All.
     Any,
-}
-
-/// How values are found.
-#[derive(Clone, Debug)]
-enum Extraction {
-    Json(jsonpath::Path),
-    Xpath(xpath::Path),
-    Pattern(Pattern),
-    Between(Box<Between>),
-    /// The values of a header; with a pattern: what it matches in them.
-    Header(String, Option<Pattern>),
-}
-
-#[derive(Clone, Debug)]
-struct Pattern {
-    regex: Regex,
-    form: Form,
-}
-
-/// An empty text before begins where the content does, an empty one behind ends where it does.
-#[derive(Clone, Debug)]
-struct Between {
-    before: Finder<'static>,
-    behind: Finder<'static>,
 }
 
 /// What is wrong in an extraction.
@@ -222,101 +197,6 @@ impl Extractor {
             Pick::Random => draw.one_of(found.len()),
         };
         found.get(index).map(|text| Value::text(text)).ok_or(NothingFound::NoMatch)
-    }
-}
-
-impl Extraction {
-    fn new(extract: &file::Extract) -> Result<Self, ExtractError> {
-        let file::Extract { json, regex, xpath, between, header, template, .. } = extract;
-        if template.is_some() && regex.is_none() {
-            return Err(ExtractError::TemplateAlone);
-        }
-        match (json, regex, xpath, between, header) {
-            (Some(path), None, None, None, None) => {
-                let path = jsonpath::Path::parse(path);
-                Ok(Self::Json(path.map_err(|cause| ExtractError::Json { cause })?))
-            }
-            (None, None, Some(path), None, None) => {
-                let path = xpath::Path::parse(path);
-                Ok(Self::Xpath(path.map_err(|cause| ExtractError::Xpath { cause })?))
-            }
-            (None, Some(regex), None, None, None) => {
-                Ok(Self::Pattern(Pattern::new(regex, template.as_deref())?))
-            }
-            (None, None, None, Some([before, behind]), None) => {
-                Ok(Self::Between(Box::new(Between::new(before, behind)?)))
-            }
-            (None, regex, None, None, Some(header)) => {
-                let regex = regex.as_deref();
-                let pattern = regex.map(|regex| Pattern::new(regex, template.as_deref()));
-                Ok(Self::Header(header.clone(), pattern.transpose()?))
-            }
-            _ => Err(ExtractError::NotOneWay),
-        }
-    }
-
-    /// The first values, at most `most`.
-    fn find(&self, answer: &Answer<'_>, most: usize) -> Result<Vec<String>, NothingFound> {
-        Ok(match self {
-            Self::Json(path) => path.find_first(answer.content, most)?,
-            Self::Xpath(path) => path.find_first(answer.content, most)?,
-            Self::Pattern(pattern) => pattern.matches(answer.content).take(most).collect(),
-            Self::Between(between) => between.matches(answer.content).take(most).collect(),
-            Self::Header(name, pattern) => {
-                let values = RawHead::new(answer.head).values(name);
-                match pattern {
-                    None => values.map(str::to_owned).take(most).collect(),
-                    Some(pattern) => {
-                        let matches = values.flat_map(|value| pattern.matches(value.as_bytes()));
-                        matches.take(most).collect()
-                    }
-                }
-            }
-        })
-    }
-}
-
-impl Pattern {
-    fn new(regex: &str, template: Option<&str>) -> Result<Self, ExtractError> {
-        let regex = pattern::compiled(regex)?;
-        let form = match template {
-            None => Form::usual(&regex),
-            Some(template) => {
-                Form::parse(template, &regex).map_err(|group| ExtractError::Group { group })?
-            }
-        };
-        Ok(Self { regex, form })
-    }
-
-    fn matches<'a>(&'a self, content: &'a [u8]) -> impl Iterator<Item = String> + 'a {
-        self.regex.captures_iter(content).map(|captures| self.form.text(&captures))
-    }
-}
-
-impl Between {
-    fn new(before: &str, behind: &str) -> Result<Self, ExtractError> {
-        if before.is_empty() && behind.is_empty() {
-            return Err(ExtractError::BetweenNothing);
-        }
-        let finder = |text| Finder::new(text).into_owned();
-        Ok(Self { before: finder(before), behind: finder(behind) })
-    }
-
-    fn matches<'a>(&'a self, content: &'a [u8]) -> impl Iterator<Item = String> + 'a {
-        let mut rest = Some(content);
-        std::iter::from_fn(move || {
-            let content = rest.take()?;
-            let from = self.before.find(content)? + self.before.needle().len();
-            let inner = &content[from..];
-            if self.behind.needle().is_empty() {
-                return Some(String::from_utf8_lossy(inner).into_owned());
-            }
-            let to = self.behind.find(inner)?;
-            // without a text before it there is one beginning only
-            let next = &inner[to + self.behind.needle().len()..];
-            rest = Some(next).filter(|_| !self.before.needle().is_empty());
-            Some(String::from_utf8_lossy(&inner[..to]).into_owned())
-        })
     }
 }
 

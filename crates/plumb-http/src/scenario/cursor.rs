@@ -1,43 +1,24 @@
 //! Where a user stands in its program, and how it goes on.
 
+mod frame;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use plumb_engine::OperationGroup;
-use plumb_measure::{FailureKind, LoadPart, Outcome};
+use plumb_measure::{FailureKind, Outcome};
 use plumb_scenario::condition::Undecided;
 use plumb_scenario::draw::Draw;
 use plumb_scenario::template::{Missing, Template};
 use plumb_scenario::variables::{Slot, Value, Variables};
 
-use super::program::{Instruction, InstructionIndex, Parallel, Program, Turns};
+use super::program::{Instruction, InstructionIndex, Parallel, Program};
+use frame::Frame;
+pub(crate) use frame::SharedTurns;
 
 /// Instructions that are carried out without a request before others have their turn.
 const STEPS_AT_ONCE: usize = 10_000;
 /// The pause of a user that went through so many.
 const BREATH_NS: u64 = 1_000_000;
-
-/// How far all users together are in the lists they share.
-#[derive(Debug, Default)]
-pub(crate) struct SharedTurns {
-    begun: Vec<AtomicUsize>,
-    /// Whose turns those of this process are.
-    part: LoadPart,
-}
-
-impl SharedTurns {
-    /// Nobody has begun any of `count` lists.
-    pub(crate) fn new(count: usize, part: LoadPart) -> Self {
-        Self { begun: (0..count).map(|_| AtomicUsize::new(0)).collect(), part }
-    }
-
-    /// The next value of list `number` that nobody has had.
-    fn next(&self, number: usize) -> usize {
-        let Some(begun) = self.begun.get(number) else { return usize::MAX };
-        let next = self.part.number(begun.fetch_add(1, Ordering::Relaxed) as u64);
-        usize::try_from(next).unwrap_or(usize::MAX)
-    }
-}
 
 /// The place of a user in a program.
 #[derive(Clone, Debug, Default)]
@@ -46,15 +27,6 @@ pub(crate) struct Cursor {
     frames: Vec<Frame>,
     /// The step that fails, because it cannot be decided whether it is to be done.
     undecided: Option<u16>,
-}
-
-/// Something that a user is within.
-#[derive(Clone, Debug)]
-enum Frame {
-    Each { values: Arc<[Arc<str>]>, variable: Slot, next: usize, end: usize, turns: Turns },
-    Repeat { left: u64 },
-    While { done: u64 },
-    Group { row: u16, took_ns: u64, counts: bool, outcome: Outcome, asked: bool },
 }
 
 /// Where a cursor halts.
@@ -165,19 +137,13 @@ impl Cursor {
                 match condition.holds(around.variables) {
                     Ok(true) => next,
                     Ok(false) => *to,
-                    Err(undecided) => {
-                        *around.undecided = Some(undecided);
-                        self.undecided = Some(*fails);
-                        *to
-                    }
+                    Err(why) => self.cannot_decide(why, (*fails, *to), around),
                 }
             }
             Instruction::Set { values, to, fails } => match set(values, around.variables) {
                 Ok(()) => next,
                 Err(missing) => {
-                    *around.undecided = Some(Undecided::Missing(missing));
-                    self.undecided = Some(*fails);
-                    *to
+                    self.cannot_decide(Undecided::Missing(missing), (*fails, *to), around)
                 }
             },
             Instruction::Each { fails, list, variable, most, turns, to } => {
@@ -185,35 +151,22 @@ impl Cursor {
                     Some(Value::List(values)) => Arc::clone(values),
                     Some(Value::Text(text)) => Arc::from([Arc::clone(text)]),
                     None => {
-                        *around.undecided = Some(Undecided::Missing(Missing::NotSet(*list)));
-                        self.undecided = Some(*fails);
-                        return *to;
+                        let why = Undecided::Missing(Missing::NotSet(*list));
+                        return self.cannot_decide(why, (*fails, *to), around);
                     }
                 };
-                let end = usize::try_from(*most).unwrap_or(usize::MAX).min(values.len());
-                let mut frame =
-                    Frame::Each { values, variable: *variable, next: 0, end, turns: *turns };
-                if frame.turn(around) {
-                    self.frames.push(frame);
-                    next
-                } else {
-                    *to
-                }
+                self.begin(Frame::each(values, *variable, *most, *turns), (next, *to), around)
             }
             Instruction::Turns => {
                 self.frames.push(Frame::While { done: 0 });
                 next
             }
             Instruction::While { condition, most, to, fails } => {
-                let done = match self.frames.last() {
-                    Some(Frame::While { done }) => *done,
-                    _ => 0,
-                };
+                let done = self.frames.last().map_or(0, Frame::done);
                 let holds = match condition.holds(around.variables) {
                     Ok(holds) => holds && done < *most,
-                    Err(undecided) => {
-                        *around.undecided = Some(undecided);
-                        self.undecided = Some(*fails);
+                    Err(why) => {
+                        self.cannot_decide(why, (*fails, *to), around);
                         false
                     }
                 };
@@ -234,13 +187,7 @@ impl Cursor {
                 }
             },
             Instruction::Group(row) => {
-                self.frames.push(Frame::Group {
-                    row: *row,
-                    took_ns: 0,
-                    counts: true,
-                    outcome: Outcome::Ok,
-                    asked: false,
-                });
+                self.frames.push(Frame::group(*row));
                 next
             }
             Instruction::GroupEnd => {
@@ -250,6 +197,32 @@ impl Cursor {
                 next
             }
         }
+    }
+
+    /// Nobody knows whether what comes next is to be done: the step `fails`, and it goes on at `to`.
+    fn cannot_decide(
+        &mut self,
+        why: Undecided,
+        (fails, to): (u16, InstructionIndex),
+        around: &mut Around<'_>,
+    ) -> InstructionIndex {
+        *around.undecided = Some(why);
+        self.undecided = Some(fails);
+        to
+    }
+
+    /// Begins a loop, and says where to go on: within it, where it has a turn.
+    fn begin(
+        &mut self,
+        mut frame: Frame,
+        (within, behind): (InstructionIndex, InstructionIndex),
+        around: &mut Around<'_>,
+    ) -> InstructionIndex {
+        if !frame.turn(around) {
+            return behind;
+        }
+        self.frames.push(frame);
+        within
     }
 }
 
@@ -265,52 +238,14 @@ fn set(values: &[(Slot, Template)], variables: &mut Variables) -> Result<(), Mis
     Ok(())
 }
 
-impl Frame {
-    /// Takes the next turn of a loop; false when there is none.
-    fn turn(&mut self, around: &mut Around<'_>) -> bool {
-        match self {
-            Self::Each { values, variable, next, end, turns } => {
-                let number = match turns {
-                    Turns::Own => *next,
-                    Turns::Shared(list) => around.shared.next(*list),
-                };
-                *next += 1;
-                match values.get(number).filter(|_| number < *end) {
-                    Some(value) => {
-                        around.variables.set(*variable, Value::Text(Arc::clone(value)));
-                        true
-                    }
-                    None => false,
-                }
-            }
-            Self::Repeat { left } => {
-                let more = *left > 0;
-                *left = left.saturating_sub(1);
-                more
-            }
-            Self::While { done } => {
-                *done += 1;
-                true // the condition is asked next
-            }
-            Self::Group { .. } => false,
-        }
-    }
-
-    /// A group that asked for something, all of it within the recorded part, is timed.
-    fn complete(self, complete: &mut Vec<OperationGroup>) {
-        if let Self::Group { row, took_ns, counts: true, outcome, asked: true } = self {
-            complete.push(OperationGroup { row, took_ns, outcome });
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use plumb_measure::Span;
+    use plumb_measure::{LoadPart, Span};
     use plumb_scenario::file::Think;
     use plumb_scenario::variables::{Common, Names};
 
     use super::*;
+    use crate::scenario::program::Turns;
 
     /// Walks `program` to its end and says what it asked for, with the value of `v` each time.
     fn walked(program: &Program, list: &[&str], shared: &SharedTurns) -> Vec<(u16, String)> {

@@ -12,7 +12,7 @@ use plumb_scenario::ScenarioSource;
 use plumb_scenario::cookies::Site;
 use plumb_scenario::data::Lines;
 use plumb_scenario::file::{self, Authentication, Cookies, OnFailure, Pairs, Scenario};
-use plumb_scenario::variables::{Common, Slot, Value};
+use plumb_scenario::variables::{Common, Names, Slot, Value};
 use toml::Spanned;
 
 use super::certificate::{CertificateFiles, Identities};
@@ -20,10 +20,10 @@ use super::compile::{Compiler, FINISH, Manner, PREPARATION, Row, header_problem}
 use super::constants::{self, NoValue};
 use super::cursor::SharedTurns;
 use super::origin::Origins;
-use super::player::Script;
 use super::program::{Instruction, Program, Step};
 use super::threshold::Threshold;
 use super::token::Token;
+use super::user_script::Script;
 use crate::HttpError;
 use crate::credentials::{Credentials, Source};
 use crate::request::split;
@@ -118,6 +118,13 @@ struct Draft<'a> {
     lists: usize,
 }
 
+/// What all scripts of a file share.
+struct ScriptParts {
+    steps: Arc<[Step]>,
+    names: Arc<Names>,
+    sites: Arc<[Site]>,
+}
+
 impl ScenarioCompiler<'_> {
     fn compile(&self) -> Result<CompiledScenario, HttpError> {
         self.check_names()?;
@@ -131,37 +138,79 @@ impl ScenarioCompiler<'_> {
         known.extend(compiler.set_by(&preparation));
         compiler.check_variables(&known)?;
         let lists = std::mem::take(&mut compiler.lists);
-        let once = |program: Program, lists: usize| Draft {
+        let preparation = self.once(preparation, (&common, lists), who.as_ref());
+        let finished = compiler.rows.len();
+        let last = self.finish(&file.finish, "", &mut compiler)?;
+        compiler.check_variables(&[&known[..], &compiler.set_by(&last)].concat())?;
+        let lists = std::mem::take(&mut compiler.lists);
+        let mut last = self.once(last, (&common, lists), who.as_ref());
+        for (slot, value) in self.extracted {
+            last.common.set(*slot, value.clone());
+        }
+        let (drafts, certificates, prepared) = self.drafts(&known, &mut compiler)?;
+        let own = compiler.add_hop_rows();
+        let thresholds = self.thresholds(&compiler.rows, &compiler.groups)?;
+        let parts = ScriptParts {
+            steps: compiler.steps.into(),
+            names: Arc::new(compiler.names),
+            sites: self.origins.sites().into(),
+        };
+        let scripts = (1..).zip(drafts).map(|(number, draft)| self.script(draft, number, &parts));
+        Ok(CompiledScenario {
+            preparation: self.done_once(preparation, ("prepare", OnFailure::Stop), &parts),
+            scripts: scripts.map(Arc::new).collect(),
+            certificates,
+            finish: self.done_once(last, ("finish", OnFailure::Continue), &parts),
+            finished,
+            rows: compiler.rows,
+            groups: compiler.groups,
+            prepared,
+            own,
+            thresholds,
+        })
+    }
+
+    /// What is done once, by nobody in particular.
+    fn once(
+        &self,
+        program: Program,
+        (common, lists): (&Common, usize),
+        who: Option<&Credentials>,
+    ) -> Draft<'static> {
+        Draft {
             scenario: &NOBODY,
             token: None,
             login: Program::new(),
             program,
             finish: Program::new(),
-            digest: who.clone().filter(|_| self.proves_by_digest(&NOBODY)),
+            digest: who.filter(|_| self.proves_by_digest(&NOBODY)).cloned(),
             identities: None,
             common: common.clone(),
             data: Vec::new(),
             lists,
-        };
-        let first = once(preparation, lists);
-        let finished = compiler.rows.len();
-        let last = self.finish(&file.finish, "", &mut compiler)?;
-        compiler.check_variables(&[&known[..], &compiler.set_by(&last)].concat())?;
-        let mut last = once(last, std::mem::take(&mut compiler.lists));
-        for (slot, value) in self.extracted {
-            last.common.set(*slot, value.clone());
         }
+    }
+
+    /// The scenarios of the file, the certificates of their users, and how many rows and groups come
+    /// before theirs.
+    #[expect(clippy::type_complexity, reason = "it is taken apart where it is asked for")]
+    fn drafts(
+        &self,
+        known: &[Slot],
+        compiler: &mut Compiler<'_>,
+    ) -> Result<(Vec<Draft<'_>>, Vec<CertificateFiles>, (usize, usize)), HttpError> {
+        let file = self.source.file();
         let mut finishes = Vec::new();
         for scenario in &file.scenario {
-            let program = self.finish(&scenario.finish, &scenario.name, &mut compiler)?;
+            let program = self.finish(&scenario.finish, &scenario.name, compiler)?;
             finishes.push((program, compiler.take_used()));
         }
         let prepared = (compiler.rows.len(), compiler.groups.len());
         let (mut drafts, mut certificates) = (Vec::new(), Vec::new());
         for (scenario, (finish, used)) in file.scenario.iter().zip(finishes) {
             compiler.add_used(used);
-            let known = [&known[..], &compiler.set_by(&finish)].concat();
-            let draft = self.draft(scenario, &known, &mut compiler)?;
+            let known = [known, &compiler.set_by(&finish)].concat();
+            let draft = self.draft(scenario, &known, compiler)?;
             let identities = Identities::of_scenario(
                 scenario,
                 self.source,
@@ -171,64 +220,55 @@ impl ScenarioCompiler<'_> {
             )?;
             drafts.push(Draft { finish, identities, ..draft });
         }
-        let own = compiler.add_hop_rows();
-        let thresholds = self.thresholds(&compiler.rows, &compiler.groups)?;
-        let (steps, names): (Arc<[Step]>, _) = (compiler.steps.into(), Arc::new(compiler.names));
-        let sites: Arc<[Site]> = self.origins.sites().into();
-        let script = |draft: Draft<'_>, number: u64| {
-            let scenario = draft.scenario;
-            Arc::new(Script {
-                name: scenario.name.clone(),
-                steps: Arc::clone(&steps),
-                names: Arc::clone(&names),
-                origins: Arc::clone(self.origins),
-                token: draft.token,
-                login: draft.login,
-                program: draft.program,
-                finish: draft.finish,
-                digest: draft.digest,
-                close: self.overrides.close || file.close,
-                identities: draft.identities,
-                common: draft.common.share(),
-                data: draft.data,
-                shared: SharedTurns::new(draft.lists, self.overrides.part),
-                iterations: scenario.iterations.as_ref().map(|most| *most.get_ref()),
-                pause: scenario.pause.as_ref().map(|pause| *pause.get_ref()),
-                cookies: scenario.cookies,
-                sites: Arc::clone(&sites),
-                on_failure: scenario.on_failure,
-                seed: seed_of(self.seed, number),
-                body_bytes_max: self.overrides.body_bytes_max,
-                prepares: false,
-            })
+        Ok((drafts, certificates, prepared))
+    }
+
+    /// The script of `draft`, whose chance is that of `number`.
+    fn script(&self, draft: Draft<'_>, number: u64, parts: &ScriptParts) -> Script {
+        let scenario = draft.scenario;
+        Script {
+            name: scenario.name.clone(),
+            steps: Arc::clone(&parts.steps),
+            names: Arc::clone(&parts.names),
+            origins: Arc::clone(self.origins),
+            token: draft.token,
+            login: draft.login,
+            program: draft.program,
+            finish: draft.finish,
+            digest: draft.digest,
+            close: self.overrides.close || self.source.file().close,
+            identities: draft.identities,
+            common: draft.common.share(),
+            data: draft.data,
+            shared: SharedTurns::new(draft.lists, self.overrides.part),
+            iterations: scenario.iterations.as_ref().map(|most| *most.get_ref()),
+            pause: scenario.pause.as_ref().map(|pause| *pause.get_ref()),
+            cookies: scenario.cookies,
+            sites: Arc::clone(&parts.sites),
+            on_failure: scenario.on_failure,
+            seed: seed_of(self.seed, number),
+            body_bytes_max: self.overrides.body_bytes_max,
+            prepares: false,
+        }
+    }
+
+    /// The script of what is done once, where it asks for anything.
+    fn done_once(
+        &self,
+        draft: Draft<'_>,
+        (name, on_failure): (&str, OnFailure),
+        parts: &ScriptParts,
+    ) -> Option<Arc<Script>> {
+        let asks = !draft.program.is_empty();
+        let script = Script {
+            name: name.into(),
+            iterations: Some(1),
+            cookies: Cookies::Keep,
+            on_failure,
+            prepares: true,
+            ..self.script(draft, 0, parts)
         };
-        let once = |draft: Draft<'_>, name: &str, on_failure: OnFailure| {
-            let asks = !draft.program.is_empty();
-            let mut script = script(draft, 0);
-            if let Some(script) = Arc::get_mut(&mut script) {
-                script.name = name.into();
-                script.iterations = Some(1);
-                script.cookies = Cookies::Keep;
-                script.on_failure = on_failure;
-                script.prepares = true;
-            }
-            asks.then_some(script)
-        };
-        let preparation = once(first, "prepare", OnFailure::Stop);
-        let finish = once(last, "finish", OnFailure::Continue);
-        let scripts = (1..).zip(drafts).map(|(number, draft)| script(draft, number)).collect();
-        Ok(CompiledScenario {
-            preparation,
-            scripts,
-            certificates,
-            finish,
-            finished,
-            rows: compiler.rows,
-            groups: compiler.groups,
-            prepared,
-            own,
-            thresholds,
-        })
+        asks.then(|| Arc::new(script))
     }
 
     fn check_names(&self) -> Result<(), ScenarioError> {
