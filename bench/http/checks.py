@@ -62,7 +62,7 @@ def memory(
     """How much memory do that many requests take at most?"""
     words = ["--connections", str(MEMORY_CONNECTIONS), "--count", str(requests), "--warmup", "0s"]
     with tempfile.TemporaryDirectory(prefix="plumb-bench-") as scratch:
-        command = [*place, *plumb.ping(site, words, Path(scratch))]
+        command = [*place, *plumb.ping(site.url, words, Path(scratch))]
         # the report goes to a file, because nobody empties a pipe meanwhile
         with open(Path(scratch, "printed"), "w+", encoding="utf-8") as printed:
             with process.running(command, stdout=printed.fileno()) as client:

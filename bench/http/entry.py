@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 BENCH = Path(__file__).resolve().parents[1]
@@ -44,6 +45,8 @@ def command(
     words += ["--seconds", str(load.seconds)]
     if load.per_s is not None:
         words += ["--per-s", str(load.per_s)]
+    if load.streams is not None:
+        words += ["--streams", str(load.streams), "--h2-port", str(site.h2_port)]
     return entries.command(words, place, family)
 
 
@@ -53,8 +56,8 @@ def main(arguments: Sequence[str]) -> int:
     peer = peers.named(
         options.kind, options.program, holds_tick=options.hold_tick, bare=options.bare
     )
-    site = Site(options.port, options.server)
-    load = Load(options.connections, options.seconds, options.per_s)
+    site = Site(options.port, options.server, options.h2_port)
+    load = Load(options.connections, options.seconds, options.per_s, options.streams)
     measure = cpu_ns if options.figure == CPU else median_ns
     return entries.watched(
         lambda: measure(peer, site, load, options.client), options.family, CALM_SECONDS
@@ -75,6 +78,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     add("--connections", type=int, default=1, help="one request in flight on each: %(default)s")
     add("--seconds", type=float, default=1.0, help="how long: %(default)s")
     add("--per-s", type=int, help="requests begun a second; as fast as possible unless given")
+    add("--streams", type=int, help="under way on each connection of HTTP/2; HTTP/1.1 unless given")
+    add("--h2-port", type=int, default=0, help="where the server speaks HTTP/2")
     entries.add_shared(parser)
     return parser.parse_args(arguments)
 
@@ -83,7 +88,7 @@ def cpu_ns(peer: Peer, site: Site, load: Load, place: Sequence[str]) -> float:
     """Processor time of the client for one request, in nanoseconds, once it
     runs: its own clock of processor time against the server's count. Starting
     and reporting, which every client does in its own way, stay outside."""
-    longer = Load(load.connections, load.seconds + 2 * SETTLE_SECONDS, load.per_s)
+    longer = replace(load, seconds=load.seconds + 2 * SETTLE_SECONDS)
     with tempfile.TemporaryDirectory(prefix="plumb-bench-") as scratch:
         words = [*place, *peer.command(site, longer, Path(scratch))]
         quiet = subprocess.DEVNULL

@@ -152,7 +152,7 @@ def once(program: Path, home: Path, site: web.Site, folder: Path, outcome: Outco
 
 def entry(words: Sequence[str], port: int, server: int, warm: float, seconds: float) -> int:
     """Prints nanoseconds of processor time a request of the client `words`."""
-    site = web.Site(port, server)
+    site = web.Site(port, server, 0)
     quiet = subprocess.DEVNULL
     with process.running(words, stdout=quiet, stderr=quiet) as client:
         before = site.requests()

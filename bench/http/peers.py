@@ -30,6 +30,8 @@ class Load:
     connections: int
     seconds: float
     per_s: int | None = None
+    # Requests under way on each connection of HTTP/2; `None`: HTTP/1.1.
+    streams: int | None = None
 
 
 class Peer(Protocol):
@@ -69,7 +71,7 @@ class Wrk:
 
 @dataclass(frozen=True)
 class H2load:
-    """`h2load --h1`, one thread."""
+    """`h2load`, with `--h1` unless streams are asked for, one thread."""
 
     program: Path
 
@@ -81,6 +83,8 @@ class H2load:
     def command(self, site: Site, load: Load, scratch: Path) -> list[str]:
         """For whole seconds."""
         length = ["-t", "1", "-c", str(load.connections), "-D", str(math.ceil(load.seconds))]
+        if load.streams is not None:
+            return [str(self.program), "-m", str(load.streams), *length, site.h2_url]
         return [str(self.program), "--h1", *length, site.url]
 
     def p50_ns(self, printed: str) -> float:
@@ -105,6 +109,9 @@ class Oha:
         words += ["-z", f"{round(1000 * load.seconds)}ms"]
         if load.per_s is not None:
             words += ["-q", str(load.per_s), "--latency-correction"]
+        if load.streams is not None:
+            words += ["--http2", "-p", str(load.streams)]
+            return [str(self.program), *words, site.h2_url]
         return [str(self.program), *words, site.url]
 
     def p50_ns(self, printed: str) -> float:
@@ -167,11 +174,15 @@ class Plumb:
         words = ["--connections", str(load.connections), "--for", f"{round(1000 * load.seconds)}ms"]
         if load.per_s is not None:
             words += ["--rate", f"{load.per_s}/s"]
-        return self.ping(site, [*words, "--warmup", "0s"], scratch)
+        url = site.url
+        if load.streams is not None:
+            words += ["--http", "2", "--streams", str(load.streams)]
+            url = site.h2_url
+        return self.ping(url, [*words, "--warmup", "0s"], scratch)
 
-    def ping(self, site: Site, words: list[str], scratch: Path) -> list[str]:
-        """`plumb http ping` with `words`."""
-        command = [str(self.program), "http", "ping", site.url, *words]
+    def ping(self, url: str, words: list[str], scratch: Path) -> list[str]:
+        """`plumb http ping` of `url` with `words`."""
+        command = [str(self.program), "http", "ping", url, *words]
         command += [PLUMB_HELD] if self.holds_tick else []
         return [*command, "--json", "--out", str(scratch / "out")]
 

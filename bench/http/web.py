@@ -34,6 +34,7 @@ http {{
     scgi_temp_path {place}/5;
     server {{
         listen {host}:{port} backlog=4096;
+        listen {host}:{h2_port} http2 backlog=4096;
         root {place};
         location = {status} {{ stub_status; }}
     }}
@@ -47,11 +48,18 @@ class Site:
 
     port: int
     pid: int
+    # Where it speaks HTTP/2, and nothing else.
+    h2_port: int
 
     @property
     def url(self) -> str:
         """Of the page that is asked for."""
         return f"http://{HOST}:{self.port}{PAGE}"
+
+    @property
+    def h2_url(self) -> str:
+        """The same page over HTTP/2."""
+        return f"http://{HOST}:{self.h2_port}{PAGE}"
 
     def requests(self) -> int:
         """Requests since it started, as it counts them, this one included."""
@@ -74,15 +82,17 @@ def serving(
     """Until the block ends, with `files` beside the page; `place` stands in
     front of the command."""
     with tempfile.TemporaryDirectory(prefix="plumb-bench-") as scratch:
-        port = process.free_port()
+        port, h2_port = process.free_port(), process.free_port()
         Path(scratch, PAGE[1:]).write_bytes(b"x" * PAGE_BYTES)
         for name, content in (files or {}).items():
             Path(scratch, name).write_bytes(content)
         configuration = Path(scratch, "nginx.conf")
         configuration.write_text(
-            CONFIGURATION.format(place=scratch, host=HOST, port=port, status=STATUS)
+            CONFIGURATION.format(
+                place=scratch, host=HOST, port=port, h2_port=h2_port, status=STATUS
+            )
         )
         command = [*place, "nginx", "-e", f"{scratch}/error", "-c", str(configuration)]
         with process.running(command) as server:
             process.await_listening(server, port)
-            yield Site(port, server.pid)
+            yield Site(port, server.pid, h2_port)

@@ -101,6 +101,10 @@ pub(crate) struct Conn<P: Protocol, L> {
     pub(crate) wire: P::Wire,
     pub(crate) phase: Phase<L>,
     pub(crate) flights: VecDeque<Flight>,
+    /// A request that waits for the connection to stand; only of one beside that of its user.
+    pub(crate) request: Vec<u8>,
+    /// Operations that an earlier life of the connection did nothing for.
+    pub(crate) unprocessed: Vec<Flight>,
     /// The user does nothing before this; the next operation is then due.
     pub(crate) resume_at: Moment,
     /// Tells events of this life from those of an earlier one.
@@ -149,6 +153,8 @@ impl<P: Protocol, L> Conn<P, L> {
             wire: P::Wire::default(),
             phase: Phase::Down { retry_at: 0 },
             flights: VecDeque::new(),
+            request: Vec::new(),
+            unprocessed: Vec::new(),
             resume_at: Moment::NONE,
             generation: 0,
             attempts: 0,

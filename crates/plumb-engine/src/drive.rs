@@ -1,7 +1,7 @@
 //! The loop that drives one thread's share of a load: when work begins, and when the run is over.
 //!
 //! `drive/connect.rs` makes connections, `drive/traffic.rs` moves requests and answers over them,
-//! `drive/lost.rs` says what becomes of a request when its connection breaks,
+//! `drive/streams.rs` finds those of answers that come in any order, `drive/lost.rs` says what becomes of a request when its connection breaks,
 //! `drive/due.rs` begins what is due at times of its own, `drive/script.rs` says who takes part in a
 //! load of scripts, `drive/settle.rs` what they do after an answer, `drive/datagrams.rs` what becomes of a datagram that nobody
 //! answers, and `drive/driven.rs` when the load is over.
@@ -20,6 +20,7 @@ mod script_tests;
 mod settle;
 mod slow;
 mod stamped;
+mod streams;
 #[cfg(test)]
 mod tests;
 mod traffic;
@@ -328,15 +329,6 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
             }
         }
         true
-    }
-
-    /// Asks the kernel about some connections, now that an interval is over.
-    fn refresh(&mut self) {
-        for index in self.watch.due() {
-            if let Some(channel) = self.conns[index].phase.channel() {
-                self.watch.refresh(index, channel.socket(), self.now);
-            }
-        }
     }
 
     fn gather(&mut self) {

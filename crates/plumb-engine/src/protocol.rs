@@ -107,6 +107,32 @@ pub enum Step {
         /// What becomes of the connection.
         then: Then,
     },
+    /// `consumed` bytes, none among them perhaps, complete the answer of one of several operations under
+    /// way. Only of a protocol that is [`MULTIPLEXED`](Protocol::MULTIPLEXED).
+    DoneOf {
+        /// Bytes that need not be given again.
+        consumed: usize,
+        /// Which: the [tag](Op::tag) that no other operation under way has.
+        tag: u16,
+        /// How it ended.
+        answer: Answer,
+        /// What becomes of the connection.
+        then: Then,
+    },
+    /// The other side has done nothing for the operation with this tag and will not: it is asked for
+    /// again on the next connection, and stays due since it was. Only of a protocol that is
+    /// [`MULTIPLEXED`](Protocol::MULTIPLEXED).
+    Unprocessed {
+        /// Bytes that need not be given again.
+        consumed: usize,
+        /// Which.
+        tag: u16,
+    },
+    /// `consumed` bytes end the connection in order, and nothing is under way on it: it is made anew.
+    Leave {
+        /// Bytes that need not be given again.
+        consumed: usize,
+    },
 }
 
 impl Step {
@@ -147,6 +173,10 @@ pub trait Protocol {
     /// due. A hello without an answer is asked for again. False costs nothing.
     const DATAGRAMS: bool = false;
 
+    /// Answers come in any order, each with the [tag](Op::tag) of its operation ([`Step::DoneOf`]), and
+    /// one that is late is given up alone. False costs nothing.
+    const MULTIPLEXED: bool = false;
+
     /// Cookies, the place in a script: outlives a connection.
     type User;
     /// The state of the parser: made anew for every connection.
@@ -181,6 +211,47 @@ pub trait Protocol {
         bytes: &[u8],
         out: &mut Vec<u8>,
     ) -> Step;
+
+    /// The other side takes another operation on this connection now, whatever the depth of the plan.
+    /// Asked only of a protocol that is [`MULTIPLEXED`](Self::MULTIPLEXED).
+    fn takes_more(&self, wire: &Self::Wire) -> bool {
+        let _ = wire;
+        true
+    }
+
+    /// The tag of an operation whose answer has begun and is not complete. Asked after bytes were
+    /// decoded, until `None`, of a protocol that is [`MULTIPLEXED`](Self::MULTIPLEXED).
+    fn begun(&mut self, wire: &mut Self::Wire) -> Option<u16> {
+        let _ = wire;
+        None
+    }
+
+    /// `op` has had no answer in time: appends what gives it up. False when the connection is to be
+    /// given up with it. Asked only of a protocol that is [`MULTIPLEXED`](Self::MULTIPLEXED).
+    fn cancel(&mut self, wire: &mut Self::Wire, op: Op, out: &mut Vec<u8>) -> bool {
+        let _ = (wire, op, out);
+        false
+    }
+
+    /// Appends the request of `op`, which was [not processed](Step::Unprocessed) on an earlier
+    /// connection, and describes it anew. Asked only of a protocol that is
+    /// [`MULTIPLEXED`](Self::MULTIPLEXED).
+    fn encode_again(
+        &mut self,
+        user: &mut Self::User,
+        wire: &mut Self::Wire,
+        op: Op,
+        out: &mut Vec<u8>,
+    ) -> Op {
+        let _ = (user, wire, out);
+        op
+    }
+
+    /// Makes of `bytes`, a request that was encoded for a [connection of its own](Next::SendOver), what is
+    /// sent there. Asked once that connection stands.
+    fn carry(&mut self, wire: &mut Self::Wire, bytes: &mut Vec<u8>) {
+        let _ = (wire, bytes);
+    }
 
     /// The other side closed the connection while `op` was due: how does that end it? A body that
     /// runs until the close ends well.

@@ -41,9 +41,28 @@ pub enum HttpError {
         /// As many as may be.
         most: usize,
     },
+    /// What HTTP/2 cannot be asked for.
+    #[error("--http 2: {problem}")]
+    Http2 {
+        /// In words, with what to write.
+        problem: &'static str,
+    },
+    /// A request that has no form in HTTP/2.
+    #[error("--http 2: {0}")]
+    Http2Request(#[from] plumb_http2::NoRequest),
+    /// Streams under way on one connection of HTTP/1.1.
+    #[error(
+        "--streams {streams}: HTTP/1.1 has one request after the other on a connection; give --http 2 \
+         as well, or raise --connections"
+    )]
+    Streams {
+        /// As asked for.
+        streams: usize,
+    },
     /// Operations under way on one connection.
     #[error(
-        "--depth {depth}: requests are not sent before the last answer came; leave it out, and raise --connections"
+        "--depth {depth}: requests are not sent before the last answer came; leave it out, and raise \
+         --connections, or give --http 2 --streams {depth}"
     )]
     Depth {
         /// As asked for.

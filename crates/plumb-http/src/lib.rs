@@ -13,6 +13,7 @@ mod error;
 mod heard;
 pub mod jtl;
 mod options;
+mod pages;
 mod pair;
 mod ping;
 mod probe;
@@ -23,6 +24,7 @@ mod resolve;
 mod route;
 pub mod scenario;
 mod tunnel;
+mod version;
 
 use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 use plumb_engine::layer::{Job, JobError, Layer};
@@ -33,6 +35,7 @@ pub use ping::Ping;
 pub use probe::{Limits, Probe};
 pub use request::Request;
 pub use scenario::{DryRun, ScenarioLoad, ScenarioOptions};
+pub use version::HttpVersion;
 
 /// The HTTP layer.
 #[derive(Clone, Copy, Debug)]

@@ -13,6 +13,7 @@ use plumb_wire::secret::{in_header_line, masked};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::HttpVersion;
 use crate::proxy::Proxy;
 
 /// What is asked of whom, how often.
@@ -31,6 +32,10 @@ pub struct PingOptions {
     /// Connections, each with requests of its own; a list makes a sweep
     #[arg(short = 'c', long, value_name = "N,...", value_delimiter = ',', default_value = "1")]
     pub connections: Vec<NonZeroUsize>,
+
+    /// Requests under way on one connection of HTTP/2
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub streams: NonZeroUsize,
 
     /// The statuses of a correct answer: codes, and classes such as 2xx
     #[arg(long, value_name = "STATUS,...", default_value = "2xx")]
@@ -138,6 +143,13 @@ pub struct ExchangeOptions {
     #[arg(long, value_name = "NAME: VALUE")]
     pub header: Vec<String>,
 
+    /// The version of HTTP that is spoken
+    ///
+    /// Over https the server must agree to it in the handshake (ALPN), over http it is spoken from the
+    /// first byte on. What was spoken stands in the record.
+    #[arg(long, value_name = "VERSION", value_enum, default_value = "1.1")]
+    pub http: HttpVersion,
+
     /// Send every request through this proxy: http://HOST:PORT
     ///
     /// An https URL is reached through a tunnel (CONNECT) for each connection. A proxy that asks
@@ -166,6 +178,7 @@ impl ExchangeOptions {
         let headers: Vec<String> =
             self.header.iter().map(|line| masked(line, &in_header_line(line))).collect();
         options.insert("header".into(), json!(headers));
+        options.insert("http".into(), json!(self.http));
         options.insert("proxy".into(), json!(proxy.map(|proxy| proxy.url().to_string())));
         options.insert("max-body".into(), json!(self.max_body));
         options

@@ -9,8 +9,7 @@ use plumb_engine::layer::{
 };
 use plumb_engine::options::OutputOptions;
 use plumb_engine::{
-    Lengths, LoadPlan, LoadResult, Protocol as _, Sampler, Stop, clock, floor, part_record,
-    result_record,
+    Lengths, LoadPlan, LoadResult, Sampler, Stop, clock, floor, part_record, result_record,
 };
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{PartRecord, RemoteSelector, ResultRecord};
@@ -21,11 +20,12 @@ use serde_json::json;
 use crate::credentials::Source;
 use crate::heard::{account_all, accounted};
 use crate::jtl::{Jtl, JtlRow};
+use crate::pages::{PageReport, Pages};
 use crate::pair::Pairs;
-use crate::probe::{Limits, Probe};
+use crate::probe::Limits;
 use crate::resolve::{Resolved, Resolver};
 use crate::route::{Route, RouteOptions, Routes, Supervision};
-use crate::{HttpError, LengthRule, PingOptions, Request};
+use crate::{HttpError, HttpVersion, LengthRule, PingOptions, Request};
 use plumb_trace::Tracing;
 
 /// URLs of one load: every one has histograms of its own.
@@ -52,12 +52,18 @@ struct Target {
     jtl: Option<Jtl>,
 }
 
+impl Target {
+    fn scheme(&self) -> Scheme {
+        self.resolved.first().map_or(Scheme::Http, |found| found.url.scheme())
+    }
+}
+
 impl Ping {
     /// Checks the options.
     ///
     /// # Errors
     /// [`HttpError`] when a URL cannot be asked for or the options ask for the impossible.
-    pub fn new(options: PingOptions) -> Result<Self, HttpError> {
+    pub fn new(mut options: PingOptions) -> Result<Self, HttpError> {
         let named = if options.pair.is_empty() { &options.urls } else { &options.pair };
         if named.len() > URLS_MAX {
             return Err(HttpError::TooManyUrls { count: named.len(), most: URLS_MAX });
@@ -67,11 +73,14 @@ impl Ping {
         if depth > 1 {
             return Err(HttpError::Depth { depth });
         }
+        check_streams(&options)?;
+        options.load.depth = options.streams;
         let means = RouteOptions {
             proxy: options.request.exchange.proxy.as_deref(),
             transport: &options.measurement.transport,
             trust: &options.measurement.trust,
             connect_timeout: options.load.connect_timeout,
+            version: options.request.exchange.http,
         };
         let routes = Routes::new(means, &urls)?;
         let request = request(&options)?.through(routes.proxy());
@@ -176,12 +185,17 @@ impl Ping {
             plan = Pairs::shorten(plan);
         }
         let labels = Self::labels(connections);
-        let (requests, ask) = (target.requests.clone(), self.request.ask());
         let traces = self.tracing.as_mut().map(Tracing::begin);
-        let mut probe = Probe::new(requests, ask, self.limits(), self.seed).traced(traces);
-        if self.options.request.close {
-            probe = probe.closing();
-        }
+        let pages = Pages {
+            version: self.routes.version(),
+            requests: target.requests.clone(),
+            scheme: target.scheme(),
+            ask: self.request.ask(),
+            limits: self.limits(),
+            seed: self.seed,
+            closing: self.options.request.close,
+            traces,
+        };
         let mut pairs = Pairs::default();
         let Target { route, jtl, .. } = target;
         let gate = watch.gate();
@@ -192,17 +206,18 @@ impl Ping {
                 samplers.push(jtl);
             }
             let by = Supervision { samplers: &mut samplers, stop, gate: gate.as_deref() };
-            route.drive(&plan, &probe, by)
+            pages.drive(route, &plan, by)
         };
         let left_out = jtl.as_mut().map_or(Ok(0), Jtl::settle);
-        let mut load = driven.map_err(HttpError::from)?;
+        let mut load = driven?;
         let lengths = self.lengths();
-        load.told_names = load.protocols.first().map_or_else(Vec::new, Probe::told_names);
+        load.told_names = load.protocols.first().map_or_else(Vec::new, |it| it.told_names.clone());
         if gate.is_some() {
             watch.loaded(&load.without_protocols());
         }
         let mut result = result_record(&plan, labels, lengths, &load);
         self.add_parts(&mut result, target, &load);
+        result.http2 = PageReport::http2_of(&load.protocols);
         let traced = self.add_spans(&mut result, &load, stop);
         if let ([dynamic, fixed], true) = (&self.urls[..], paired) {
             result.pair = Some(pairs.record(&dynamic.masked(), &fixed.masked()));
@@ -220,7 +235,7 @@ impl Ping {
     fn add_spans(
         &mut self,
         result: &mut ResultRecord,
-        load: &LoadResult<Probe>,
+        load: &LoadResult<PageReport>,
         stop: &Stop,
     ) -> Result<(), HttpError> {
         let Some(tracing) = &mut self.tracing else { return Ok(()) };
@@ -228,7 +243,7 @@ impl Ping {
         Ok(tracing.add_to(of, &mut result.validity, load, stop)?)
     }
 
-    fn add_parts(&self, result: &mut ResultRecord, target: &Target, load: &LoadResult<Probe>) {
+    fn add_parts(&self, result: &mut ResultRecord, target: &Target, load: &LoadResult<PageReport>) {
         let rows = load.recorder.rows();
         for ((url, resolved), row) in self.urls.iter().zip(&target.resolved).zip(rows) {
             let part = PartRecord {
@@ -239,10 +254,10 @@ impl Ping {
             result.parts.push(accounted(part, row, load));
         }
         let validity = &mut result.validity;
-        if let Some(complaint) = load.protocols.iter().find_map(Probe::complaint) {
-            *validity = std::mem::take(validity).with_complaint(&complaint);
+        if let Some(complaint) = load.protocols.iter().find_map(|it| it.complaint.as_ref()) {
+            *validity = std::mem::take(validity).with_complaint(complaint);
         }
-        let untold = load.protocols.iter().map(Probe::untold).sum();
+        let untold = load.protocols.iter().map(|it| it.untold).sum();
         *validity = std::mem::take(validity).with_untold(untold);
     }
 }
@@ -255,6 +270,7 @@ impl Measure for Ping {
         let name = if options.pair.is_empty() { "url" } else { "pair" };
         in_force.insert(name.into(), json!(urls));
         in_force.insert("connections".into(), json!(options.connections));
+        in_force.insert("streams".into(), json!(options.streams));
         in_force.insert("expect-status".into(), json!(options.expect_status));
         in_force.insert("length".into(), json!(options.length));
         in_force.extend(options.export.in_force());
@@ -349,6 +365,25 @@ impl Spread for Ping {
     fn conclude(&mut self, _: usize, result: &mut ResultRecord, parts: &SpreadParts<'_>) {
         account_all(&mut result.parts, parts.whole);
     }
+}
+
+/// Several streams are of HTTP/2, and what looks at single messages or connections is not of them.
+fn check_streams(options: &PingOptions) -> Result<(), HttpError> {
+    let (streams, version) = (options.streams.get(), options.request.exchange.http);
+    let problem = match version {
+        HttpVersion::One if streams > 1 => return Err(HttpError::Streams { streams }),
+        HttpVersion::Two if options.load.stamps.timestamps.is_some() => {
+            "--timestamps takes single messages of HTTP/1.1 apart; leave one of them out"
+        }
+        HttpVersion::Two if options.request.close && streams > 1 => {
+            "--close asks for each page on a new connection: leave --streams out"
+        }
+        HttpVersion::Two if streams > usize::from(u16::MAX) => {
+            "a connection has no more than 65535 --streams here"
+        }
+        _ => return Ok(()),
+    };
+    Err(HttpError::Http2 { problem })
 }
 
 fn request(options: &PingOptions) -> Result<Request, HttpError> {

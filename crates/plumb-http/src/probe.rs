@@ -1,31 +1,26 @@
-//! What one request is, and whether its answer was right.
+//! Pages, asked for in turn: over HTTP/1.1 here, over HTTP/2 in `probe/multiplexed.rs`.
 
+mod judge;
+mod multiplexed;
+mod round;
 #[cfg(test)]
 mod tests;
 
 use plumb_engine::{Next, Op, Protocol, Step, Then};
-use plumb_measure::statistics::SplitMix64;
-use plumb_measure::{Answer, FailureKind, Outcome, ServerTimes, TraceId};
-use plumb_scenario::Expected;
+use plumb_measure::{Answer, FailureKind, ServerTimes};
 use plumb_wire::http::{Ask, Body, Framing, Head, HeadError, Memo, RawHead};
 
-use crate::heard::Heard;
+pub(crate) use judge::Judge;
+pub use judge::Limits;
+pub(crate) use multiplexed::MultiplexedProbe;
 use plumb_trace::{Traces, behind_the_first_line, traced_answer, traced_step, write_parent};
+use round::Round;
 
 /// Bytes of an unexpected answer that are shown.
 const SHOWN_BYTES: usize = 40;
 
 /// How an alert of TLS and a message of its handshake begin.
 const TLS_RECORDS: [&[u8]; 2] = [b"\x15\x03", b"\x16\x03"];
-
-/// Which answers are right.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// The statuses of a correct answer.
-    pub expected: Expected,
-    /// Bytes of content that an answer may have.
-    pub body_bytes_max: u64,
-}
 
 /// An HTTP/1.1 client that asks for pages in turn, one request at a time on a connection.
 ///
@@ -35,12 +30,10 @@ pub struct Limits {
 #[derive(Clone, Debug)]
 pub struct Probe {
     pages: Vec<Page>,
-    limits: Limits,
+    judge: Judge,
     seed: u64,
     /// Every answer ends its connection, whatever the other side says.
     closes: bool,
-    heard: Heard,
-    complaint: Option<String>,
     /// Each request says to which trace it belongs.
     traces: Option<Traces>,
 }
@@ -56,28 +49,6 @@ struct Page {
     told: (u64, ServerTimes),
 }
 
-/// The round of one user.
-#[derive(Clone, Debug)]
-pub struct Round {
-    order: Vec<u16>,
-    at: usize,
-    random: SplitMix64,
-    trace: Option<TraceId>,
-}
-
-impl Round {
-    /// The next page.
-    #[inline]
-    fn next(&mut self) -> Option<u16> {
-        if self.at == self.order.len() {
-            self.at = 0;
-            self.random.shuffle(&mut self.order);
-        }
-        self.at += 1;
-        self.order.get(self.at - 1).copied()
-    }
-}
-
 /// An answer that is coming in; `None` between two.
 #[derive(Debug, Default)]
 pub struct Wire {
@@ -88,7 +59,7 @@ pub struct Wire {
 struct Coming {
     status: u16,
     keep_alive: bool,
-    told: Option<ServerTimes>,
+    told: ServerTimes,
     body: Body,
 }
 
@@ -105,11 +76,9 @@ impl Probe {
         };
         Self {
             pages: requests.into_iter().map(page).collect(),
-            limits,
+            judge: Judge::new(limits),
             seed,
             closes: false,
-            heard: Heard::default(),
-            complaint: None,
             traces: None,
         }
     }
@@ -133,14 +102,9 @@ impl Probe {
         self.pages.len()
     }
 
-    /// The names of the times that servers told, by their numbers.
-    pub(crate) fn told_names(&self) -> Vec<String> {
-        self.heard.names()
-    }
-
-    /// Times that were told but not kept, because there were too many.
-    pub(crate) fn untold(&self) -> u64 {
-        self.heard.untold()
+    /// Who judges its answers.
+    pub(crate) fn judge(&self) -> &Judge {
+        &self.judge
     }
 
     /// The bytes of the last head that came for page `number`.
@@ -161,7 +125,7 @@ impl Probe {
         let coming = Coming {
             status: head.status,
             keep_alive: head.keep_alive,
-            told: Some(if head.tells_times { self.told(page) } else { ServerTimes::default() }),
+            told: if head.tells_times { self.told(page) } else { ServerTimes::default() },
             body: Body::new(head.framing),
         };
         if let Some(step) = self.too_large(head, length) {
@@ -180,8 +144,8 @@ impl Probe {
             }
         };
         let consumed = from + taken.consumed;
-        if coming.body.content() > self.limits.body_bytes_max {
-            return self.body_too_large(coming.status, bytes.len());
+        if self.judge.too_large(coming.body.content()) {
+            return Step::broken(FailureKind::BodyTooLarge, bytes.len(), Some(coming.status));
         }
         if !taken.complete {
             wire.coming = Some(coming);
@@ -192,28 +156,12 @@ impl Probe {
             return self.wrong(FailureKind::Garbled, bytes.len(), Some(coming.status), text);
         }
         let then = if coming.keep_alive && !self.closes { Then::Keep } else { Then::Close };
-        Step::Done { consumed, answer: self.judge(&coming), then }
+        Step::Done { consumed, answer: self.answer(&coming), then }
     }
 
     /// A complete answer.
-    fn judge(&mut self, coming: &Coming) -> Answer {
-        let (status, body_bytes) = (coming.status, coming.body.content());
-        let right = self.limits.expected.has(status);
-        if !right {
-            let expected = &self.limits.expected;
-            self.complaint
-                .get_or_insert_with(|| format!("answered {status} where {expected} was expected"));
-        }
-        Answer {
-            outcome: if right {
-                Outcome::Ok
-            } else {
-                Outcome::Failed(FailureKind::UnexpectedStatus)
-            },
-            code: Some(status),
-            body_bytes,
-            told: coming.told,
-        }
+    fn answer(&mut self, coming: &Coming) -> Answer {
+        self.judge.judge(coming.status, coming.body.content(), coming.told)
     }
 
     /// What the head that was just read tells of the server's own time.
@@ -221,24 +169,18 @@ impl Probe {
         let page = &mut self.pages[number];
         if page.told.0 != page.memo.parsed() {
             let head = RawHead::new(page.memo.last());
-            page.told = (page.memo.parsed(), self.heard.read(&head));
+            page.told = (page.memo.parsed(), self.judge.heard.read(&head));
         }
         page.told.1
     }
 
     fn too_large(&mut self, head: Head, length: usize) -> Option<Step> {
         match head.framing {
-            Framing::Length(bytes) if bytes > self.limits.body_bytes_max => {
-                Some(self.body_too_large(head.status, length))
+            Framing::Length(bytes) if self.judge.too_large(bytes) => {
+                Some(Step::broken(FailureKind::BodyTooLarge, length, Some(head.status)))
             }
             _ => None,
         }
-    }
-
-    fn body_too_large(&mut self, status: u16, consumed: usize) -> Step {
-        let most = self.limits.body_bytes_max;
-        let text = || format!("sent more than {most} bytes of content; raise --max-body");
-        self.wrong(FailureKind::BodyTooLarge, consumed, Some(status), text)
     }
 
     fn bad_head(&mut self, error: HeadError, bytes: &[u8]) -> Step {
@@ -253,7 +195,7 @@ impl Probe {
         code: Option<u16>,
         complaint: impl FnOnce() -> String,
     ) -> Step {
-        self.complaint.get_or_insert_with(complaint);
+        self.judge.complain(complaint);
         Step::broken(kind, consumed, code)
     }
 }
@@ -263,11 +205,7 @@ impl Protocol for Probe {
     type Wire = Wire;
 
     fn user(&mut self, n: usize) -> Round {
-        let pages = u16::try_from(self.pages.len()).unwrap_or(u16::MAX);
-        let order: Vec<u16> = (0..pages).collect();
-        let at = order.len(); // the first round is drawn like any other
-        let random = SplitMix64::new(self.seed.wrapping_add(n as u64));
-        Round { order, at, random, trace: None }
+        Round::new(self.pages.len(), self.seed, n)
     }
 
     fn encode(&mut self, user: &mut Round, _: &mut Wire, out: &mut Vec<u8>) -> Next {
@@ -312,10 +250,10 @@ impl Protocol for Probe {
     fn eof(&mut self, user: &mut Round, wire: &mut Wire, _: Op) -> Answer {
         match wire.coming.take() {
             Some(coming) if coming.body.ends_with_the_connection() => {
-                traced_answer(self.judge(&coming), user.trace)
+                traced_answer(self.answer(&coming), user.trace)
             }
             cut => {
-                self.complaint.get_or_insert_with(|| match &cut {
+                self.judge.complain(|| match &cut {
                     Some(coming) => format!(
                         "closed the connection after {} bytes of a longer body",
                         coming.body.content()
@@ -329,7 +267,7 @@ impl Protocol for Probe {
     }
 
     fn complaint(&self) -> Option<String> {
-        self.complaint.clone()
+        self.judge.complaint()
     }
 }
 
@@ -353,6 +291,14 @@ pub(crate) fn bad_head(error: HeadError, bytes: &[u8]) -> String {
         ),
         _ => format!("cannot be measured: {error}"),
     }
+}
+
+/// What is said of a server that answered HTTP/2 with these bytes.
+pub(crate) fn not_http2(bytes: &[u8]) -> String {
+    if TLS_RECORDS.iter().any(|start| bytes.starts_with(start)) {
+        return "speaks TLS: write https://".to_owned();
+    }
+    format!("does not speak HTTP/2: it answered `{}`; leave --http 2 out", show(bytes))
 }
 
 fn show(bytes: &[u8]) -> String {

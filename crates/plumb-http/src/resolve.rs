@@ -12,7 +12,8 @@ use plumb_wire::http::{RawHead, Scheme, Url, basic_realm};
 use plumb_wire::secret::masked_url;
 
 use crate::credentials::{Credentials, Source};
-use crate::probe::{Limits, Probe};
+use crate::pages::{PageReport, Pages};
+use crate::probe::Limits;
 use crate::route::{Routes, Supervision};
 use crate::{HttpError, Request};
 
@@ -128,10 +129,18 @@ impl Resolver<'_> {
 
     /// Asks once, on a connection of its own. `None` when it was interrupted.
     fn ask(&self, url: &Url) -> Result<Option<Answer>, HttpError> {
-        let requests = vec![self.bytes(url)];
-        let probe = Probe::new(requests, self.request.ask(), self.limits.clone(), 0);
+        let pages = Pages {
+            version: self.routes.version(),
+            requests: vec![self.bytes(url)],
+            scheme: url.scheme(),
+            ask: self.request.ask(),
+            limits: self.limits.clone(),
+            seed: 0,
+            closing: false,
+            traces: None,
+        };
         let route = self.routes.to(url, self.stop)?;
-        let load = route.drive(&self.plan(), &probe, Supervision::none(self.stop))?;
+        let load = pages.drive(&route, &self.plan(), Supervision::none(self.stop))?;
         if self.stop.asked() {
             return Ok(None);
         }
@@ -237,19 +246,19 @@ pub(crate) fn site(url: &Url) -> Site {
 }
 
 /// The one answer of a load.
-fn answer_of(url: &Url, load: &LoadResult<Probe>) -> Result<Answer, HttpError> {
-    let probe = load.protocols.first();
+fn answer_of(url: &Url, load: &LoadResult<PageReport>) -> Result<Answer, HttpError> {
+    let report = load.protocols.first();
     let row = load.recorder.rows().first();
     let status = row.and_then(|row| row.codes.iter().next());
-    let (Some(probe), Some(row), Some((status, _))) =
-        (probe, row.filter(|row| row.response.count() > 0), status)
+    let (Some(report), Some(row), Some((status, _))) =
+        (report, row.filter(|row| row.response.count() > 0), status)
     else {
         return Err(no_answer(url, load));
     };
-    Ok(Answer { status, head: probe.last_head(0).to_vec(), hit: hit(row, load) })
+    Ok(Answer { status, head: report.last_head.clone(), hit: hit(row, load) })
 }
 
-fn hit(row: &Row, load: &LoadResult<Probe>) -> FirstHit {
+fn hit(row: &Row, load: &LoadResult<PageReport>) -> FirstHit {
     let recorder = &load.recorder;
     FirstHit {
         connect_ns: recorder.connect.max(),
@@ -260,10 +269,10 @@ fn hit(row: &Row, load: &LoadResult<Probe>) -> FirstHit {
     }
 }
 
-fn no_answer(url: &Url, load: &LoadResult<Probe>) -> HttpError {
+fn no_answer(url: &Url, load: &LoadResult<PageReport>) -> HttpError {
     let failures = load.recorder.failures();
     let kind = failures.iter().next().map_or("no answer", |(kind, _)| kind.name());
-    let complaint = load.protocols.iter().find_map(plumb_engine::Protocol::complaint);
+    let complaint = load.protocols.iter().find_map(|report| report.complaint.as_ref());
     let complaint = match complaint {
         Some(text) => format!("{text} ({kind})"),
         None => format!("did not answer ({kind}); is it the right server, and does it still run?"),

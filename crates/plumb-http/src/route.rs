@@ -5,22 +5,18 @@ use std::sync::Arc;
 use plumb_engine::options::TransportOptions;
 use plumb_engine::tls::TrustOptions;
 use plumb_engine::{
-    Crew, Destination, Endpoint, EngineError, Gate, LoadPlan, LoadResult, Plain, Protocol, Renewal,
-    Sampler, Stage, Stop, TlsConnector, load, reachable,
+    Crew, Destination, Endpoint, EngineError, Gate, LoadResult, Plain, Protocol, Renewal, Sampler,
+    Stage, Stop, TlsConnector, load, reachable,
 };
-use plumb_measure::{Shape, Span};
+use plumb_measure::{Http2Figures, Shape, Span};
 use plumb_scenario::file::Resolve;
 use plumb_wire::http::{Scheme, Url};
 
 use crate::any_link::AnyLink;
 use crate::proxy::Proxy;
-use crate::scenario::CertificateFiles;
+use crate::scenario::{CertificateFiles, OverHttp2, Player};
 use crate::tunnel::{Opening, Tunnel};
-use crate::{HttpError, Probe};
-
-/// The protocol that is asked for in a handshake: a server that speaks HTTP/2 as well must not
-/// choose it.
-const ALPN: &[&[u8]] = &[b"http/1.1"];
+use crate::{HttpError, HttpVersion};
 
 /// By which means servers are reached, as the options say.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +25,7 @@ pub(crate) struct RouteOptions<'a> {
     pub(crate) transport: &'a TransportOptions,
     pub(crate) trust: &'a TrustOptions,
     pub(crate) connect_timeout: Span,
+    pub(crate) version: HttpVersion,
 }
 
 /// What is known of the routes to servers before one is taken.
@@ -40,6 +37,7 @@ pub(crate) struct Routes {
     /// The hosts that the user named.
     named: Vec<String>,
     connect_timeout: Span,
+    version: HttpVersion,
 }
 
 /// Who looks on at a load, begins it and ends it.
@@ -68,6 +66,7 @@ pub(crate) struct Route {
     of_identities: Vec<Links>,
     /// What keeps the addresses of names up to date.
     _renewals: Vec<Renewal>,
+    version: HttpVersion,
 }
 
 /// What makes the links of connections.
@@ -76,6 +75,15 @@ pub(crate) enum Links {
     Tls(TlsConnector),
     /// TLS through a proxy.
     Tunnel(Arc<Opening>, TlsConnector),
+}
+
+impl Links {
+    fn scheme(&self) -> Scheme {
+        match self {
+            Self::Plain => Scheme::Http,
+            Self::Tls(_) | Self::Tunnel(..) => Scheme::Https,
+        }
+    }
 }
 
 impl Routes {
@@ -90,11 +98,19 @@ impl Routes {
             trust: means.trust.clone(),
             named: urls.iter().map(|url| url.host().to_owned()).collect(),
             connect_timeout: means.connect_timeout,
+            version: means.version,
         };
+        urls.iter()
+            .try_for_each(|url| routes.version.check_proxied(routes.proxy.is_some(), url))?;
         if let Some(url) = urls.iter().find(|url| url.scheme() == Scheme::Https) {
             routes.connector(url)?; // what does not serve is refused before anything is asked
         }
         Ok(routes)
+    }
+
+    /// The version of HTTP that is spoken.
+    pub(crate) fn version(&self) -> HttpVersion {
+        self.version
     }
 
     /// The proxy that everything goes through.
@@ -113,8 +129,11 @@ impl Routes {
     /// # Errors
     /// [`EngineError::Tls`] when an option of TLS does not serve.
     pub(crate) fn check<'a>(&self, urls: impl Iterator<Item = &'a Url>) -> Result<(), HttpError> {
-        let mut encrypted = urls.filter(|url| url.scheme() == Scheme::Https);
-        encrypted.try_for_each(|url| self.connector(url).map(drop))
+        let proxied = self.proxy.is_some();
+        urls.into_iter().try_for_each(|url| match url.scheme() {
+            Scheme::Http => self.version.check_proxied(proxied, url),
+            Scheme::Https => self.connector(url).map(drop),
+        })
     }
 
     /// The route to the server of `url`, and to those of `others`, whose names are looked up as
@@ -170,7 +189,8 @@ impl Routes {
         let endpoint = reachable(&self.endpoints(url)?, self.connect_timeout, stop)?;
         let links = vec![self.links(url)?];
         let (destinations, of_identities, _renewals) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Route { endpoint, destinations, links, of_identities, _renewals })
+        let version = self.version;
+        Ok(Route { endpoint, destinations, links, of_identities, _renewals, version })
     }
 
     /// How bytes travel to the server of `url` from users with these certificates.
@@ -189,7 +209,7 @@ impl Routes {
         let links = |files: &CertificateFiles| {
             let (cert, key) = (Some(files.cert.clone()), Some(files.key.clone()));
             let trust = TrustOptions { cert, key, ..self.trust.clone() };
-            let tls = TlsConnector::new(&trust, url.host(), ALPN).map_err(EngineError::from)?;
+            let tls = self.tls(&trust, url)?;
             Ok(match &self.proxy {
                 None => Links::Tls(tls),
                 Some(proxy) => Links::Tunnel(Arc::new(proxy.opening(url)), tls),
@@ -228,25 +248,19 @@ impl Routes {
         if !self.named.iter().any(|host| host == url.host()) {
             (trust.cert, trust.key, trust.server_name) = (None, None, None);
         }
-        Ok(TlsConnector::new(&trust, url.host(), ALPN).map_err(EngineError::from)?)
+        self.tls(&trust, url)
+    }
+
+    /// Makes links on which the version that was asked for is agreed on. A server that agrees on nothing
+    /// speaks HTTP/1.1.
+    fn tls(&self, trust: &TrustOptions, url: &Url) -> Result<TlsConnector, HttpError> {
+        let tls = TlsConnector::new(trust, url.host(), self.version.alpn());
+        let tls = tls.map_err(EngineError::from)?;
+        Ok(if self.version == HttpVersion::Two { tls.demanding() } else { tls })
     }
 }
 
 impl Route {
-    /// Drives `plan` with copies of `probe`, one a thread.
-    ///
-    /// # Errors
-    /// What the engine says when the load cannot begin.
-    pub(crate) fn drive<'a>(
-        &'a self,
-        plan: &LoadPlan,
-        probe: &Probe,
-        by: Supervision<'a>,
-    ) -> Result<LoadResult<Probe>, EngineError> {
-        let crew = [Crew { plan, user_schedule: None }];
-        self.drive_crews(&crew, probe.pages().into(), |_| probe.clone(), by)
-    }
-
     /// Drives the plans of all `crews`, recording into rows of `shape`. `protocol` makes the
     /// protocol of one thread of the crew with that number.
     ///
@@ -278,6 +292,33 @@ impl Route {
                 load::run_crews(crews, stage, routes, shape, protocol, link)
             }
         }
+    }
+
+    /// Drives scripts as [`drive_crews`](Self::drive_crews) does, over the version of HTTP that was asked
+    /// for; with what was seen of HTTP/2, where that is spoken.
+    ///
+    /// # Errors
+    /// What the engine says when the load cannot begin.
+    pub(crate) fn drive_players<'a>(
+        &'a self,
+        crews: &[Crew<'_>],
+        shape: Shape,
+        player: impl Fn(usize) -> Player,
+        by: Supervision<'a>,
+    ) -> Result<(LoadResult<Player>, Option<Http2Figures>), EngineError> {
+        if self.version == HttpVersion::One {
+            return Ok((self.drive_crews(crews, shape, player, by)?, None));
+        }
+        let schemes = || self.links.iter().map(Links::scheme).collect();
+        let over = |number: usize| OverHttp2::new(player(number), schemes());
+        let load = self.drive_crews(crews, shape, over, by)?;
+        let mut figures = Http2Figures::default();
+        let load = load.map_protocols(|over| {
+            let (player, of_thread) = over.into_parts();
+            figures.merge(&of_thread);
+            player
+        });
+        Ok((load, (figures.connections > 0).then_some(figures)))
     }
 
     fn links_of(&self, route: u16, identity: u32) -> &Links {

@@ -25,6 +25,7 @@ pub mod hdr;
 pub mod hgrm;
 mod histogram;
 mod host_use;
+mod http2;
 mod idle;
 mod lengths;
 mod load_part;
@@ -75,6 +76,7 @@ pub use finding::{Finding, FindingKind, Scope};
 pub use foreign_limit::{ForeignLimit, LimitSource};
 pub use histogram::Histogram;
 pub use host_use::{FarHost, ForeignProcess, ForeignSource, HostUse, ReceiveUse};
+pub use http2::Http2Figures;
 pub use idle::{
     IDLE_ROUNDS_MAX, IDLE_ROUNDS_MIN, IDLE_SCHEMA, IdleCompany, IdleCost, IdleEffect, IdleFinding,
     IdleRound, IdleSample, IdleSetting,

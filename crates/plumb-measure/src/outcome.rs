@@ -59,11 +59,17 @@ pub enum FailureKind {
     NotSent,
     /// A datagram, or the one that answers it, did not come within the operation time-out.
     Lost,
+    /// The server refused a stream of HTTP/2 before it did anything for it (REFUSED_STREAM).
+    StreamRefused,
+    /// The server ended a stream of HTTP/2 before its answer was complete.
+    StreamReset,
+    /// The server ended a connection of HTTP/2 with an error.
+    ConnectionError,
 }
 
 impl FailureKind {
     /// Every kind, in the order in which reports list them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 21] = [
         Self::ConnectRefused,
         Self::ConnectTimedOut,
         Self::ConnectFailed,
@@ -82,6 +88,9 @@ impl FailureKind {
         Self::Late,
         Self::NotSent,
         Self::Lost,
+        Self::StreamRefused,
+        Self::StreamReset,
+        Self::ConnectionError,
     ];
 
     /// The name in the run record.
@@ -106,6 +115,9 @@ impl FailureKind {
             Self::Late => "late",
             Self::NotSent => "not-sent",
             Self::Lost => "lost",
+            Self::StreamRefused => "stream-refused",
+            Self::StreamReset => "stream-reset",
+            Self::ConnectionError => "connection-error",
         }
     }
 }

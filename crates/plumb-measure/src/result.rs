@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Attribution, BatchMeans, ClientFigures, Delivery, Distribution, Figure, HostUse, Interval,
-    LengthFigures, NipingFigures, Overlap, PairRecord, PartRecord, RoundTrip, ScenarioFigures,
-    SlowSample, StreamFigures, TcpTotals, ThresholdRecord, Tick, Ticks, TransportUse, Validity,
+    Attribution, BatchMeans, ClientFigures, Delivery, Distribution, Figure, HostUse, Http2Figures,
+    Interval, LengthFigures, NipingFigures, Overlap, PairRecord, PartRecord, RoundTrip,
+    ScenarioFigures, SlowSample, StreamFigures, TcpTotals, ThresholdRecord, Tick, Ticks,
+    TransportUse, Validity,
 };
 
 /// One point of the plan.
@@ -93,6 +94,9 @@ pub struct ResultRecord {
     /// What they did while all of them ran; absent where they did not run at the same time.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub overlap: Option<Overlap>,
+    /// What connections that spoke HTTP/2 did; absent where none did.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub http2: Option<Http2Figures>,
     /// What streams have carried; absent where messages were exchanged.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub stream: Option<StreamFigures>,

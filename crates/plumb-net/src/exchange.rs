@@ -173,6 +173,7 @@ impl Protocol for Exchange {
                     Err(Step::Done { consumed, answer, then }) => {
                         return Step::Done { consumed: at + consumed, answer, then };
                     }
+                    Err(other) => return other, // of other protocols
                 }
                 wire.headed = true;
             }
@@ -263,7 +264,7 @@ mod tests {
                             assert_eq!(answer, good);
                             ended += 1;
                         }
-                        Step::Aside { .. } => panic!("a reply is no aside"),
+                        other => panic!("a reply is an answer: {other:?}"),
                     }
                 }
                 assert_eq!(ended, 1, "request {request}, response {response_bytes}");

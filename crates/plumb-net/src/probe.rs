@@ -185,7 +185,7 @@ mod tests {
                         assert_eq!(got, answer);
                         done += 1;
                     }
-                    Step::Aside { .. } => panic!("an echo is no aside"),
+                    other => panic!("an echo is an answer: {other:?}"),
                 }
             }
             assert_eq!(done, 1, "size {size}");

@@ -159,7 +159,10 @@ impl<P: Protocol> Protocol for Stamped<P> {
         state.within = match step {
             Step::Need { consumed } => state.within || consumed > 0,
             Step::Aside { .. } => state.within,
-            Step::Done { .. } => false,
+            Step::Done { .. }
+            | Step::DoneOf { .. }
+            | Step::Unprocessed { .. }
+            | Step::Leave { .. } => false,
         };
         step
     }

@@ -158,6 +158,13 @@ pub(crate) fn further(record: &RunRecord) -> Table {
     add(any(|r| r.tls_resumed.is_some()), "TLS resumed", false, |r| {
         r.tls_resumed.map_or_else(|| ABSENT.into(), grouped)
     });
+    add(any(|r| r.http2.is_some()), "HTTP/2 connections", false, |r| {
+        r.http2.as_ref().map_or_else(|| ABSENT.into(), |http2| grouped(http2.connections))
+    });
+    let again = any(|r| r.http2.as_ref().is_some_and(|http2| http2.sent_again > 0));
+    add(again, "sent again", false, |r| {
+        r.http2.as_ref().map_or_else(|| ABSENT.into(), |http2| grouped(http2.sent_again))
+    });
     add(any(|r| r.tcp.is_some()), "retransmits", false, |r| {
         r.tcp.map_or_else(|| ABSENT.into(), |tcp| grouped(tcp.retransmits))
     });

@@ -24,6 +24,6 @@ pub use source::SpanSource;
 pub use span::{Span, SpanId, SpanKind};
 pub use store::SpanStore;
 pub use tracing::{
-    TraceOptions, Traces, Tracing, behind_the_first_line, insert_parent, traced_answer,
-    traced_step, write_parent,
+    PARENT, TraceOptions, Traces, Tracing, behind_the_first_line, insert_parent, traced_answer,
+    traced_step, write_parent, write_parent_value,
 };

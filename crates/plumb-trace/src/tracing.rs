@@ -14,7 +14,8 @@ use serde_json::{Map, Value, json};
 use crate::{SpanSource, SpanStore, TraceError, account};
 
 /// The header of W3C Trace Context.
-const PARENT: &str = "traceparent";
+/// The name of the header line of a trace.
+pub const PARENT: &str = "traceparent";
 
 /// Which requests say to which trace they belong, and where spans come from.
 #[derive(Args, Clone, Debug)]
@@ -175,8 +176,16 @@ impl Traces {
 /// # Source
 /// W3C Trace Context, section 3.2.
 pub fn write_parent(trace: TraceId, out: &mut Vec<u8>) {
+    out.extend_from_slice(PARENT.as_bytes());
+    out.extend_from_slice(b": ");
+    write_parent_value(trace, out);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Appends the value of that header line.
+pub fn write_parent_value(trace: TraceId, out: &mut Vec<u8>) {
     let span = u64::from_be_bytes(trace.own_span());
-    let _ = write!(out, "{PARENT}: 00-{trace}-{span:016x}-01\r\n"); // cannot fail
+    let _ = write!(out, "00-{trace}-{span:016x}-01"); // cannot fail
 }
 
 fn is_parent(line: &str) -> bool {

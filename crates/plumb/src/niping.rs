@@ -297,7 +297,10 @@ fn return_code(kind: FailureKind) -> ReturnCode {
         | FailureKind::CheckFailed
         | FailureKind::NothingExtracted
         | FailureKind::Late
-        | FailureKind::NotSent => ReturnCode::CONN_BROKEN,
+        | FailureKind::NotSent
+        | FailureKind::StreamRefused
+        | FailureKind::StreamReset
+        | FailureKind::ConnectionError => ReturnCode::CONN_BROKEN,
     }
 }
 

@@ -167,7 +167,6 @@ impl Front {
             | Route::Page { .. }
             | Route::Flights(..)
             | Route::Batch(_)
-            | Route::Changes(..)
             | Route::Compact(_)
             | Route::Sales(_)
             | Route::Confirmations

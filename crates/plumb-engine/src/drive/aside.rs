@@ -57,17 +57,25 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         self.conns[index].flights.push_back(flight);
         self.in_flight += 1;
         if open {
+            self.protocol.carry(&mut self.conns[index].wire, &mut self.requests);
             self.send(index);
             return;
         }
-        let request = std::mem::take(&mut self.requests);
-        // an error would be that of a first connection, and that of the user has stood
-        let started = self.connect(index);
-        if let (Ok(()), Some(channel)) = (started, self.conns[index].phase.channel()) {
-            channel.hold(&request);
-        }
-        self.requests = request;
+        std::mem::swap(&mut self.conns[index].request, &mut self.requests);
         self.requests.clear();
+        // an error would be that of a first connection, and that of the user has stood
+        let _ = self.connect(index);
+    }
+
+    /// Connection `index`, which is not that of a user, stands: what waited for it is sent.
+    pub(super) fn send_what_waited(&mut self, index: usize) {
+        let conn = &mut self.conns[index];
+        self.requests.append(&mut conn.request);
+        self.protocol.carry(&mut conn.wire, &mut self.requests);
+        for flight in &mut conn.flights {
+            flight.sent = Moment::NONE; // what was sent until now opened the connection
+        }
+        self.send(index);
     }
 
     /// A connection of `user` over `route` on which nothing is under way: one that stands, if there
@@ -106,7 +114,8 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
 
     /// The connection that something waits for cannot be made.
     pub(super) fn fail_waiting(&mut self, index: usize, kind: FailureKind) {
-        let flight = self.conns[index].flights.pop_front();
+        self.conns[index].request.clear();
+        let flight = self.conns[index].flights.pop_back();
         self.in_flight -= usize::from(flight.is_some());
         self.drop_connection(index);
         let owner = self.conns[index].owner;

@@ -141,7 +141,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         let user = &mut self.users[conn.owner];
         match self.protocol.hello(user, &mut conn.wire, &mut self.requests) {
             Some(op) => {
-                conn.flights.push_back(Flight::new(op, false, None));
+                conn.flights.push_front(Flight::new(op, false, None)); // what waits comes after
                 self.in_flight += 1;
                 self.ask_wake(index);
                 self.send(index);
@@ -177,7 +177,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         self.down_since = None;
         self.stands(index);
         if self.is_aside(index) {
-            self.send(index); // what waited for it
+            self.send_what_waited(index);
             return Ok(());
         }
         if self.window.is_some() {
@@ -223,6 +223,8 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
                     self.ready_for_work(index);
                 } else if P::DATAGRAMS {
                     self.give_up(index);
+                } else if P::MULTIPLEXED {
+                    self.give_up_one(index);
                 } else {
                     self.lose(index, FailureKind::TimedOut);
                 }

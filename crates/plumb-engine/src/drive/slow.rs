@@ -7,7 +7,11 @@
 use std::os::fd::BorrowedFd;
 
 use plumb_measure::{Moments, SlowSample, Slowest, TcpAround, TcpReading, TcpTotals};
+use plumb_socket::Time;
 
+use super::Drive;
+use crate::link::Link;
+use crate::protocol::Protocol;
 use crate::tcp_info;
 
 /// Connections that are read at the end of one interval, which takes below a tenth of a
@@ -151,6 +155,17 @@ impl Watch {
     /// when there were none of TCP.
     pub(super) fn finish(self) -> (Slowest, Option<TcpTotals>) {
         (self.slowest, (self.totals.connections > 0).then_some(self.totals))
+    }
+}
+
+impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
+    /// Asks the kernel about some connections, now that an interval is over.
+    pub(super) fn refresh(&mut self) {
+        for index in self.watch.due() {
+            if let Some(channel) = self.conns[index].phase.channel() {
+                self.watch.refresh(index, channel.socket(), self.now);
+            }
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The loop under a clock that stands still: what happens is counted and ordered, never timed.
 
+mod streams;
+
 use std::num::NonZeroUsize;
 use std::sync::mpsc;
 
@@ -11,6 +13,7 @@ use crate::gate::{Gate, StartLine};
 use crate::outlet::{Message, Outlet};
 use crate::plan::tests::plan;
 use crate::plan::{Extent, LoadPlan, Pace};
+use crate::protocol::Protocol;
 use crate::testing::{Lines, MS, Manner, Played};
 use crate::{Endpoint, EngineError, Plain, Stop};
 
@@ -41,6 +44,16 @@ fn drive_behind(
     endpoint: &Endpoint,
     time: HeldTime,
 ) -> Result<Outcome, EngineError> {
+    drive_protocol(Lines::default(), gate, plan, endpoint, time)
+}
+
+fn drive_protocol<P: Protocol>(
+    protocol: P,
+    gate: Option<&Gate>,
+    plan: &LoadPlan,
+    endpoint: &Endpoint,
+    time: HeldTime,
+) -> Result<Outcome, EngineError> {
     plan.check()?;
     let (full, messages) = mpsc::channel();
     let (_empty, refill) = mpsc::channel();
@@ -57,7 +70,7 @@ fn drive_behind(
         user_schedule: None,
         shape: 1.into(),
     };
-    let driven = Drive::new(job, Lines::default(), time, outlet)?.run()?;
+    let driven = Drive::new(job, protocol, time, outlet)?.run()?;
     let mut outcome = Outcome {
         recorder: Recorder::new(1),
         ending: driven.ending,

@@ -105,19 +105,44 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
                 None => break,
                 Some(Step::Need { consumed }) => {
                     at += consumed;
-                    let first = self.conns[index].flights.front_mut();
-                    if let Some(flight) = first.filter(|flight| flight.first == Moment::NONE) {
-                        flight.first = Moment::at(self.now);
+                    if !P::MULTIPLEXED {
+                        self.begins(index, 0);
                     }
                     break;
                 }
                 Some(Step::Aside { consumed: 0 }) => digest.trouble = Some(FailureKind::Garbled),
-                Some(Step::Aside { consumed }) => at += consumed,
+                Some(Step::Aside { consumed }) => {
+                    at += consumed;
+                    // there may be room now
+                    digest.answered |= P::MULTIPLEXED && self.conns[index].open();
+                }
                 Some(Step::Done { consumed, answer, then }) => {
                     at += consumed;
-                    self.answered((index, owner), answer, then, &mut digest);
+                    let flight = self.conns[index].flights.pop_front();
+                    self.answered((index, owner), flight, (answer, then), &mut digest);
                 }
+                Some(Step::DoneOf { consumed, tag, answer, then }) => {
+                    at += consumed;
+                    let flight = self.take_flight(index, tag);
+                    self.answered((index, owner), flight, (answer, then), &mut digest);
+                }
+                Some(Step::Unprocessed { consumed, tag }) => {
+                    at += consumed;
+                    match self.take_flight(index, tag) {
+                        Some(flight) => self.conns[index].unprocessed.push(flight),
+                        None => digest.trouble = Some(FailureKind::Garbled),
+                    }
+                }
+                Some(Step::Leave { consumed }) if self.conns[index].open() => {
+                    at += consumed;
+                    self.recorder.quiet_closes += 1;
+                    digest.close = true;
+                }
+                Some(Step::Leave { .. }) => digest.trouble = Some(FailureKind::Closed),
             }
+        }
+        if P::MULTIPLEXED {
+            self.note_begun(index);
         }
         let conn = &mut self.conns[index];
         if let Some(stamps) = &mut self.stamps {
@@ -147,20 +172,20 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         Some(self.protocol.decode(user, &mut conn.wire, op, bytes, &mut self.requests))
     }
 
-    /// An answer is complete: that of the oldest operation of the connection.
+    /// The answer to `flight` is complete.
     #[inline]
     fn answered(
         &mut self,
         (index, owner): (usize, usize),
-        mut answer: Answer,
-        then: Then,
+        flight: Option<Flight>,
+        (mut answer, then): (Answer, Then),
         digest: &mut Digest,
     ) {
-        let conn = &mut self.conns[index];
-        let Some(mut flight) = conn.flights.pop_front() else {
+        let Some(mut flight) = flight else {
             digest.trouble = Some(FailureKind::Garbled);
             return;
         };
+        let conn = &mut self.conns[index];
         self.in_flight -= 1;
         digest.answered = true;
         digest.close = then == Then::Close;
@@ -216,6 +241,9 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         if self.conns[index].phase.channel().is_some_and(|channel| channel.hung_up()) {
             return;
         }
+        if P::MULTIPLEXED {
+            self.ask_again(index);
+        }
         if self.asks_at_once() {
             self.issue(index);
             return;
@@ -247,7 +275,8 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             self.recorder.lag.record(self.now - due);
         }
         let at = self.place_of(due);
-        while (self.conns[index].flights.len() < depth || self.has_others(index))
+        while (self.conns[index].flights.len() < depth && self.takes_more(index)
+            || self.has_others(index))
             && self.may_begin(at)
         {
             let counts = self.counts(due.unwrap_or(self.now));
@@ -302,6 +331,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         conn.open()
             && conn.resume_at == Moment::NONE
             && conn.flights.len() < self.job.plan.depth.get()
+            && self.takes_more(index)
     }
 
     /// Encodes one request; false when the user has none now.

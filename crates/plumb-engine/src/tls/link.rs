@@ -32,11 +32,18 @@ pub struct Tls {
     drained: bool,
     /// The session has met an error, which it tells again and again.
     broken: bool,
+    /// A session that agreed on no application protocol is refused.
+    demanding: bool,
 }
 
 impl Tls {
     pub(super) fn new(session: Result<Connection, rustls::Error>) -> Self {
-        Self { session: Box::new(session), drained: false, broken: false }
+        Self { session: Box::new(session), drained: false, broken: false, demanding: false }
+    }
+
+    /// The same, which serves only where an application protocol is agreed on.
+    pub(super) fn demanding(self) -> Self {
+        Self { demanding: true, ..self }
     }
 
     fn session(&mut self) -> io::Result<&mut Connection> {
@@ -99,8 +106,10 @@ impl Tls {
     fn shake(&mut self, socket: BorrowedFd<'_>) -> io::Result<()> {
         loop {
             self.flush(socket)?;
-            if !self.session()?.is_handshaking() {
-                return Ok(());
+            let session = self.session()?;
+            if !session.is_handshaking() {
+                let agreed = session.alpn_protocol().is_some();
+                return if agreed || !self.demanding { Ok(()) } else { Err(words::no_protocol()) };
             }
             if !self.read(socket, RecvFlags::DONTWAIT)? {
                 return Err(words::cut_short(self.side()));

@@ -28,6 +28,8 @@ pub(crate) use words::speaks;
 pub struct TlsConnector {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
+    /// As [`demanding`](TlsConnector::demanding) says.
+    demanding: bool,
 }
 
 impl TlsConnector {
@@ -58,15 +60,23 @@ impl TlsConnector {
         if !options.tls_resume {
             config.resumption = Resumption::disabled();
         }
-        let connector = Self { config: Arc::new(config), name };
+        let connector = Self { config: Arc::new(config), name, demanding: false };
         connector.session().map_err(|cause| TlsError::Setup { cause })?;
         Ok(connector)
+    }
+
+    /// The same, for connections of use only where the server agrees on one of the protocols: its
+    /// handshake fails otherwise.
+    #[must_use]
+    pub fn demanding(self) -> Self {
+        Self { demanding: true, ..self }
     }
 
     /// The link of a new connection.
     #[must_use]
     pub fn link(&self) -> Tls {
-        Tls::new(self.session().map(Into::into))
+        let link = Tls::new(self.session().map(Into::into));
+        if self.demanding { link.demanding() } else { link }
     }
 
     /// The same for a client that has a loop of its own, and names the host itself.

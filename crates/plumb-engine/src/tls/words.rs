@@ -6,6 +6,7 @@ use rustls::{AlertDescription, CertificateError, Error};
 
 const NO_TLS_SERVER: &str = "does not speak TLS: is that a TLS port?";
 const NO_TLS_CLIENT: &str = "does not speak TLS";
+const NO_PROTOCOL: &str = "speaks none of the protocols asked for (ALPN)";
 const CUT_SHORT: &str = "closed the connection during the TLS handshake";
 
 /// Which side we are.
@@ -33,7 +34,12 @@ pub(super) fn cut_short(side: Side) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, words)
 }
 
-/// True when [`refusal`] or [`cut_short`] made `error`, so that its text says what to try.
+/// The handshake is complete, and no application protocol was agreed on.
+pub(super) fn no_protocol() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, NO_PROTOCOL)
+}
+
+/// True when [`refusal`], [`cut_short`] or [`no_protocol`] made `error`, so that its text says what to try.
 pub(crate) fn speaks(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::InvalidData
 }
@@ -49,7 +55,7 @@ fn of_server(error: &Error) -> String {
             format!("does not accept our certificate ({}): see --cert", name(*alert))
         }
         Error::AlertReceived(AlertDescription::NoApplicationProtocol)
-        | Error::NoApplicationProtocol => "speaks none of the protocols asked for (ALPN)".into(),
+        | Error::NoApplicationProtocol => NO_PROTOCOL.into(),
         Error::AlertReceived(AlertDescription::UnrecognisedName) => {
             "does not know the name it was asked for: give another with --server-name".into()
         }

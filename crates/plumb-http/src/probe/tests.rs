@@ -1,3 +1,5 @@
+use plumb_measure::Outcome;
+
 use super::*;
 
 fn probe() -> Probe {
@@ -22,6 +24,7 @@ fn answer(probe: &mut Probe, bytes: &[u8], piece: usize) -> (Answer, Then) {
                     break;
                 }
                 Step::Aside { consumed } => from += consumed,
+                other => panic!("{other:?}"),
             }
             if from == to {
                 break;
@@ -124,7 +127,7 @@ fn times_that_a_server_tells_come_with_the_answer_they_stand_in() {
         let told: Vec<_> = answer.told.unwrap().iter().collect();
         assert_eq!(told, [(0, 1_000_000), (1, ns)]);
     }
-    assert_eq!(probe.told_names(), ["app", "db"]);
+    assert_eq!(probe.judge().told_names(), ["app", "db"]);
     let plain = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     assert_eq!(answer(&mut probe, plain, plain.len()).0.told, Some(ServerTimes::default()));
 }

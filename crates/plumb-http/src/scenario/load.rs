@@ -3,24 +3,18 @@
 mod finish;
 mod hops;
 mod preview;
+mod rows;
 mod spread;
 mod verdict;
 
-use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use plumb_engine::layer::{JobError, Measure, Outline, Spread, Watch};
 use plumb_engine::options::OutputOptions;
-use plumb_engine::{
-    Crew, Lengths, LoadPlan, LoadResult, Pace, Sampler, Stop, Waiting, clock, floor, part_record,
-    result_record,
-};
+use plumb_engine::{Crew, Lengths, LoadPlan, Sampler, Stop, Waiting, clock, floor, result_record};
 use plumb_measure::statistics::SplitMix64;
-use plumb_measure::{
-    Distribution, LoadPart, PartRecord, Rate, RemoteSelector, Row as Figures, ScenarioFigures,
-    Shape, Span, ToldNames,
-};
+use plumb_measure::{LoadPart, RemoteSelector, Span, ToldNames};
 use plumb_scenario::Patterns;
 use plumb_scenario::ScenarioError;
 use plumb_scenario::ScenarioSource;
@@ -33,7 +27,7 @@ use serde_json::json;
 use super::compile::Row;
 use super::options::ScenarioOptions;
 use super::origin::Origins;
-use super::player::{Player, Script};
+use super::player::Player;
 use super::script::{CompiledScenario, Overrides, compile, seed_of};
 use super::timeline::{PlannedScenario, Times, dealt, part};
 use crate::HttpError;
@@ -44,6 +38,7 @@ use plumb_trace::Tracing;
 
 use hops::{mark_hops, settle_hops};
 pub use preview::DryRun;
+use rows::{labels, names, records, scenarios, shape, together};
 use verdict::{judge, remarks};
 
 /// Steps whose first wrong answer is spelled out.
@@ -81,6 +76,7 @@ impl ScenarioLoad {
             transport: &options.measurement.transport,
             trust: &options.measurement.trust,
             connect_timeout: options.drive.connect_timeout(file),
+            version: options.exchange.http,
         };
         // the route is known when the server is, and the server when the proxy is
         let proxy = means.proxy.map(crate::proxy::Proxy::new).transpose()?;
@@ -183,7 +179,8 @@ impl ScenarioLoad {
         let plan = LoadPlan { part, threads: NonZeroUsize::MIN, warmup: Span::from_ns(0), ..plan };
         let crew = [Crew { plan: &plan, user_schedule: None }];
         let player = |_| Player::new(Arc::clone(script), ToldNames::default(), None);
-        let load = route.drive_crews(&crew, shape(&compiled), player, Supervision::none(stop))?;
+        let by = Supervision::none(stop);
+        let (load, _) = route.drive_players(&crew, shape(&compiled), player, by)?;
         if stop.asked() {
             return Ok(None);
         }
@@ -224,10 +221,10 @@ impl ScenarioLoad {
                 samplers.push(jtl);
             }
             let by = Supervision { samplers: &mut samplers, stop, gate: gate.as_deref() };
-            route.drive_crews(&crews, shape(&compiled), player, by)
+            route.drive_players(&crews, shape(&compiled), player, by)
         };
         let left_out = jtl.as_mut().map_or(Ok(0), Jtl::settle);
-        let mut load = driven.map_err(HttpError::from)?;
+        let (mut load, http2) = driven.map_err(HttpError::from)?;
         load.told_names = names.all();
         let mut finishes = vec![self.finish_users(route, &compiled, &mut load)];
         if last || stop.asked() {
@@ -238,6 +235,7 @@ impl ScenarioLoad {
             watch.loaded(&load.without_protocols());
         }
         let mut result = result_record(&together(&parts), labels, Lengths::Any, &load);
+        result.http2 = http2;
         let (rows, group_rows) = (load.recorder.rows(), load.recorder.groups());
         let (steps, groups) = compiled.prepared;
         result.parts = records("step", &compiled.rows[steps..], &rows[steps..], &load);
@@ -378,16 +376,6 @@ impl Measure for ScenarioLoad {
     }
 }
 
-/// What the rows are called while they are measured; those of a preparation, and of what is done when
-/// the load is over, have no name.
-fn names(rows: &[Row]) -> Vec<String> {
-    let name = |row: &Row| match row.scenario.as_str() {
-        scenario if scenario.starts_with('\0') => String::new(),
-        scenario => format!("{scenario} {}", row.name),
-    };
-    rows.iter().map(name).collect()
-}
-
 /// The target in a heading.
 fn target(origins: &Origins, name: Option<&str>) -> String {
     let base = origins.base().to_string();
@@ -395,78 +383,4 @@ fn target(origins: &Origins, name: Option<&str>) -> String {
         Some(name) => format!("{base} ({name})"),
         None => base,
     }
-}
-
-fn shape(compiled: &CompiledScenario) -> Shape {
-    Shape { operations: compiled.rows.len(), groups: compiled.groups.len() }
-}
-
-fn labels(parts: &[PlannedScenario]) -> BTreeMap<String, String> {
-    BTreeMap::from([("users".to_owned(), users_of(parts).to_string())])
-}
-
-/// Users of the scenarios without a rate; of those with one, when there are no others.
-fn users_of(parts: &[PlannedScenario]) -> u64 {
-    let closed: u64 = parts.iter().filter(|part| !part.open()).map(|part| part.users).sum();
-    if closed > 0 { closed } else { parts.iter().map(|part| part.users).sum() }
-}
-
-/// The plans of all scenarios as one, for what is said of the whole load.
-fn together(parts: &[PlannedScenario]) -> LoadPlan {
-    let sum = |of: fn(&LoadPlan) -> usize| {
-        let all = parts.iter().map(|part| of(&part.plan)).sum();
-        NonZeroUsize::new(all).unwrap_or(NonZeroUsize::MIN)
-    };
-    let like = parts[0].plan.clone(); // a file has a scenario
-    let open = parts.iter().any(PlannedScenario::open);
-    let rate = "1/s".parse::<Rate>().ok().filter(|_| open);
-    LoadPlan {
-        connections: sum(|plan| plan.connections.get()),
-        threads: sum(|plan| plan.threads.get()),
-        pace: rate.map_or(Pace::AsFast, Pace::Rate),
-        ..like
-    }
-}
-
-/// A record for each row of this kind.
-fn records<P>(
-    kind: &str,
-    rows: &[Row],
-    figures: &[Figures],
-    load: &LoadResult<P>,
-) -> Vec<PartRecord> {
-    rows.iter()
-        .zip(figures)
-        .map(|(row, figures)| PartRecord {
-            labels: BTreeMap::from([
-                ("scenario".to_owned(), row.scenario.clone()),
-                (kind.to_owned(), row.name.clone()),
-            ]),
-            ..part_record(row.name.clone(), figures, load)
-        })
-        .collect()
-}
-
-/// What became of the users of each scenario, those of all its threads together.
-fn scenarios(
-    parts: &[PlannedScenario],
-    scripts: &[Arc<Script>],
-    load: &LoadResult<Player>,
-) -> Vec<ScenarioFigures> {
-    let all = parts.iter().zip(scripts).zip(&load.crews);
-    all.map(|((part, script), crew)| {
-        let mut figures = ScenarioFigures {
-            name: script.name.clone(),
-            load: if part.open() { "open" } else { "closed" }.into(),
-            users: part.users,
-            dropped: crew.dropped,
-            start_up_ns: Distribution::of(&crew.start_up),
-            ..ScenarioFigures::default()
-        };
-        let players = load.protocols.iter();
-        let own = players.filter(|player| player.script().name == script.name);
-        own.for_each(|player| player.add_to(&mut figures));
-        figures
-    })
-    .collect()
 }

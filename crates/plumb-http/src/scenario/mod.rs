@@ -9,6 +9,7 @@ mod cursor;
 mod load;
 mod options;
 mod origin;
+mod over_http2;
 mod player;
 mod program;
 mod request_template;
@@ -16,7 +17,10 @@ mod script;
 mod threshold;
 mod timeline;
 mod token;
+mod user_script;
 
 pub(crate) use certificate::CertificateFiles;
 pub use load::{DryRun, ScenarioLoad};
 pub use options::ScenarioOptions;
+pub(crate) use over_http2::OverHttp2;
+pub(crate) use player::Player;

@@ -12,20 +12,18 @@ use std::sync::Arc;
 
 use plumb_engine::{After, Next, Op, OpEnd, OperationGroup, Protocol, Step as Reading, clock};
 use plumb_measure::{Answer, FailureKind, Outcome, ScenarioFigures, ServerTimes, ToldNames};
-use plumb_scenario::cookies::{Jar, Site};
+use plumb_scenario::cookies::Jar;
 use plumb_scenario::data::{Lines, OwnLine};
 use plumb_scenario::draw::Draw;
-use plumb_scenario::file::{Cookies, OnFailure, Take, Think};
+use plumb_scenario::file::{Cookies, Take};
 use plumb_scenario::generator::Generator;
-use plumb_scenario::variables::{Common, Names, Slot, Value, Variables};
+use plumb_scenario::variables::{Slot, Value, Variables};
 use plumb_wire::http::Memo;
 
-use super::certificate::Identities;
-use super::cursor::{Cursor, SharedTurns};
-use super::origin::Origins;
-use super::program::{Program, Step};
-use super::token::{Token, TokenState};
-use crate::credentials::Credentials;
+use super::cursor::Cursor;
+use super::program::Step;
+use super::token::TokenState;
+use super::user_script::Script;
 use crate::digest::DigestSession;
 use crate::heard::Heard;
 use exchange::Exchange;
@@ -37,38 +35,6 @@ use stages::{Halted, Stage};
 /// The moment for which cookies are judged: a protocol reads no clock. One that ends at once is
 /// deleted, and no other ends before the run does.
 const NOW_NS: u64 = 0;
-
-/// What all users of a scenario have in common.
-#[derive(Debug)]
-pub(crate) struct Script {
-    pub(crate) name: String,
-    pub(crate) steps: Arc<[Step]>,
-    pub(crate) names: Arc<Names>,
-    pub(crate) origins: Arc<Origins>,
-    pub(crate) login: Program,
-    pub(crate) program: Program,
-    /// What its users do when the load is over.
-    pub(crate) finish: Program,
-    pub(crate) token: Option<Token>,
-    /// Who answers challenges of Digest.
-    pub(crate) digest: Option<Credentials>,
-    /// Each request has a connection of its own.
-    pub(crate) close: bool,
-    /// The certificates of its users.
-    pub(crate) identities: Option<Identities>,
-    pub(crate) common: Arc<Common>,
-    pub(crate) data: Vec<(String, Lines)>,
-    pub(crate) shared: SharedTurns,
-    pub(crate) iterations: Option<u64>,
-    pub(crate) pause: Option<Think>,
-    pub(crate) cookies: Cookies,
-    pub(crate) sites: Arc<[Site]>,
-    pub(crate) on_failure: OnFailure,
-    pub(crate) seed: u64,
-    pub(crate) body_bytes_max: u64,
-    /// It is done once, for what it extracts.
-    pub(crate) prepares: bool,
-}
 
 /// The users of one scenario on one thread.
 #[derive(Debug)]

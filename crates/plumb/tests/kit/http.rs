@@ -171,11 +171,24 @@ impl Nginx {
         Self::listening("http", "", "")
     }
 
+    /// Starts it for HTTP/2 alone.
+    pub(crate) fn over_http2() -> Result<Self, String> {
+        Self::listening("http", " http2", "")
+    }
+
     /// Starts it with a certificate.
     pub(crate) fn encrypted(shown: &Signed) -> Result<Self, String> {
-        let Signed { cert, key } = shown;
+        Self::shown(shown, " ssl")
+    }
+
+    /// Starts it with a certificate, for either version of HTTP.
+    pub(crate) fn encrypted_for_both(shown: &Signed) -> Result<Self, String> {
+        Self::shown(shown, " ssl http2")
+    }
+
+    fn shown(Signed { cert, key }: &Signed, how: &str) -> Result<Self, String> {
         let lines = format!("ssl_certificate {cert}; ssl_certificate_key {key};");
-        Self::listening("https", " ssl", &lines)
+        Self::listening("https", how, &lines)
     }
 
     fn listening(scheme: &'static str, how: &str, lines: &str) -> Result<Self, String> {

@@ -8,6 +8,7 @@ pub(crate) mod datagram_line;
 pub(crate) mod foreign;
 pub(crate) mod golden;
 pub(crate) mod http;
+pub(crate) mod http2;
 pub(crate) mod identity;
 pub(crate) mod locks;
 pub(crate) mod lossy_line;

@@ -4,6 +4,7 @@
 mod kit;
 
 mod http;
+mod http2;
 mod http_answers;
 mod http_finish;
 mod http_import;

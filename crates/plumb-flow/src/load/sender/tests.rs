@@ -22,6 +22,7 @@ fn answer(sender: &mut Sender, user: &mut User, bytes: &[u8], piece: usize) -> A
         match sender.decode(user, &mut wire, Some(op), &kept, &mut Vec::new()) {
             Step::Need { consumed } | Step::Aside { consumed } => drop(kept.drain(..consumed)),
             Step::Done { answer, .. } => return answer,
+            other => panic!("{other:?}"),
         }
     }
     sender.eof(user, &mut wire, op)

@@ -14,7 +14,8 @@ use super::{CompiledScenario, ScenarioLoad, records, shape};
 use crate::HttpError;
 use crate::route::{Route, Supervision};
 use crate::scenario::compile::FINISH;
-use crate::scenario::player::{Player, Script, User};
+use crate::scenario::player::{Player, User};
+use crate::scenario::user_script::Script;
 
 /// The steps begin within this when nothing is said.
 const USUAL: Span = Span::from_ms(10_000);
@@ -94,7 +95,8 @@ impl ScenarioLoad {
             players.borrow_mut()[number].take().unwrap_or_else(|| nobody(number)) // asked once
         };
         let stop = Stop::new().map_err(plumb_engine::EngineError::system("make a socket pair"))?;
-        Ok(route.drive_crews(&crews, shape(compiled), player, Supervision::none(&stop))?)
+        let by = Supervision::none(&stop);
+        Ok(route.drive_players(&crews, shape(compiled), player, by)?.0)
     }
 }
 

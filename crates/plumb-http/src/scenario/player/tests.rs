@@ -42,6 +42,7 @@ fn answered(player: &mut Player, user: &mut User, bytes: &[u8], piece: usize) ->
                 Reading::Done { answer, .. } => return answer,
                 Reading::Need { consumed: 0 } => break,
                 Reading::Need { consumed } | Reading::Aside { consumed } => from += consumed,
+                other => panic!("{other:?}"),
             }
         }
     }

@@ -282,7 +282,7 @@ mod tests {
                     answers.push(answer.outcome);
                     consumed
                 }
-                Step::Aside { .. } => panic!("it was asked for"),
+                other => panic!("it was asked for: {other:?}"),
             };
             kept.drain(..consumed);
         }

@@ -15,7 +15,7 @@ use super::step::{ShownStep, View};
 use crate::HttpError;
 use crate::credentials::Source;
 use crate::scenario::compile::bare;
-use crate::scenario::player::Script;
+use crate::scenario::user_script::Script;
 
 /// The script of a scenario, with what belongs to its users.
 #[derive(Clone, Debug, Serialize)]

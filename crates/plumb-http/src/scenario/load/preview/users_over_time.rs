@@ -5,8 +5,8 @@ use plumb_measure::user_schedule::{Spread, UserSchedule};
 use plumb_scenario::file::Arrivals;
 use serde::Serialize;
 
-use super::super::users_of;
 use super::script::ShownScript;
+use crate::scenario::load::rows::users_of;
 use crate::scenario::timeline::PlannedScenario;
 
 /// A point of the sweep, or the only one.
