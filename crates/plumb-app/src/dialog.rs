@@ -36,6 +36,9 @@ fn lead(step: &mut Step<'_>) -> Result<Answer, Failure> {
         Route::Flights(service, resource) => {
             step.visited(|step, _| flights::serve(step, *service, resource))
         }
+        Route::Changes(service, changes) => {
+            step.visited(|step, _| flights::change(step, *service, changes))
+        }
         Route::Compact(below) => step.visited(|step, _| flights::compact(step, below)),
         Route::Sales(below) => {
             step.visited(|step, visit| sales::serve(step, &visit.context, below))

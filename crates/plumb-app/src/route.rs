@@ -3,7 +3,7 @@
 use hyper::HeaderMap;
 
 use crate::answer::{Answer, Failure};
-use crate::flights::{self, Format, Resource, Service};
+use crate::flights::{self, Change, Format, Resource, Service};
 use crate::url::{SapPath, Segment, is_image, page_name};
 
 /// Where a path leads. What the front answers itself comes first.
@@ -23,6 +23,8 @@ pub(crate) enum Route {
     Flights(Service, Result<Resource, Failure>),
     /// Several requests for the flight service in one.
     Batch(Service),
+    /// Changes of the flights that are done together; no path leads to them.
+    Changes(Service, Vec<Change>),
     /// The same flights without a protocol around them, behind this path.
     Compact(String),
     /// A step of a sale, by what stands behind the root of sales.
@@ -112,7 +114,7 @@ impl ErrorForm {
             Route::Flights(Service::Version4, _) | Route::Batch(Service::Version4) => {
                 Self::Flights(Format::Json4)
             }
-            Route::Flights(..) | Route::Batch(_) => {
+            Route::Flights(..) | Route::Batch(_) | Route::Changes(..) => {
                 Self::Flights(Format::of_errors(headers, query))
             }
             Route::Compact(_) | Route::Sales(_) | Route::Confirmations => Self::Json,

@@ -8,6 +8,7 @@ use std::mem;
 use hyper::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode, Uri};
 
+use super::change_set::{self, Change};
 use super::service::Service;
 use crate::answer::Failure;
 use crate::url::SapPath;
@@ -16,6 +17,8 @@ use crate::url::SapPath;
 const PARTS_MAX: usize = 100;
 /// Bytes of a line outside the body of a request within.
 const LINE_MAX: usize = 8 << 10;
+/// Bytes of all changes of a batch.
+const CHANGES_MAX: usize = 1 << 20;
 /// Header lines of a request within, and of the part around it.
 const HEADERS_MAX: usize = 64;
 /// Characters of a name that a client gives to a request, to find its answer by.
@@ -38,13 +41,22 @@ const OF_THE_WHOLE: [&str; 9] = [
 pub(crate) struct Part {
     /// The `Content-ID` of the part, which its answer repeats.
     pub(crate) name: Option<String>,
-    /// Path and query from the root of the server of what it reads, or why that cannot be told.
-    pub(crate) asks: Result<Uri, Failure>,
+    /// What it asks, or why that cannot be told.
+    pub(crate) asks: Result<Asks, Failure>,
     /// The headers of the request within, those that belong to the batch left out.
     pub(crate) headers: HeaderMap,
 }
 
-/// Reads a batch as it comes in, and keeps nothing of it but the heads of its requests.
+/// What a part of a batch asks.
+#[derive(Debug)]
+pub(crate) enum Asks {
+    /// To read: path and query from the root of the server.
+    Read(Uri),
+    /// To change, all or nothing.
+    Changes(Vec<Change>),
+}
+
+/// Reads a batch as it comes in, and keeps nothing of it but the heads of its requests, and its changes.
 #[derive(Debug)]
 pub(crate) struct Parser {
     service: Service,
@@ -55,6 +67,8 @@ pub(crate) struct Parser {
     /// The part that is being read.
     current: Current,
     parts: Vec<Part>,
+    /// Bytes of changes that were kept.
+    kept: usize,
 }
 
 /// What the next line belongs to.
@@ -68,8 +82,10 @@ enum Section {
     Request,
     /// The headers of that.
     Headers,
-    /// What follows them, or belongs to a set of changes, until the next part.
+    /// What follows them, until the next part.
     Rest,
+    /// A set of changes.
+    Changes,
     /// Behind the last part.
     Epilogue,
 }
@@ -82,6 +98,9 @@ struct Current {
     uri: Option<Uri>,
     fields: HeaderMap,
     wrong: Option<Failure>,
+    /// A set of changes, and where its last line begins.
+    changes: Option<Vec<u8>>,
+    line_at: usize,
 }
 
 impl Parser {
@@ -100,6 +119,7 @@ impl Parser {
             place: Section::Preamble,
             current: Current::default(),
             parts: Vec::new(),
+            kept: 0,
         })
     }
 
@@ -110,8 +130,13 @@ impl Parser {
     pub(crate) fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             let room = LINE_MAX.saturating_sub(self.line.len());
-            let skipped =
-                matches!(self.place, Section::Preamble | Section::Rest | Section::Epilogue);
+            let skipped = matches!(
+                self.place,
+                Section::Preamble | Section::Rest | Section::Changes | Section::Epilogue
+            );
+            if self.place == Section::Changes {
+                self.keep_changes(piece)?;
+            }
             if piece.len() > room && !skipped {
                 return Err(malformed(&format!("a line is longer than {LINE_MAX} bytes")));
             }
@@ -121,6 +146,16 @@ impl Parser {
                 self.end_of_line()?;
             }
         }
+        Ok(())
+    }
+
+    /// Keeps the next bytes of a set of changes.
+    fn keep_changes(&mut self, piece: &[u8]) -> Result<(), Failure> {
+        self.kept += piece.len();
+        if self.kept > CHANGES_MAX {
+            return Err(malformed(&format!("its changes have more than {CHANGES_MAX} bytes")));
+        }
+        self.current.changes.get_or_insert_default().extend(piece);
         Ok(())
     }
 
@@ -152,6 +187,9 @@ impl Parser {
             // the first one of a set of changes says in which form its refusal is understood
             Section::Rest if self.current.wrong.is_some() => self.accept(line),
             Section::Preamble | Section::Rest | Section::Epilogue => {}
+            Section::Changes => {
+                self.current.line_at = self.current.changes.as_ref().map_or(0, Vec::len);
+            }
             Section::Head => return self.head(line),
             Section::Request if line.is_empty() => {} // as clients put before it
             Section::Request => {
@@ -182,11 +220,15 @@ impl Parser {
         if self.parts.len() == PARTS_MAX {
             return Err(malformed(&format!("it has more than {PARTS_MAX} parts")));
         }
-        let Current { name, uri, fields, wrong, .. } = mem::take(&mut self.current);
-        let asks = match (wrong, uri) {
-            (Some(wrong), _) => Err(wrong),
-            (None, Some(uri)) => Ok(uri),
-            (None, None) => Err(Failure::bad_request("a part holds no request")),
+        let Current { content_type, name, uri, fields, wrong, changes, line_at, .. } =
+            mem::take(&mut self.current);
+        let asks = match (wrong, uri, changes) {
+            (Some(wrong), ..) => Err(wrong),
+            (None, Some(uri), _) => Ok(Asks::Read(uri)),
+            (None, None, Some(changes)) => {
+                change_set::parse(&content_type, &changes[..line_at]).map(Asks::Changes)
+            }
+            (None, None, None) => Err(Failure::bad_request("a part holds no request")),
         };
         self.parts.push(Part { name, asks, headers: fields });
         Ok(())
@@ -196,10 +238,11 @@ impl Parser {
     fn head(&mut self, line: &[u8]) -> Result<(), Failure> {
         if line.is_empty() {
             let kind = self.current.content_type.split(';').next().unwrap_or("").trim();
-            self.place = match kind {
+            self.place = match kind.to_ascii_lowercase().as_str() {
                 "application/http" => Section::Request,
+                "multipart/mixed" if self.service == Service::Standard => Section::Changes,
                 "multipart/mixed" => {
-                    let text = "a set of changes is refused: flights can only be read";
+                    let text = "a set of changes is refused: this way of the service only reads";
                     self.current.wrong = Some(Failure::new(StatusCode::NOT_IMPLEMENTED, text));
                     Section::Rest
                 }
@@ -214,7 +257,7 @@ impl Parser {
         let line = String::from_utf8_lossy(line);
         let Some((name, value)) = line.split_once(':') else { return Ok(()) };
         match name.trim().to_ascii_lowercase().as_str() {
-            "content-type" => self.current.content_type = value.trim().to_ascii_lowercase(),
+            "content-type" => self.current.content_type = value.trim().to_owned(),
             "content-id" => self.current.name = printable(value.trim()),
             _ => {}
         }
@@ -290,13 +333,13 @@ fn malformed(problem: &str) -> Failure {
 }
 
 /// A name that can be repeated in an answer.
-fn printable(name: &str) -> Option<String> {
+pub(super) fn printable(name: &str) -> Option<String> {
     let well = name.len() <= NAME_MAX && name.bytes().all(|byte| (b' '..0x7f).contains(&byte));
     (well && !name.is_empty()).then(|| name.to_owned())
 }
 
 /// The boundary that a header `Content-Type` names.
-fn boundary(content_type: &str) -> Option<&str> {
+pub(super) fn boundary(content_type: &str) -> Option<&str> {
     let (kind, parameters) = content_type.split_once(';')?;
     if !kind.trim().eq_ignore_ascii_case("multipart/mixed") {
         return None;
@@ -309,124 +352,4 @@ fn boundary(content_type: &str) -> Option<&str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    const BATCH: &str = "--b\r\nContent-Type: application/http\r\nContent-ID: 7\r\n\
-        Content-Transfer-Encoding: binary\r\n\r\nGET FlightCollection?$top=1 HTTP/1.1\r\n\
-        Accept: application/json\r\nAuthorization: Basic eDp5\r\n\r\n\r\n\
-        --b\r\nContent-Type: application/http\r\n\r\n\
-        GET /sap/opu/odata/iwfnd/RMTSAMPLEFLIGHT/CarrierCollection('LH') HTTP/1.1\r\n\r\n\r\n\
-        --b--\r\n";
-    const ROOT: &str = "/sap/opu/odata/iwfnd/RMTSAMPLEFLIGHT";
-
-    /// The parts of `body`, which comes in pieces of so many bytes.
-    fn parts(body: &str, piece: usize) -> Result<Vec<Part>, Failure> {
-        let mut parser = Parser::new(Service::Standard, "multipart/mixed; boundary=b").unwrap();
-        for piece in body.as_bytes().chunks(piece) {
-            parser.take(piece)?;
-        }
-        parser.finish()
-    }
-
-    #[test]
-    fn requests_are_found_however_they_come_in() {
-        for piece in [1, 2, 7, 10_000] {
-            let found = parts(BATCH, piece).unwrap();
-            let [first, second] = found.as_slice() else { panic!("{found:?}") };
-            assert_eq!((first.name.as_deref(), second.name.as_deref()), (Some("7"), None));
-            assert_eq!(first.headers["accept"], "application/json");
-            assert!(!first.headers.contains_key("authorization"));
-            let (first, second) = (first.asks.as_ref().unwrap(), second.asks.as_ref().unwrap());
-            assert_eq!(first.to_string(), format!("{ROOT}/FlightCollection?$top=1"));
-            assert_eq!(second.path(), format!("{ROOT}/CarrierCollection('LH')"));
-        }
-        let lines = BATCH.replace("\r\n", "\n").replace("$top=1", "$filter=carrid eq 'LH'");
-        let found = parts(&lines, 100).unwrap();
-        let query = found[0].asks.as_ref().unwrap().query();
-        assert_eq!(query, Some("$filter=carrid%20eq%20'LH'"));
-        let absolute = BATCH.replace("/sap/opu", "http://host:1/sap/opu");
-        assert!(parts(&absolute, 100).unwrap()[1].asks.is_ok());
-    }
-
-    #[test]
-    fn a_part_that_is_wrong_leaves_the_others() {
-        for (from, to, status) in [
-            ("GET F", "PUT F", 405),
-            ("GET FlightCollection?$top=1 HTTP/1.1", "GET FlightCollection", 400),
-            ("GET FlightCollection", "GET /status", 400),
-            ("GET FlightCollection", "GET /sap/opu/sdata/iwfnd/RMTSAMPLEFLIGHT/x", 400),
-            ("Accept: application/json", "no header", 400),
-        ] {
-            let found = parts(&BATCH.replace(from, to), 50).unwrap();
-            assert_eq!(found[0].asks.as_ref().unwrap_err().status.as_u16(), status, "{to}");
-            assert!(found[1].asks.is_ok(), "{to}");
-        }
-        let set = "--b\r\nContent-Type: multipart/mixed; boundary=c\r\nContent-ID: 9\r\n\r\n--c\r\n\
-            Content-Type: application/http\r\n\r\nDELETE FlightCollection('x') HTTP/1.1\r\n\
-            Accept: application/json\r\n\r\n--c--\r\n";
-        let found = parts(&format!("{set}{BATCH}"), 11).unwrap();
-        assert_eq!((found.len(), found[0].name.as_deref()), (3, Some("9")));
-        let refused = found[0].asks.as_ref().unwrap_err();
-        assert_eq!(refused.status, StatusCode::NOT_IMPLEMENTED);
-        assert_eq!(found[0].headers["accept"], "application/json");
-    }
-
-    #[test]
-    fn what_is_no_batch_says_why() {
-        let problem = |body: &str| parts(body, 30).unwrap_err().message;
-        assert!(problem("").contains("last boundary"));
-        assert!(problem("--b--").contains("nothing stands in it"));
-        assert!(problem(&BATCH.replace("--b--", "")).contains("last boundary"));
-        assert!(problem("--b\r\nContent-Type: application/http\r\n--b--").contains("empty line"));
-        assert!(
-            problem(&BATCH.replace("application/http", "text/plain")).contains("no application")
-        );
-        let part = BATCH.split_inclusive("\r\n\r\n\r\n").next().unwrap();
-        assert!(problem(&format!("{}--b--", part.repeat(101))).contains("more than 100 parts"));
-        assert!(problem(&BATCH.replace("$top=1", &"x".repeat(9_000))).contains("8192 bytes"));
-        let many = "X-A: 1\r\n".repeat(65);
-        assert!(problem(&BATCH.replacen("Content-ID: 7\r\n", &many, 1)).contains("64 header"));
-    }
-
-    #[test]
-    fn a_long_body_within_is_skipped_and_not_kept() {
-        let body = format!(
-            "--b\r\nContent-Type: application/http\r\n\r\nGET CarrierCollection \
-            HTTP/1.1\r\n\r\n{}\n--b--",
-            "x".repeat(100_000)
-        );
-        let mut parser = Parser::new(Service::Standard, "multipart/mixed; boundary=b").unwrap();
-        for piece in body.as_bytes().chunks(1_000) {
-            parser.take(piece).unwrap();
-            assert!(parser.line.len() <= LINE_MAX);
-        }
-        assert_eq!(parser.finish().unwrap().len(), 1);
-    }
-
-    #[test]
-    fn the_boundary_is_read_from_the_type() {
-        assert_eq!(boundary("multipart/mixed; boundary=abc"), Some("abc"));
-        assert_eq!(boundary("Multipart/Mixed;charset=x; Boundary=\"a b\""), Some("a b"));
-        for none in ["multipart/mixed", "text/plain; boundary=a", "multipart/mixed; boundary="] {
-            assert_eq!(boundary(none), None, "{none}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn any_batch_is_read_or_refused(body: String, piece in 1_usize..50) {
-            let _ = parts(&body, piece);
-            let _ = parts(&format!("--b\nContent-Type: application/http\n\n{body}\n--b--"), piece);
-            let _ = boundary(&body);
-        }
-
-        #[test]
-        fn pieces_make_no_difference(piece in 1_usize..400) {
-            let shown = |found: Result<Vec<Part>, Failure>| format!("{found:?}");
-            prop_assert_eq!(shown(parts(BATCH, piece)), shown(parts(BATCH, 10_000)));
-        }
-    }
-}
+mod tests;

@@ -7,6 +7,7 @@
 
 mod atom;
 pub(crate) mod batch;
+mod change_set;
 mod compact;
 mod data;
 mod document;
@@ -20,14 +21,19 @@ mod metadata;
 mod metadata4;
 mod model;
 mod options;
+pub(crate) mod parts;
 mod path;
 mod reader;
 mod serve;
 mod service;
+mod values;
+mod write;
 mod xml;
 
+pub(crate) use change_set::Change;
 pub(crate) use compact::serve as compact;
 pub(crate) use format::Format;
 pub(crate) use path::Resource;
 pub(crate) use serve::{failure, serve};
 pub(crate) use service::{Service, Version};
+pub(crate) use write::change;

@@ -1,6 +1,7 @@
 //! Requests of the protocol and their answers.
 
 use hyper::StatusCode;
+use hyper::header::LOCATION;
 use plumb_engine::clock;
 use plumb_serve::Request;
 
@@ -70,6 +71,26 @@ pub(crate) fn serve(
     let answer = Form { service, format, scene }.of(step, resource)?;
     let (name, version) = service.version().header();
     Ok(answer.with(name, version))
+}
+
+/// The answer about an entity that was made.
+///
+/// # Errors
+/// [`Failure`] when its options, of which there are none, are wrong.
+pub(super) fn created(
+    step: &Step<'_>,
+    service: Service,
+    format: Format,
+    entity: &Entity,
+) -> Result<Answer, Failure> {
+    let base = base(service, &step.asked.request);
+    let options = Options::parse(service.version(), entity.kind, "")?;
+    let now = clock::utc(clock::wall_ns());
+    let scene = Scene { base: &base, now: &now, options: &options };
+    let answer = Form { service, format, scene }.one(entity).with_status(StatusCode::CREATED);
+    let (name, version) = service.version().header();
+    let location = format!("{base}{}", entity.path(service.version()));
+    Ok(answer.with(LOCATION, &location).with(name, version))
 }
 
 /// How an answer is written.

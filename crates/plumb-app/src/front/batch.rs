@@ -23,8 +23,8 @@ use super::timing::{self, SERVER_TIMING};
 use crate::answer::{Answer, Failure};
 use crate::asked::Target;
 use crate::config::PART_MAX;
-use crate::flights::batch::{Parser, Part};
-use crate::flights::{Service, Version};
+use crate::flights::batch::{Asks, Parser, Part};
+use crate::flights::{Change, Service, Version, parts};
 use crate::memory::{Share, held};
 use crate::route::{ErrorForm, Route};
 use crate::services::bytes;
@@ -42,6 +42,7 @@ struct Batch {
     dispatch: Arc<Dispatch>,
     headers: HeaderMap,
     peer: Peer,
+    service: Service,
     boundary: String,
     /// The form in which a part is told what is wrong that names none itself.
     errors: ErrorForm,
@@ -92,7 +93,7 @@ pub(super) async fn answer(
     let content_type = format!("multipart/mixed; boundary={boundary}");
     let (pieces, body) = Body::pieces();
     let dispatch = Arc::clone(dispatch);
-    let batch = Batch { dispatch, headers, peer, boundary, errors, _share: share };
+    let batch = Batch { dispatch, headers, peer, service, boundary, errors, _share: share };
     tokio::spawn(async move { batch.send(parts, pieces).await });
     let mut response = Response::new(body);
     let accepted = service.version() == Version::Two; // version 4 has an answer of its own for later
@@ -151,7 +152,7 @@ impl Batch {
             }
         }
         // whoever is gone hears nothing
-        if pieces.send(tail(&self.boundary).into()).await.is_ok() {
+        if pieces.send(parts::tail(&self.boundary).into()).await.is_ok() {
             let _ = pieces.end().await;
         }
     }
@@ -170,12 +171,37 @@ impl Batch {
         // some clients name the part, some the request within
         let inner_name = headers.get(CONTENT_ID).cloned();
         let mut answer = match asks {
-            Ok(uri) => self.step(uri, headers).await,
+            Ok(Asks::Read(uri)) => self.step(uri, headers).await,
+            Ok(Asks::Changes(changes)) => {
+                let done = self.changes(changes).await;
+                if done.status.is_success() {
+                    let head = parts::head_of_set(&self.boundary, name.as_deref(), &done);
+                    return Some((head.into(), held(done.body, turn)));
+                }
+                done
+            }
             Err(failure) => self.errors.answer(&failure),
         };
         answer.headers.extend(inner_name.map(|name| (CONTENT_ID, name)));
-        let head = head(&self.boundary, name.as_deref(), &answer);
+        let head = parts::head(&self.boundary, name.as_deref(), &answer);
         Some((head.into(), held(answer.body, turn)))
+    }
+
+    /// Has a set of changes done as one step, in one transaction. A set that is not done has one answer,
+    /// in the form of its first change.
+    async fn changes(&self, changes: Vec<Change>) -> Answer {
+        let spoken =
+            changes.iter().map(|change| &change.headers).find(|it| it.contains_key(ACCEPT));
+        let form = |headers| ErrorForm::of(&Route::Batch(self.service), headers, "");
+        let errors = spoken.map_or(self.errors, form);
+        let mut request = hyper::Request::new(());
+        let root = format!("/sap{}/$batch", self.service.root());
+        *request.uri_mut() = root.parse().unwrap_or_default();
+        *request.headers_mut() = self.headers.clone();
+        let (head, ()) = request.into_parts();
+        let request = Request { head, body: Bytes::new(), peer: self.peer };
+        let done = self.dispatch.give(request, Route::Changes(self.service, changes), errors).await;
+        done.unwrap_or_else(|failure| errors.answer(&failure))
     }
 
     /// Has a request within answered as a step of its own.
@@ -209,32 +235,4 @@ impl Batch {
         answer.headers.extend(timing::headers(&answer.timings, statistics));
         answer
     }
-}
-
-/// The head of the part that answers the part `name` with `answer`, up to its body.
-fn head(boundary: &str, name: Option<&str>, answer: &Answer) -> Vec<u8> {
-    let mut out = format!(
-        "--{boundary}\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n"
-    );
-    if let Some(name) = name {
-        out += &format!("Content-ID: {name}\r\n");
-    }
-    let status = answer.status;
-    let reason = status.canonical_reason().unwrap_or("");
-    let length = answer.body.len();
-    out += &format!("\r\nHTTP/1.1 {} {reason}\r\nContent-Length: {length}\r\n", status.as_u16());
-    let mut out = out.into_bytes();
-    for (name, value) in &answer.headers {
-        out.extend(name.as_str().bytes());
-        out.extend(b": ");
-        out.extend(value.as_bytes());
-        out.extend(b"\r\n");
-    }
-    out.extend(b"\r\n");
-    out
-}
-
-/// The end of a batch's answer.
-fn tail(boundary: &str) -> Vec<u8> {
-    format!("--{boundary}--\r\n").into_bytes()
 }

@@ -167,6 +167,7 @@ impl Front {
             | Route::Page { .. }
             | Route::Flights(..)
             | Route::Batch(_)
+            | Route::Changes(..)
             | Route::Compact(_)
             | Route::Sales(_)
             | Route::Confirmations

@@ -24,5 +24,6 @@ mod front;
 mod odata;
 mod odata4;
 mod odata_batch;
+mod odata_changes;
 mod sales;
 mod step_attribution;

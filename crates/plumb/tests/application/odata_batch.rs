@@ -64,7 +64,8 @@ fn every_part_has_an_answer_in_its_form_and_under_its_name() {
     holds(1, &["Content-ID: two\r\n", "HTTP/1.1 200 OK", "application/atom+xml;type=entry"]);
     holds(1, &["content-id: in\r\n"]);
     holds(2, &["HTTP/1.1 404 Not Found", "{\"error\":{\"code\":\"PLUMB/404\""]);
-    holds(3, &["Content-ID: 5\r\n", "HTTP/1.1 501 Not Implemented", "{\"error\":{"]);
+    holds(3, &["Content-ID: 5\r\n", "HTTP/1.1 400 Bad Request", "{\"error\":{"]);
+    holds(3, &["a new Flight needs `carrid`"]);
     holds(4, &["HTTP/1.1 200 OK", "\r\n\r\n400\r\n"]);
     holds(5, &["HTTP/1.1 405 Method Not Allowed", "{\"error\":{"]);
     for part in &parts {
