@@ -4,6 +4,8 @@
 //! ([`plumb_transaction`]), which reaches data servers and back ends by [`plumb_data`]. [`Flow`] is
 //! the layer as the program sees it.
 
+mod answer;
+mod config;
 mod doors;
 mod error;
 mod executor;
@@ -12,6 +14,7 @@ mod load;
 mod manager;
 #[cfg(test)]
 mod memory_queue;
+mod route;
 mod serve;
 mod siblings;
 mod transactions;

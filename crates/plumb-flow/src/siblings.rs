@@ -14,7 +14,8 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 
 use crate::FlowError;
-use crate::doors::{Failure, IDEMPOTENCY_KEY, ManagerPath, ORDER_KEY, Route};
+use crate::answer::Failure;
+use crate::route::{IDEMPOTENCY_KEY, ManagerPath, ORDER_KEY, Route};
 
 /// Says that a request comes from another node.
 const PASSED_ON: HeaderName = HeaderName::from_static("plumb-node");

@@ -6,7 +6,7 @@ use hyper::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
 use hyper::{HeaderMap, StatusCode};
 use plumb_serve::accounts::Accounts;
 
-use super::answer::Failure;
+use crate::answer::Failure;
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 

@@ -3,10 +3,10 @@
 use bytes::Bytes;
 use hyper::StatusCode;
 
-use super::answer::{Answer, Failure};
 use super::document::{Document, Form};
 use super::parameters::{self, Pairs, is_of_log_on, take};
 use super::submit::{Keys, Order};
+use crate::answer::{Answer, Failure};
 
 /// The media types that a caller may ask for the answer to be called.
 const MEDIA_TYPES: [&str; 4] = ["text/xml", "application/xml", "text/plain", "application/json"];

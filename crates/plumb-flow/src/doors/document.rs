@@ -9,7 +9,7 @@ use quick_xml::Reader;
 use quick_xml::events::Event;
 use struson::reader::{JsonReader as _, JsonStreamReader};
 
-use super::answer::Failure;
+use crate::answer::Failure;
 use plumb_transaction::MessageFacts;
 use plumb_transaction::rows::{
     FieldPath, Late, Position, Row, RowPath, RowPlan, StreamError, rows_of_json, rows_of_xml,

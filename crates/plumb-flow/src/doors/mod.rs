@@ -1,11 +1,9 @@
 //! The doors: requests come in, are read once, and go where their path leads.
 
-mod answer;
 mod caller;
 mod classic;
 mod document;
 mod parameters;
-mod route;
 mod soap;
 mod submit;
 
@@ -25,16 +23,14 @@ use self::classic::ClassicCall;
 use self::document::{Document, Form};
 use self::parameters::Pairs;
 use self::submit::{Keys, Order};
+use crate::answer::{Answer, ErrorForm, Failure, HTML};
+use crate::config::{Config, RouteConfig};
 use crate::executor::Executor;
 use crate::manager::{Manager, Others, View};
-use crate::serve::{Config, RouteConfig};
+use crate::route::{ManagerPath, Route};
 use crate::siblings::{Queues, Siblings};
 use plumb_queue::ExecutionId;
 use plumb_serve::Log;
-
-pub(crate) use answer::{Answer, ErrorForm, Failure, HTML, JSON};
-pub(crate) use route::{ManagerPath, Route, id};
-pub(crate) use submit::{IDEMPOTENCY_KEY, ORDER_KEY};
 
 /// Memory for documents is set aside in pieces of this many bytes.
 const PIECE: u64 = 1 << 10;

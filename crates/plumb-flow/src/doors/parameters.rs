@@ -4,7 +4,7 @@ use hyper::StatusCode;
 use plumb_wire::percent::form_decoded;
 use plumb_wire::secret;
 
-use super::answer::Failure;
+use crate::answer::Failure;
 use plumb_transaction::{Mode, Transaction};
 
 /// Names that hold one of these, in small letters and without signs, say who logs on.

@@ -13,10 +13,10 @@ use plumb_serve::Peer;
 use plumb_wire::percent::encoded;
 use quick_xml::escape::escape;
 
-use super::answer::{Answer, Failure, SOAP, Times};
 use super::document::{Document, Form};
 use super::parameters::Pairs;
 use super::submit::{Keys, Order, Response, Submitted};
+use crate::answer::{Answer, Failure, SOAP, Times};
 use plumb_transaction::Transaction;
 
 /// The namespace of envelopes.

@@ -7,17 +7,14 @@ use hyper::{HeaderMap, StatusCode};
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::Clock as _;
 
-use super::answer::{Answer, Failure, JSON, Times};
 use super::document::Document;
 use super::parameters::{self, Pairs};
+use crate::answer::{Answer, Failure, JSON, Times};
 use crate::executor::{Crowded, Executor, Outcome, Timings};
+use crate::route::{IDEMPOTENCY_KEY, ORDER_KEY};
 use plumb_queue::{Accepted, ExecutionId, Message, QueueError};
 use plumb_transaction::{Completed, FailureKind, Mode};
 
-/// Names a message that must not be accepted twice.
-pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency-key";
-/// Messages of one such key are done one after the other.
-pub(crate) const ORDER_KEY: &str = "x-order-key";
 const TRACE: &str = "traceparent";
 /// Characters of a key at most.
 const KEY_MAX: usize = 255;

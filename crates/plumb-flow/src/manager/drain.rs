@@ -6,7 +6,7 @@ use plumb_engine::clock::MonotonicClock;
 use plumb_measure::Clock as _;
 use serde::{Deserialize, Serialize};
 
-use crate::doors::Failure;
+use crate::answer::Failure;
 use plumb_queue::{ExecutionId, Filter, Queue, State};
 
 /// Between two steps of a drain.

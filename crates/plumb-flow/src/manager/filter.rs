@@ -1,6 +1,7 @@
 //! Which executions a form or a query means.
 
-use crate::doors::{Failure, id};
+use crate::answer::Failure;
+use crate::route::id;
 use plumb_queue::{Filter, State};
 
 /// Executions that are shown unless a query says.

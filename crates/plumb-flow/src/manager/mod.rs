@@ -19,8 +19,9 @@ use self::drain::{Drain, Pace};
 use self::figures::Figures;
 use self::filter::Chosen;
 use self::overview::Overview;
-use crate::doors::{Answer, Failure, HTML, JSON, ManagerPath};
+use crate::answer::{Answer, Failure, HTML, JSON};
 use crate::executor::Executor;
+use crate::route::ManagerPath;
 use crate::siblings::{FromNode, Queues};
 use plumb_queue::ExecutionId;
 

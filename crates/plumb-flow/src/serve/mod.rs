@@ -1,6 +1,5 @@
 //! `plumb flow serve`: threads, listeners, and the way they end.
 
-mod config;
 mod options;
 mod store;
 
@@ -16,13 +15,13 @@ use plumb_serve::settings::is_open;
 use plumb_serve::{HttpServer, Log, acceptor};
 
 use crate::FlowError;
+use crate::config::Config;
 use crate::doors::Site;
 use crate::executor::{Described, Executor, wait_for};
 use crate::live::{Live, fill, watch};
 use crate::siblings::{self, Queues, Siblings, refuse_strangers};
 use plumb_transaction::xslt::{Stylesheets, XsltLimits};
 
-pub(crate) use config::{Config, QueueConfig, RouteConfig};
 pub use options::ServeOptions;
 
 /// The port on which the server listens unless told otherwise.

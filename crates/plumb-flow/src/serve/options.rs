@@ -8,8 +8,8 @@ use plumb_measure::ByteSize;
 use plumb_serve::TlsFiles;
 use plumb_serve::nodes::NodeNumber;
 
-use super::config::Config;
 use crate::FlowError;
+use crate::config::Config;
 
 /// Where to serve, and what.
 #[derive(Args, Clone, Debug)]

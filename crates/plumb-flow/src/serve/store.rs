@@ -8,7 +8,7 @@ use plumb_serve::database::{DatabaseLimits, DatabaseTarget, Secret};
 
 use plumb_serve::nodes::NodeNumber;
 
-use super::QueueConfig;
+use crate::config::QueueConfig;
 use crate::{FlowError, siblings};
 use plumb_queue::{
     NatsQueue, PostgresQueue, Queue, QueueError, QueueLimits, SqliteQueue, SystemClock,

@@ -1,9 +1,15 @@
-//! Where a path leads: the one place that knows every path of the server.
+//! Where a path leads: the one place that knows every path of the server, and the headers that say with
+//! which others a message belongs together.
 
 use plumb_wire::percent::decoded;
 
-use super::answer::ErrorForm;
+use crate::answer::ErrorForm;
 use plumb_queue::ExecutionId;
+
+/// Header that names a message that must not be accepted twice.
+pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency-key";
+/// Header: messages of one such key are done one after the other.
+pub(crate) const ORDER_KEY: &str = "x-order-key";
 
 /// Where a path leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
