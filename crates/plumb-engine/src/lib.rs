@@ -51,7 +51,7 @@ pub use plumb_socket::{
 pub use plumb_wire::cidr::{Cidr, NoCidr};
 pub use protocol::{After, Next, Op, OpEnd, OperationGroup, Protocol, Step, Then};
 pub use result::{Lengths, client_figures, client_overlap, part_record, result_record};
-pub use serve::{ServePlan, serve, serve_and_dial};
+pub use serve::{LinkTo, ServePlan, serve, serve_and_dial};
 pub use service::{ConnectionId, Ended, Served, Service, StampWish, TurnedAway};
 pub use stamps::{ClientStamps, Stamps};
 pub use tls::{Tls, TlsAcceptor, TlsConnector};

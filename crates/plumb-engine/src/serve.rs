@@ -15,11 +15,11 @@ use plumb_socket::{Listener, Nagle, Poll, Reception, Stop, Time, Timers, Wake};
 
 use plumb_wire::cidr::Cidr;
 
-use crate::EngineError;
 use crate::channel::{Channel, READ_BYTES};
 use crate::clock::MonotonicClock;
 use crate::link::Link;
 use crate::service::{Ended, Service};
+use crate::{Endpoint, EngineError};
 use lone::Lone;
 
 /// How long a client may take to read a farewell.
@@ -82,11 +82,14 @@ pub fn serve<S: Service, L: Link>(
     link: impl Fn() -> L,
     stop: &Stop,
 ) -> Result<(), EngineError> {
-    serve_and_dial(plan, listeners, service, (&link, &link), stop)
+    serve_and_dial(plan, listeners, service, (&link, &|_| link()), stop)
 }
 
+/// Makes the link of a connection to an address.
+pub type LinkTo<'a, L> = &'a dyn Fn(&Endpoint) -> L;
+
 /// The same for a service that makes connections of its own: `links` are the link of one that was
-/// accepted, and of one that was dialled.
+/// accepted, and of one that was dialled, to this address.
 ///
 /// # Errors
 /// When the loop itself cannot go on.
@@ -94,7 +97,7 @@ pub fn serve_and_dial<S: Service, L: Link>(
     plan: &ServePlan,
     listeners: &[Listener],
     service: &mut S,
-    links: (&dyn Fn() -> L, &dyn Fn() -> L),
+    links: (&dyn Fn() -> L, LinkTo<'_, L>),
     stop: &Stop,
 ) -> Result<(), EngineError> {
     crate::ThreadContext { cpu: plan.pin, netns: None }.settle()?;
@@ -117,6 +120,8 @@ pub(crate) struct Client<C, L> {
     waiting: bool,
     /// The service has settled and may not tell it yet: it is not read.
     held: bool,
+    /// While it is not read something came, which nobody will announce again.
+    announced: bool,
     /// It was dialled, and does not stand yet.
     connecting: bool,
     /// Whole messages may be among what is kept: they are served before more is read.
@@ -138,7 +143,7 @@ pub(crate) struct Serve<'a, S: Service, L, T> {
     reception: Reception<'a>,
     service: &'a mut S,
     link: &'a dyn Fn() -> L,
-    link_of_dialled: &'a dyn Fn() -> L,
+    link_of_dialled: LinkTo<'a, L>,
     time: T,
     stop: &'a Stop,
     now: u64,
@@ -163,7 +168,7 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
         plan: &'a ServePlan,
         listeners: &'a [Listener],
         service: &'a mut S,
-        (link, link_of_dialled): (&'a dyn Fn() -> L, &'a dyn Fn() -> L),
+        (link, link_of_dialled): (&'a dyn Fn() -> L, LinkTo<'a, L>),
         time: T,
         stop: &'a Stop,
     ) -> Result<Self, EngineError> {
@@ -282,6 +287,7 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
             unsettled: false,
             waiting: false,
             held: false,
+            announced: false,
             connecting: false,
             unserved: false,
             last_heard: self.now,

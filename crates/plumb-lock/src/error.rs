@@ -55,8 +55,11 @@ pub enum LockError {
     /// The kernel does not ask silent clients as it was told to.
     #[error("cannot have the kernel ask silent clients: {0}; give --keepalive 3s to 9h, or 0s")]
     KeepAlive(std::io::Error),
+    /// The state of a witness cannot be used.
+    #[error(transparent)]
+    Witness(#[from] plumb_lock_pair::election::StoreError),
     /// No verb was named.
-    #[error("name a verb: serve, load, status, show, watch, promote or journal")]
+    #[error("name a verb: serve, witness, load, status, show, watch, promote or journal")]
     NoVerb,
     /// The journal could not be ended in order.
     #[error("cannot end the journal in order: {0}; the next start reads it as after a crash")]

@@ -1,7 +1,7 @@
 //! The lock layer: a lock server with the semantics of SAP's enqueue server, for clients that
 //! speak RESP.
 //!
-//! [`plumb_lock_table`] says who may have what and what outlives the server, [`replication`] what a
+//! [`plumb_lock_table`] says who may have what and what outlives the server, [`plumb_lock_pair`] what a
 //! second server has of it, [`LockServer`] serves all as a [`plumb_engine::Service`]. [`Locks`] is the layer as the program sees it.
 
 mod ask;
@@ -14,7 +14,6 @@ mod load;
 mod pair;
 mod password;
 mod promote;
-pub mod replication;
 mod serve;
 mod server;
 mod show;
@@ -23,6 +22,7 @@ mod status;
 mod target;
 mod users;
 mod watch;
+mod witness;
 
 use clap::{ArgMatches, Args as _, Command, FromArgMatches as _, Subcommand as _};
 use plumb_engine::layer::{Job, JobError, Layer};
@@ -43,9 +43,13 @@ pub use status::{Status, StatusOptions};
 pub use target::TargetOptions;
 pub use users::{NoUsers, Right, Rights, Users};
 pub use watch::{Watch, WatchOptions};
+pub use witness::{Witness, WitnessOptions};
 
 /// The port of a lock server when none is named; that of the original's first instance.
 pub const PORT: u16 = 3200;
+
+/// The port of a witness when none is named.
+pub const PORT_OF_WITNESSES: u16 = 3201;
 
 /// The lock layer.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +67,12 @@ impl Layer for Locks {
             .about("Take and release locks, and measure how fast that goes")
             .subcommand_required(true)
             .arg_required_else_help(true);
+        let witness = WitnessOptions::augment_args(Command::new("witness"))
+            .about("Run a witness: two lock servers ask it which of them gives locks out")
+            .after_help(
+                "It keeps no lock. Run an odd number of them, each on a machine of its own, and name \
+                 all of them to both servers with --witness.",
+            );
         let status = StatusOptions::augment_args(Command::new("status"))
             .about("Ask a lock server how it is")
             .after_help(
@@ -89,6 +99,7 @@ impl Layer for Locks {
             .subcommand_required(true)
             .arg_required_else_help(true)
             .subcommand(serve)
+            .subcommand(witness)
             .subcommand(load)
             .subcommand(status)
             .subcommand(show)
@@ -101,6 +112,9 @@ impl Layer for Locks {
         match matches.subcommand() {
             Some(("serve", words)) => {
                 Ok(Job::Verb(Box::new(Serve::new(ServeOptions::from_arg_matches(words)?))))
+            }
+            Some(("witness", words)) => {
+                Ok(Job::Verb(Box::new(Witness::new(WitnessOptions::from_arg_matches(words)?))))
             }
             Some(("load", words)) => job_of(LoadVerb::from_arg_matches(words)?),
             Some(("status", words)) => {

@@ -2,15 +2,15 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use plumb_engine::tls::{ServerTlsOptions, TlsConnector, TlsOptions, TrustOptions};
 use plumb_engine::{Address, Endpoint, Family};
+use plumb_lock_pair::replication::Without;
 use plumb_measure::Span;
 
 use crate::password::{self, Login};
-use crate::replication::Without;
 use crate::server::ReplicationPlan;
-use crate::{LockError, PORT};
+use crate::{LockError, PORT, PORT_OF_WITNESSES};
 
 /// Bytes of batches that are kept for a replica that comes back.
 const BACKLOG_BYTES: u64 = 16 << 20;
@@ -26,7 +26,10 @@ pub enum WithoutReplica {
 
 /// Whether a server is one of two.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Replication")]
+#[command(
+    next_help_heading = "Replication",
+    group = ArgGroup::new("others").args(["replica_of", "witness"]).multiple(true)
+)]
 pub struct PairOptions {
     /// Follow the lock server at HOST or HOST:PORT: have every lock before a client is told of it
     ///
@@ -35,14 +38,21 @@ pub struct PairOptions {
     #[arg(long, value_name = "HOST:PORT")]
     pub replica_of: Option<String>,
 
-    /// Log in at the primary as this user, where it has a file of users
+    /// Ask this witness (plumb lock witness) who gives locks out; repeatable, an odd number
+    ///
+    /// Name the same witnesses at both servers. While the primary is silent, its replica takes over
+    /// by itself when more than half of them agree.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub witness: Vec<String>,
+
+    /// Log in at the primary and at witnesses as this user, where they have a file of users
     ///
     /// It needs +@admin there.
-    #[arg(long, value_name = "NAME", requires = "replica_of")]
+    #[arg(long, value_name = "NAME", requires = "others")]
     pub replica_user: Option<String>,
 
     /// The password for that, in the first line of this file [default: that of clients]
-    #[arg(long, value_name = "FILE", requires = "replica_of")]
+    #[arg(long, value_name = "FILE", requires = "others")]
     pub replica_password_file: Option<PathBuf>,
 
     /// What this server does while it has no replica that has everything
@@ -53,26 +63,38 @@ pub struct PairOptions {
     #[arg(long, value_name = "TIME", default_value = "2s")]
     pub replica_timeout: Span,
 
-    /// With --tls: believe the authorities in this file (PEM) when the primary shows its
-    /// certificate [default: those this machine trusts]
-    #[arg(long, value_name = "FILE", requires = "replica_of")]
+    /// With --tls: believe the authorities in this file (PEM) when the primary or a witness shows
+    /// its certificate [default: those this machine trusts]
+    #[arg(long, value_name = "FILE", requires = "others")]
     pub replica_ca: Option<PathBuf>,
 }
 
 impl PairOptions {
     /// What the server is told.
-    pub(crate) fn plan(&self, clients: Option<&[u8]>) -> Result<ReplicationPlan, LockError> {
+    pub(crate) fn plan(
+        &self,
+        clients: Option<&[u8]>,
+        identity: u64,
+    ) -> Result<ReplicationPlan, LockError> {
         const TIMEOUT_NS_MIN: u64 = 100_000_000;
         if self.replica_timeout.ns() < TIMEOUT_NS_MIN {
             let text = format!("--replica-timeout {}: give 100ms or more", self.replica_timeout);
             return Err(plumb_engine::EngineError::Plan(text).into());
         }
-        let primary = match &self.replica_of {
-            Some(host) => Endpoint::resolve(&Address::parse(host, PORT)?, Family::Any)?,
-            None => Vec::new(),
-        };
+        let count = self.witness.len();
+        if count > 0 && count.is_multiple_of(2) {
+            let text = format!(
+                "--witness was named {count} times: name an odd number of them, so that more than \
+                 half of them can agree"
+            );
+            return Err(plumb_engine::EngineError::Plan(text).into());
+        }
+        let resolve =
+            |host: &String, port| Endpoint::resolve(&Address::parse(host, port)?, Family::Any);
+        let primary = self.replica_of.as_ref().map(|host| resolve(host, PORT)).transpose()?;
+        let witnesses = self.witness.iter().map(|host| resolve(host, PORT_OF_WITNESSES));
         Ok(ReplicationPlan {
-            primary,
+            primary: primary.unwrap_or_default(),
             without: match self.without_replica {
                 WithoutReplica::Continue => Without::Continue,
                 WithoutReplica::Stop => Without::Stop,
@@ -81,6 +103,8 @@ impl PairOptions {
             backlog_bytes: BACKLOG_BYTES,
             id: drawn_id()?,
             login: self.login(clients)?,
+            witnesses: witnesses.collect::<Result<_, _>>()?,
+            identity,
         })
     }
 
@@ -97,26 +121,35 @@ impl PairOptions {
         }
     }
 
-    /// Makes links to the primary, where clients speak TLS, too.
-    pub(crate) fn connector(
+    /// Makes links to the primary and to witnesses, each by its addresses, where clients speak TLS,
+    /// too.
+    pub(crate) fn connectors(
         &self,
         server: &ServerTlsOptions,
-    ) -> Result<Option<TlsConnector>, LockError> {
-        let Some(host) = self.replica_of.as_deref().filter(|_| server.tls) else {
-            return Ok(None);
-        };
+        plan: &ReplicationPlan,
+    ) -> Result<Vec<(Vec<Endpoint>, TlsConnector)>, LockError> {
+        if !server.tls {
+            return Ok(Vec::new());
+        }
         let trust = TrustOptions {
             ca: self.replica_ca.clone(),
             cert: server.cert.clone(),
             key: server.key.clone(),
             ..TrustOptions::default()
         };
-        Ok(TlsOptions { tls: true, trust }.connector(host, &[])?)
+        let options = TlsOptions { tls: true, trust };
+        let primary = self.replica_of.iter().zip([&plan.primary]);
+        let hosts = primary.chain(self.witness.iter().zip(&plan.witnesses));
+        let mut connectors = Vec::new();
+        for (host, endpoints) in hosts {
+            connectors.extend(options.connector(host, &[])?.map(|it| (endpoints.clone(), it)));
+        }
+        Ok(connectors)
     }
 }
 
 /// A number that no other server and no other start has.
-fn drawn_id() -> Result<u64, LockError> {
+pub(crate) fn drawn_id() -> Result<u64, LockError> {
     let mut bytes = [0; 8];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
         .map_err(|error| LockError::NoId(error.into()))?;

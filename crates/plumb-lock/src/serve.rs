@@ -5,23 +5,30 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{JobError, Output, Verb, announce, note};
-use plumb_engine::tls::ServerTlsOptions;
+use plumb_engine::tls::{ServerTlsOptions, TlsAcceptor, TlsConnector};
 use plumb_engine::{
-    Cidr, EngineError, HELD_TICK, Listener, Plain, ServePlan, Stop, Tls, serve, serve_and_dial,
+    Cidr, Endpoint, EngineError, HELD_TICK, Listener, Plain, ServePlan, Stop, serve, serve_and_dial,
 };
+use plumb_lock_pair::election::identity_in;
 use plumb_lock_table::journal::{Notes, Policy, Restored};
-use plumb_lock_table::table::{ELEMENTS_MAX, Limits};
+use plumb_lock_table::table::{ELEMENTS_MAX, Limits, Rules};
 use plumb_measure::{ByteSize, Clock as _, Span};
 use plumb_wire::resp;
 
 use crate::audit::AuditLog;
-use crate::pair::PairOptions;
+use crate::pair::{PairOptions, drawn_id};
 use crate::server::{Event, LockServer, ServerPlan};
 use crate::users::Users;
 use crate::{LockError, PORT, password};
 
 /// Words of one command besides its locks.
 const WORDS_MORE: usize = 32;
+/// What one command may take.
+pub(crate) const LIMITS: resp::Limits = resp::Limits {
+    words: 3 * ELEMENTS_MAX + WORDS_MORE,
+    word_bytes: 4096,
+    command_bytes: 256 << 10,
+};
 
 /// When locks are written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -191,19 +198,21 @@ impl ServeOptions {
         epoch: u64,
         (users, password): (Option<Users>, Option<Vec<u8>>),
     ) -> Result<ServerPlan, LockError> {
+        // whoever keeps no lock over a restart is another server then
+        let keeps = self.journal_policy != JournalPolicy::None && !self.pair.witness.is_empty();
+        let identity = match self.journal.as_deref().filter(|_| keeps) {
+            Some(folder) => identity_in(folder, drawn_id()?)?,
+            None => 0,
+        };
         Ok(ServerPlan {
-            limits: resp::Limits {
-                words: 3 * ELEMENTS_MAX + WORDS_MORE,
-                word_bytes: 4096,
-                command_bytes: 256 << 10,
-            },
+            limits: LIMITS,
             wait_ns_max: self.max_wait.ns(),
             users,
             epoch,
             grace_ns: self.grace.ns(),
             wall_offset_ns: wall_ns.wrapping_sub(MonotonicClock.now_ns()),
             tick: self.hold_tick.into(),
-            replication: self.pair.plan(password.as_deref())?,
+            replication: self.pair.plan(password.as_deref(), identity)?,
             password,
         })
     }
@@ -266,7 +275,6 @@ impl Serve {
         };
         let mut audit = options.audit_log.as_deref().map(AuditLog::open).transpose()?;
         let tls = options.tls.acceptor(&[])?;
-        let connector = options.pair.connector(&options.tls)?;
         let listeners = Listener::bind_all(&options.listen, PORT)?;
         if options.keepalive.ns() > 0 {
             let ask = |listener: &Listener| listener.keep_alive(options.keepalive);
@@ -278,6 +286,7 @@ impl Serve {
             options.tell_of_start(wall_ns, &restored, log)?;
         }
         let plan = options.server_plan(wall_ns, restored.epoch, (users, password))?;
+        let connectors = options.pair.connectors(&options.tls, &plan.replication)?;
         announce(&listeners, out)?;
         let quiet = options.quiet;
         let mut tell = |event: Event<'_>| {
@@ -290,17 +299,28 @@ impl Serve {
         };
         let mut server = LockServer::new(plan, (restored, notes), MonotonicClock, &mut tell);
         let plan = options.plan();
-        match &tls {
-            None => serve(&plan, &listeners, &mut server, Plain::default, stop)?,
-            Some(tls) => {
-                let accept = || tls.link();
-                let dial = || connector.as_ref().map_or_else(accept, |it| it.link());
-                let links: (&dyn Fn() -> Tls, &dyn Fn() -> Tls) = (&accept, &dial);
-                serve_and_dial(&plan, &listeners, &mut server, links, stop)?;
-            }
-        }
+        run((&plan, &listeners), &mut server, (tls.as_ref(), &connectors), stop)?;
         server.into_notes().close().map_err(LockError::Close)
     }
+}
+
+/// Serves until it is to stop; `tls` are the links that are accepted, and those to other servers by
+/// their addresses.
+pub(crate) fn run<R: Rules>(
+    (plan, listeners): (&ServePlan, &[Listener]),
+    server: &mut LockServer<'_, MonotonicClock, R>,
+    tls: (Option<&TlsAcceptor>, &[(Vec<Endpoint>, TlsConnector)]),
+    stop: &Stop,
+) -> Result<(), EngineError> {
+    let (Some(acceptor), connectors) = tls else {
+        return serve(plan, listeners, server, Plain::default, stop);
+    };
+    let accept = || acceptor.link();
+    let dial = |to: &Endpoint| {
+        let known = connectors.iter().find(|(endpoints, _)| endpoints.contains(to));
+        known.map_or_else(accept, |(_, connector)| connector.link())
+    };
+    serve_and_dial(plan, listeners, server, (&accept, &dial), stop)
 }
 
 impl Verb for Serve {

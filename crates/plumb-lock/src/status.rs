@@ -118,8 +118,18 @@ impl Status {
                 ));
             }
         }
+        let (witnesses, reached) = (figure(now, "witnesses"), figure(now, "witnesses_reached"));
+        if figure(now, "gives_out") == 1 && reached < witnesses {
+            findings.push(format!("{reached} of its {witnesses} witnesses can be asked"));
+        }
+        if figure(now, "witness") == 1 {
+            return findings;
+        }
         if figure(now, "gives_out") == 0 {
-            let what = if figure(now, "primary") == 1 {
+            let elected = 2 * figure(now, "witnesses_agree") > witnesses;
+            let what = if figure(now, "primary") == 1 && witnesses > 0 && !elected {
+                "no lock is given out: no majority of its witnesses lets this server do that"
+            } else if figure(now, "primary") == 1 {
                 "no lock is given out: the replica is away, and this server waits for it"
             } else if figure(now, "in_sync") == 1 {
                 return findings; // as a replica is
@@ -174,10 +184,14 @@ fn print(
 /// How it is as one of two; `None` for one alone.
 fn pair(now: &BTreeMap<String, u64>) -> Option<String> {
     let of = |name: &str| figure(now, name);
+    if of("witness") == 1 {
+        return Some(format!("witness, term {}", of("election_term")));
+    }
     let mut text = match (of("primary"), of("gives_out"), of("in_sync")) {
         (1, _, 1) => "primary, in sync with its replica".to_owned(),
         (1, 1, _) if of("replica_seen") == 1 => "primary, alone: replication suspended".to_owned(),
         (1, 1, _) if of("promotions") > 0 => "primary, alone since it was promoted".to_owned(),
+        (1, 1, _) if of("witnesses") > 0 => "primary, alone".to_owned(),
         (1, 1, _) => return None,
         (1, ..) => "primary, waits for its replica".to_owned(),
         (_, _, 1) => "replica, in sync with its primary".to_owned(),
@@ -186,6 +200,10 @@ fn pair(now: &BTreeMap<String, u64>) -> Option<String> {
     if of("primary") == 1 && of("replica_seen") == 1 {
         let (bytes, ms) = (of("replica_lag_bytes"), of("replica_lag_milliseconds"));
         let _ = write!(text, "; lag {bytes} bytes, {ms} ms");
+    }
+    if of("witnesses") > 0 {
+        let (agree, all) = (of("witnesses_agree"), of("witnesses"));
+        let _ = write!(text, "; {agree} of {all} witnesses agree, term {}", of("election_term"));
     }
     if of("promotions") > 0 {
         let at = clock::utc(of("promoted_seconds").saturating_mul(1_000_000_000));

@@ -76,7 +76,11 @@ const TABLE: &[(&str, &[&str])] = &[
     ("plumb-queue", &["plumb-engine", "plumb-measure", "plumb-serve"]),
     ("plumb-size", &["plumb-measure"]),
     ("plumb-xslt", &["plumb-wire"]),
-    ("plumb-lock", &["plumb-engine", "plumb-lock-table", "plumb-measure", "plumb-wire"]),
+    (
+        "plumb-lock",
+        &["plumb-engine", "plumb-lock-pair", "plumb-lock-table", "plumb-measure", "plumb-wire"],
+    ),
+    ("plumb-lock-pair", &[]),
     ("plumb-lock-table", &[]),
     (
         "plumb-capacity",

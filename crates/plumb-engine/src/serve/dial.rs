@@ -23,7 +23,7 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
                 return self.service.close(conn, Ended::Broken);
             }
         };
-        let index = self.occupy_slot(Channel::new(socket, (self.link_of_dialled)()));
+        let index = self.occupy_slot(Channel::new(socket, (self.link_of_dialled)(&endpoint)));
         let generation = self.slots[index].generation;
         self.service.accepted(&mut conn, ConnectionId { index, generation });
         self.clients += 1;

@@ -92,7 +92,7 @@ impl Stand {
             plan,
             listeners,
             service,
-            (&Plain::default, &Plain::default),
+            (&Plain::default, &|_| Plain::default()),
             time.clone(),
             &stop,
         )
@@ -239,7 +239,7 @@ fn only_allowed_addresses_are_served() {
             &plan,
             listeners,
             &mut service,
-            (&Plain::default, &Plain::default),
+            (&Plain::default, &|_| Plain::default()),
             time,
             &stop,
         )
@@ -302,7 +302,7 @@ fn a_greedy_neighbour_has_one_turn_and_then_the_others_have_theirs() {
     });
     let plan = plan();
     let listeners = std::slice::from_ref(&stand.listener);
-    Serve::new(&plan, listeners, &mut service, (&|| Endless, &|| Endless), time, &stop)
+    Serve::new(&plan, listeners, &mut service, (&|| Endless, &|_| Endless), time, &stop)
         .unwrap()
         .run()
         .unwrap();

@@ -77,6 +77,7 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
                 return turn > 0;
             };
             if S::WAITS && client.waiting || client.held {
+                client.announced = true;
                 return turn > 0;
             }
             let holds_back = if S::SETTLES {
@@ -286,8 +287,9 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
             let was_held = std::mem::take(&mut client.held);
             self.unsettled.swap_remove(at);
             self.flush(index);
-            if was_held {
-                self.again.push_back(index); // what came meanwhile was announced to nobody
+            let came = self.client(index).is_some_and(|it| std::mem::take(&mut it.announced));
+            if was_held && came {
+                self.again.push_back(index); // what came meanwhile is announced once
             }
         }
         Ok(())

@@ -131,7 +131,12 @@ impl Notes {
 
     /// What was noted for a replica since the last time.
     pub fn take_batch(&mut self) -> Vec<u8> {
-        self.batch.as_mut().map(std::mem::take).unwrap_or_default()
+        // the next one is about as long
+        let next = |batch: &mut Vec<u8>| {
+            let room = Vec::with_capacity(batch.len());
+            std::mem::replace(batch, room)
+        };
+        self.batch.as_mut().map(next).unwrap_or_default()
     }
 
     /// Bytes that are noted for a replica.

@@ -36,6 +36,8 @@ pub enum Fault {
     AcknowledgesBeforeReplica,
     /// A replica that lacks something may be promoted.
     PromotesBehind,
+    /// Any one of its witnesses makes a server the primary.
+    ElectedByAnyWitness,
 }
 
 impl Fault {
@@ -59,6 +61,9 @@ impl Fault {
 
     /// Those of two servers.
     pub const OF_TWO: [Self; 2] = [Self::AcknowledgesBeforeReplica, Self::PromotesBehind];
+
+    /// Those of two servers among witnesses.
+    pub const OF_ELECTED: [Self; 2] = [Self::AcknowledgesBeforeReplica, Self::ElectedByAnyWitness];
 }
 
 /// How a table decides. [`Sound`] is known to the compiler, so asking it costs nothing.

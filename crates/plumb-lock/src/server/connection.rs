@@ -38,6 +38,8 @@ pub(super) enum Purpose {
     Primary { replies: u8 },
     /// To the server whose place was taken, which is told so.
     Herald { replies: u8 },
+    /// To a witness, by its place among them; so many replies come before its answers.
+    Witness { at: usize, replies: u8 },
 }
 
 /// One connection.
@@ -51,6 +53,8 @@ pub(super) struct Client {
     pub(super) purpose: Purpose,
     /// It is told of what it was answered once its replica has everything up to here.
     pub(super) until: u64,
+    /// The turn of the loop in which it was last answered with what is locked; 0: that was told.
+    pub(super) shown_in: u64,
     /// Its number among those that wait.
     pub(super) seat: Option<u64>,
     /// Passwords of its that were wrong.
@@ -84,6 +88,7 @@ impl Client {
             waits: Waits::No,
             purpose: Purpose::Client,
             until: 0,
+            shown_in: 0,
             seat: None,
             guesses: 0,
             closes: false,

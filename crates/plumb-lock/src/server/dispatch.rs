@@ -96,6 +96,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             b"EPOCH" if command.len() == 1 => resp::push_integer(out, self.plan.epoch),
             b"EPOCH" => return Err(Refusal::Arity("epoch")),
             b"ROLE" => self.tell_role(out),
+            b"WITNESS" => self.bear_witness(client, command, out)?,
             b"REPLICA" => {
                 self.replica(client, command, out)?;
                 if command.is(1, "STREAM") {
@@ -124,7 +125,7 @@ fn is_free_of_locks(verb: &[u8]) -> bool {
         b"ENQ" | b"DEQ" => false, // the most frequent first
         b"PING" | b"ECHO" | b"HELLO" | b"AUTH" | b"QUIT" | b"SELECT" | b"INFO" | b"CLIENT"
         | b"COMMAND" | b"CONFIG" | b"LOCKSTAT" | b"METRICS" | b"EPOCH" | b"ROLE" | b"REPLICA"
-        | b"LOCKS" | b"DIGEST" | b"COUNT" | b"STAMPS" => true,
+        | b"LOCKS" | b"DIGEST" | b"COUNT" | b"STAMPS" | b"WITNESS" => true,
         _ => false,
     }
 }

@@ -1,14 +1,15 @@
 //! The server as a replica: it does what its primary says.
 
+use plumb_lock_pair::replication::{Frame, Task};
 use plumb_lock_table::journal::{Lasting, Record};
 use plumb_lock_table::table::{Change, Changes as _, Rules, Scope};
 use plumb_measure::Clock;
 use plumb_wire::resp;
 
 use super::connection::Purpose;
-use super::role::{Role, Told};
+use super::role::Role;
+use super::told::Told;
 use super::{Event, LockServer};
-use crate::replication::{Frame, Task};
 
 /// Replies to what is said before a stream begins.
 const LIMITS: resp::ReplyLimits = resp::ReplyLimits { bytes: 4 << 10, items: 16 };
@@ -27,7 +28,8 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
                 Ok(None) => return Some(taken),
                 Ok(Some((resp::Reply::Error(text), _))) => {
                     let text = String::from_utf8_lossy(text).into_owned();
-                    self.complain(&format!("refuses: {}", crate::ask::plain(&text)));
+                    let text = format!("refuses: {}", crate::ask::plain(&text));
+                    self.complain_of(client, &text);
                     return None;
                 }
                 Ok(Some((_, length))) => {
@@ -35,21 +37,27 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
                     self.reply_came(client);
                 }
                 Err(_) => {
-                    self.complain("does not answer as a lock server does");
+                    self.complain_of(client, "does not answer as a lock server does");
                     return None;
                 }
             }
         }
         let purpose = self.clients[client].as_ref().map(|client| client.purpose);
+        if let Some(Purpose::Witness { at, .. }) = purpose {
+            return self.hear_answers(at, bytes, taken);
+        }
         if !matches!(purpose, Some(Purpose::Primary { .. })) {
             return None; // everything was said
         }
-        let before = taken;
+        let (before, mut ping) = (taken, None);
         loop {
             let rest = &bytes[taken..];
             match Frame::read(rest) {
                 Ok(None) => break,
                 Ok(Some((frame, length))) => {
+                    if let Frame::Ping { at } = frame {
+                        ping = Some(at);
+                    }
                     if let Err(why) = self.follow(frame) {
                         self.complain(&format!("cannot be followed: {why}"));
                         return None;
@@ -67,19 +75,57 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         {
             replica.received().push(out);
         }
+        if let Some(at) = ping
+            && self.promise()
+        {
+            Frame::Pong { at }.push(out);
+        }
         Some(taken)
+    }
+
+    /// Answers of a witness; how many bytes were taken, or `None` when it is to be left.
+    fn hear_answers(&mut self, at: usize, bytes: &[u8], mut taken: usize) -> Option<usize> {
+        loop {
+            match resp::reply(&bytes[taken..], &LIMITS) {
+                Ok(None) => return Some(taken),
+                Ok(Some((resp::Reply::Error(text), _))) => {
+                    let text = crate::ask::plain(&String::from_utf8_lossy(text));
+                    self.complain_of_witness(at, &format!("refuses: {text}"));
+                    return None;
+                }
+                Ok(Some((reply, length))) if self.hear_witness(at, reply) => taken += length,
+                Ok(Some(_)) | Err(_) => {
+                    self.complain_of_witness(at, "does not answer as a witness does");
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Says of another server what was not said last.
+    pub(super) fn complain_of(&mut self, client: usize, why: &str) {
+        match self.clients[client].as_ref().map(|client| client.purpose) {
+            Some(Purpose::Witness { at, .. }) => self.complain_of_witness(at, why),
+            _ => self.complain(why),
+        }
     }
 
     fn replies_left(&self, client: usize) -> u8 {
         match self.clients[client].as_ref().map(|client| client.purpose) {
-            Some(Purpose::Primary { replies } | Purpose::Herald { replies }) => replies,
+            Some(
+                Purpose::Primary { replies }
+                | Purpose::Herald { replies }
+                | Purpose::Witness { replies, .. },
+            ) => replies,
             Some(Purpose::Client | Purpose::Replica) | None => 0,
         }
     }
 
     fn reply_came(&mut self, client: usize) {
         if let Some(client) = &mut self.clients[client]
-            && let Purpose::Primary { replies } | Purpose::Herald { replies } = &mut client.purpose
+            && let Purpose::Primary { replies }
+            | Purpose::Herald { replies }
+            | Purpose::Witness { replies, .. } = &mut client.purpose
         {
             *replies -= 1;
         }
@@ -88,13 +134,15 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     /// Does what one frame says.
     fn follow(&mut self, frame: Frame<'_>) -> Result<(), String> {
         let now = self.now;
+        self.follow_on()?;
         let Role::Replica(replica) = &mut self.replicated.role else {
             return Err("this server is no replica any more".into());
         };
         match replica.take(now, frame).map_err(|gap| gap.to_string())? {
-            Task::Nothing => Ok(()),
-            Task::Clear { epoch } => {
+            Task::Nothing | Task::Ping { .. } => Ok(()),
+            Task::Clear { epoch, fence } => {
                 self.forget_everything();
+                self.table.raise_fence(fence);
                 self.plan.epoch = epoch;
                 self.notes.begin_epoch(epoch);
                 Ok(())
@@ -103,6 +151,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             Task::Joined(records) => self.apply(&records),
             Task::InSync => {
                 self.replicated.complaint.clear();
+                self.promise();
                 (self.tell)(Event::Replication(Told::ReplicaInSync));
                 Ok(())
             }

@@ -26,8 +26,11 @@ mod service;
 mod stamps;
 mod standing;
 mod terms;
+mod told;
+mod voting;
 mod waiters;
 mod waiting;
+mod witness;
 mod words;
 
 use std::fmt;
@@ -49,7 +52,8 @@ use refusal::Refusal;
 use removal::Search;
 pub use rights::Audited;
 use role::Replicated;
-pub use role::{ReplicationPlan, Told};
+pub use role::ReplicationPlan;
+pub use told::Told;
 use waiters::{Waiters, Wish};
 
 /// What the server allows, and who it is.
@@ -142,6 +146,8 @@ struct Turn {
     began: u64,
     /// The most of one turn.
     peak: u64,
+    /// Its number, from one.
+    number: u64,
 }
 
 /// The lock server as a service of the engine. Its table decides by the rules `R`.
@@ -249,7 +255,7 @@ impl<'a, C: Clock, R: Rules> LockServer<'a, C, R> {
             lives_of(&restored.table, &restored.lives, now, plan.grace_ns)
         };
         let rows = restored.table.usage().locks.maximum;
-        let replicated = Replicated::new(plan.replication.clone(), plan.epoch, rows);
+        let replicated = Replicated::new::<R>(plan.replication.clone(), plan.epoch, rows);
         Self {
             plan,
             table: restored.table,
@@ -277,7 +283,7 @@ impl<'a, C: Clock, R: Rules> LockServer<'a, C, R> {
             started: now,
             looked: false,
             behind: false,
-            turn: Turn::default(),
+            turn: Turn { number: 1, ..Turn::default() },
             full_told_until: 0,
             words: Words::default(),
             tell,

@@ -1,8 +1,7 @@
 //! Why a command is refused, as clients read it.
 
+use plumb_lock_pair::replication;
 use plumb_lock_table::table::{Malformed, TablePart};
-
-use crate::replication;
 
 /// An error reply. The first word is its kind, as clients of Redis expect.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +36,22 @@ pub(super) enum Refusal {
          start one with --replica-of this server, or promote this server with plumb lock promote"
     )]
     NoReplicas,
+    #[error(
+        "NOREPLICAS no majority of the witnesses lets this server give locks out: are they there, \
+         and has its replica taken over? ask again, or ask the other server"
+    )]
+    NoMajority,
+    #[error("ERR this server is a witness: it keeps no locks; ask the lock servers")]
+    IsWitness,
+    #[error("ERR this server is no witness; plumb lock witness starts one")]
+    NoWitness,
+    #[error("{0}")]
+    NoRequest(#[from] plumb_lock_pair::election::NoRequest),
+    #[error(
+        "ERR the witnesses of this server decide who gives locks out: stop the primary, and its \
+         replica takes over; with --force this server does so at once, whatever they keep"
+    )]
+    Witnesses,
     #[error("ERR {0}")]
     NoReplica(#[from] replication::Refused),
     #[error(

@@ -3,6 +3,7 @@
 //! What a replica does is in `follow.rs`, who is what in `role.rs`.
 
 use plumb_engine::ConnectionId;
+use plumb_lock_pair::replication::{Frame, Hello};
 use plumb_lock_table::journal::{Notes, Record};
 use plumb_lock_table::table::{Change, Fault, Rules, Table};
 use plumb_measure::Clock;
@@ -11,10 +12,10 @@ use plumb_wire::resp;
 use super::connection::Purpose;
 use super::lives::{Life, NEVER};
 use super::refusal::Refusal;
-use super::role::{Role, Told};
+use super::role::Role;
+use super::told::Told;
 use super::words::Command;
 use super::{Event, LockServer};
-use crate::replication::{Frame, Hello};
 
 /// Places of the table that go into one slice of a snapshot. A lock with its life takes at most
 /// 900 bytes, so that a slice keeps to the maximum of a frame.
@@ -104,8 +105,9 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         if let Role::Primary(primary) = &mut self.replicated.role
             && primary.detach()
         {
-            let goes_on = primary.may_serve();
+            let goes_on = primary.wants_to_go_on();
             (self.tell)(Event::Replication(Told::Suspended { why, goes_on }));
+            self.pass_election(); // it goes on alone once the witnesses keep that
         }
     }
 
@@ -132,7 +134,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         // one slice of a snapshot a turn
         let link = replicated.link.filter(|_| !std::mem::replace(&mut replicated.said, true))?;
         let (cursor, time) = (&mut replicated.cursor, clock.now_ns());
-        let joined = primary.say(*now, out, |begins, records| {
+        let joined = primary.say((*now, table.next_fence()), out, |begins, records| {
             let from = if begins { 0 } else { *cursor };
             let next = slice(table, lives, (from, time), records);
             *cursor = next.unwrap_or(0);
@@ -147,6 +149,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     /// Behind a round of serving.
     pub(super) fn settle_replication(&mut self) {
         self.replicated.said = false;
+        self.turn.number += 1;
         if let Role::Primary(primary) = &mut self.replicated.role
             && primary.streams()
         {
@@ -158,7 +161,8 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     /// True when what was answered last may not be told yet, for want of a replica that has it.
     pub(super) fn waits_for_replica(&self) -> bool {
         self.replicated.shows
-            && self.primary_that_streams().is_some_and(|(tellable, end)| end > tellable)
+            && (self.replicated.voting.is_some()
+                || self.primary_that_streams().is_some_and(|(tellable, end)| end > tellable))
     }
 
     /// True when a client may be told what it was answered so far.
@@ -170,22 +174,35 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             return true;
         }
         match &self.replicated.role {
+            Role::Primary(_) if client.shown_in != 0 && !self.is_let() => false,
             Role::Primary(_) => {
                 let tellable = self.primary_that_streams().map_or(u64::MAX, |(at, _)| at);
                 client.until <= tellable
             }
-            Role::Replica(_) => true,
-            Role::Fenced { .. } => client.until == 0,
+            Role::Replica(_) | Role::Witness(_) => true,
+            Role::Fenced { .. } => client.until == 0 && client.shown_in == 0,
         }
     }
 
     /// The client was answered with what there is now.
     pub(super) fn answered_with_locks(&mut self, client: usize) {
-        if self.replicated.shows
-            && let Some((_, end)) = self.primary_that_streams()
-            && let Some(client) = &mut self.clients[client]
+        if !self.replicated.shows {
+            return;
+        }
+        let end = self.primary_that_streams().map(|(_, end)| end);
+        if let Some(client) = &mut self.clients[client] {
+            client.until = end.unwrap_or(client.until);
+            client.shown_in = self.turn.number;
+        }
+    }
+
+    /// What a client was answered in an earlier turn was told: it would not be heard otherwise.
+    pub(super) fn was_told_before(&mut self, client: usize) {
+        let turn = self.turn.number;
+        if let Some(client) = &mut self.clients[client]
+            && client.shown_in != turn
         {
-            client.until = end;
+            client.shown_in = 0;
         }
     }
 

@@ -40,7 +40,7 @@ fn needed(verb: &[u8], command: Command<'_>) -> Option<Right> {
         b"LOCKSTAT" if command.is(1, "FORGET") => Right::Admin,
         b"LOCKS" | b"DIGEST" | b"COUNT" | b"LOCKSTAT" => Right::List,
         b"REMOVE" => Right::Remove,
-        b"REPLICA" => Right::Admin,
+        b"REPLICA" | b"WITNESS" => Right::Admin,
         _ => Right::Lock,
     })
 }

@@ -1,8 +1,7 @@
 //! Which of two servers gives locks out, and how that changes.
 
-use std::fmt;
-
 use plumb_engine::{ConnectionId, Endpoint, Peer};
+use plumb_lock_pair::replication::{Primary, PrimaryPlan, Replica, Without};
 use plumb_lock_table::journal::Lives;
 use plumb_lock_table::table::{Fault, Rules};
 use plumb_measure::Clock;
@@ -11,10 +10,12 @@ use plumb_wire::resp;
 use super::connection::{Client, Purpose};
 use super::refusal::Refusal;
 use super::replicate::stop_streaming;
+use super::told::Told;
+use super::voting::Voting;
+use super::witness::Witnessing;
 use super::words::Command;
-use super::{Event, LockServer, lives_of};
+use super::{Event, LockServer, lives_of, voting};
 use crate::password::Login;
-use crate::replication::{Attached, Primary, PrimaryPlan, Replica, Without};
 
 /// How long it takes until a connection to the other server is tried again, nanoseconds.
 const DIAL_AGAIN_NS: u64 = 250_000_000;
@@ -37,8 +38,12 @@ pub struct ReplicationPlan {
     pub backlog_bytes: u64,
     /// A number that no other server and no other start has.
     pub id: u64,
-    /// How it makes itself known to the other server.
+    /// How it makes itself known to the other server, and to witnesses.
     pub login: Option<Login>,
+    /// Where its witnesses are: all addresses of each. None: a person decides.
+    pub witnesses: Vec<Vec<Endpoint>>,
+    /// A number that it keeps as long as it keeps every lock; 0: it keeps none over a restart.
+    pub identity: u64,
 }
 
 impl Default for ReplicationPlan {
@@ -50,6 +55,8 @@ impl Default for ReplicationPlan {
             backlog_bytes: 16 << 20,
             id: 1,
             login: None,
+            witnesses: Vec::new(),
+            identity: 0,
         }
     }
 }
@@ -63,77 +70,8 @@ pub(super) enum Role {
     Replica(Replica),
     /// It was a primary until one with this epoch took its place.
     Fenced { by: u64 },
-}
-
-/// Something about two servers that the operator wants to know.
-#[derive(Debug)]
-pub enum Told<'a> {
-    /// A replica follows.
-    Follows(&'a Peer, Attached),
-    /// The replica has everything.
-    InSync,
-    /// The replica is away.
-    Suspended {
-        /// Why.
-        why: &'a str,
-        /// Whether locks are given out all the same.
-        goes_on: bool,
-    },
-    /// This replica has everything.
-    ReplicaInSync,
-    /// The primary is away.
-    PrimaryLost(&'a str),
-    /// This server gives locks out from now on.
-    Promoted {
-        /// Its epoch.
-        epoch: u64,
-        /// Its next fence number.
-        fences: u64,
-        /// Who said so.
-        by: &'a str,
-    },
-    /// Another server has taken this one's place.
-    Fenced {
-        /// The epoch of that one.
-        by: u64,
-    },
-}
-
-impl fmt::Display for Told<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Follows(peer, Attached::GoesOn) => {
-                write!(f, "replica {peer} follows, from where it was")
-            }
-            Self::Follows(peer, Attached::Snapshot) => {
-                write!(f, "replica {peer} follows, and gets every lock")
-            }
-            Self::InSync => {
-                f.write_str("replica in sync: no reply is sent before it has the locks")
-            }
-            Self::Suspended { why, goes_on: true } => write!(
-                f,
-                "replication suspended: the replica {why}; going on alone: what is locked now is \
-                 lost with this server"
-            ),
-            Self::Suspended { why, goes_on: false } => write!(
-                f,
-                "replication suspended: the replica {why}; no lock is given out until it is back"
-            ),
-            Self::ReplicaInSync => f.write_str("in sync with the primary"),
-            Self::PrimaryLost(why) => write!(f, "the primary {why}"),
-            Self::Promoted { epoch, fences, by } => write!(
-                f,
-                "promoted by {by}: this server gives locks out under epoch {epoch}, fence numbers \
-                 begin at {fences}; alone until a replica follows"
-            ),
-            Self::Fenced { by } => write!(
-                f,
-                "replaced by a server with epoch {by}: nothing is given out here any more; start \
-                 this server again with --replica-of that one"
-            ),
-        }
-    }
+    /// It keeps who gives locks out, and no lock.
+    Witness(Witnessing),
 }
 
 /// The state of replication beside the table.
@@ -141,6 +79,8 @@ impl fmt::Display for Told<'_> {
 pub(super) struct Replicated {
     pub(super) plan: ReplicationPlan,
     pub(super) role: Role,
+    /// What it has to do with witnesses, if it has any.
+    pub(super) voting: Option<Voting>,
     /// The connection to the other server, whoever made it.
     pub(super) link: Option<ConnectionId>,
     /// Connections that are to be closed.
@@ -165,13 +105,14 @@ pub(super) struct Replicated {
 }
 
 impl Replicated {
-    pub(super) fn new(plan: ReplicationPlan, epoch: u64, rows: u32) -> Self {
+    pub(super) fn new<R: Rules>(plan: ReplicationPlan, epoch: u64, rows: u32) -> Self {
         let role = if plan.primary.is_empty() {
             Role::Primary(Primary::new(primary_plan(&plan, rows), epoch, plan.id))
         } else {
             Role::Replica(Replica::default())
         };
         Self {
+            voting: Voting::new::<R>(&plan),
             plan,
             role,
             link: None,
@@ -191,9 +132,15 @@ impl Replicated {
 }
 
 fn primary_plan(plan: &ReplicationPlan, rows: u32) -> PrimaryPlan {
+    // among witnesses the primary misses its replica before that takes its place
+    let timeout_ns = match plan.witnesses.len() {
+        0 => plan.timeout_ns,
+        _ => voting::trusted_ns(plan.timeout_ns),
+    };
     PrimaryPlan {
         without: plan.without,
-        timeout_ns: plan.timeout_ns,
+        timeout_ns,
+        ping_ns: plan.timeout_ns / 8,
         backlog_bytes: plan.backlog_bytes,
         rows,
     }
@@ -203,15 +150,17 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     /// Refuses what has to do with locks where this server may not give any out.
     pub(super) fn may_give_out(&self) -> Result<(), Refusal> {
         match &self.replicated.role {
+            Role::Primary(_) if !self.is_let() => Err(Refusal::NoMajority),
             Role::Primary(primary) if primary.may_serve() => Ok(()),
             Role::Primary(_) => Err(Refusal::NoReplicas),
-            Role::Replica(_) | Role::Fenced { .. } => Err(self.no_primary()),
+            Role::Replica(_) | Role::Fenced { .. } | Role::Witness(_) => Err(self.no_primary()),
         }
     }
 
     pub(super) fn no_primary(&self) -> Refusal {
         match &self.replicated.role {
             Role::Fenced { by } => Refusal::Replaced(*by),
+            Role::Witness(_) => Refusal::IsWitness,
             Role::Replica(_) | Role::Primary(_) => {
                 let of = self.replicated.plan.primary.first();
                 Refusal::Replica(of.map(ToString::to_string).unwrap_or_default())
@@ -245,8 +194,16 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     /// This server gives locks out from now on, under an epoch of its own. One that does already
     /// goes on.
     pub(super) fn promote_server(&mut self, by: &str, force: bool) -> Result<(), Refusal> {
+        let elected = self.replicated.voting.is_some();
         let in_sync = match &self.replicated.role {
-            Role::Primary(primary) if primary.may_serve() => return Ok(()),
+            Role::Primary(primary) if primary.may_serve() && self.is_let() => return Ok(()),
+            Role::Witness(_) => return Err(Refusal::IsWitness),
+            Role::Fenced { .. } | Role::Primary(_) | Role::Replica(_) if elected => {
+                if !force {
+                    return Err(Refusal::Witnesses);
+                }
+                true
+            }
             Role::Primary(_) if force => true,
             Role::Primary(_) => return Err(Refusal::Deserted),
             Role::Replica(replica) => replica.in_sync() || R::makes(Fault::PromotesBehind),
@@ -255,10 +212,25 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         if !in_sync && !force {
             return Err(Refusal::Behind);
         }
-        let wall_us = self.now.wrapping_add(self.plan.wall_offset_ns) / 1_000;
-        let epoch = wall_us.max(self.plan.epoch.saturating_add(1));
+        let epoch = self.next_epoch();
+        self.take_over(by, epoch);
+        self.stand_by_force();
+        Ok(())
+    }
+
+    /// Higher than any that was before.
+    pub(super) fn next_epoch(&self) -> u64 {
+        self.wall_us().max(self.plan.epoch.saturating_add(1))
+    }
+
+    fn wall_us(&self) -> u64 {
+        self.now.wrapping_add(self.plan.wall_offset_ns) / 1_000
+    }
+
+    /// This server gives locks out under this epoch.
+    pub(super) fn take_over(&mut self, by: &str, epoch: u64) {
+        let fences = self.table.next_fence().saturating_add(FENCES_UNKNOWN).max(self.wall_us());
         // whatever the old primary gave out alone is below that
-        let fences = self.table.next_fence().saturating_add(FENCES_UNKNOWN).max(wall_us);
         self.table.raise_fence(fences);
         self.plan.epoch = epoch;
         self.notes.begin_epoch(epoch);
@@ -278,7 +250,6 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         self.replicated.drops.extend(link);
         self.replicated.dial_at = self.now;
         (self.tell)(Event::Replication(Told::Promoted { epoch, fences, by }));
-        Ok(())
     }
 
     /// A server with another epoch gives locks out.
@@ -289,24 +260,34 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         if by > self.plan.epoch
             && let Role::Primary(_) = self.replicated.role
         {
-            self.replicated.role = Role::Fenced { by };
-            stop_streaming(&mut self.notes);
-            // what they were answered last may not be told; elsewhere they are answered anew
-            let others = self.clients.iter().enumerate().filter(|(at, _)| *at != client);
-            let others = others.filter_map(|(_, other)| other.as_ref()?.connection_id);
-            self.replicated.drops.extend(others);
-            self.replicated.link = None;
+            self.step_down(by, Some(client));
             (self.tell)(Event::Replication(Told::Fenced { by }));
         }
         Ok(())
     }
 
+    /// A server with this epoch gives locks out, and this one does not any more.
+    pub(super) fn step_down(&mut self, by: u64, keeps: Option<usize>) {
+        self.replicated.role = Role::Fenced { by };
+        stop_streaming(&mut self.notes);
+        // what they were answered last may not be told; elsewhere they are answered anew
+        let others = self.clients.iter().enumerate().filter(|(at, _)| Some(*at) != keeps);
+        let others = others.filter_map(|(_, other)| other.as_ref()?.connection_id);
+        self.replicated.drops.extend(others);
+        self.replicated.link = None;
+        if let Some(voting) = &mut self.replicated.voting {
+            voting.election.leave();
+        }
+    }
+
     /// A connection to the other server, if it is time to make one.
     pub(super) fn dial_other(&mut self) -> Option<(Endpoint, usize)> {
         let purpose = match &self.replicated.role {
+            // one whose election is not decided yet follows nobody
+            Role::Replica(_) if self.is_sealed() => return None,
             Role::Replica(_) => Purpose::Primary { replies: 0 },
             Role::Primary(_) if self.replicated.promotions > 0 => Purpose::Herald { replies: 0 },
-            Role::Primary(_) | Role::Fenced { .. } => return None,
+            Role::Primary(_) | Role::Fenced { .. } | Role::Witness(_) => return None,
         };
         let Replicated { plan, dialled, dial_at, dials, .. } = &mut self.replicated;
         if dialled.is_some() || self.now < *dial_at {
@@ -341,12 +322,23 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
                 let (stream, position) = replica.place();
                 let id = self.replicated.plan.id;
                 let epoch = replica.epoch();
-                let numbers =
-                    [crate::replication::VERSION, rows.into(), id, epoch, stream, position];
+                let numbers = [
+                    plumb_lock_pair::replication::VERSION,
+                    rows.into(),
+                    id,
+                    epoch,
+                    stream,
+                    position,
+                ];
                 let numbers = numbers.map(|number| number.to_string());
                 let mut words: Vec<&[u8]> = vec![b"REPLICA", b"STREAM"];
                 words.extend(numbers.iter().map(String::as_bytes));
                 resp::push_command(out, &words);
+            }
+            (Purpose::Witness { at, replies: left }, _) => {
+                *left = replies - 1;
+                let (at, id) = (*at, client.connection_id);
+                self.witness_connected(at, id);
             }
             (Purpose::Herald { replies: left }, _) => {
                 *left = replies;
@@ -359,6 +351,9 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
 
     /// A connection to the other server is gone.
     pub(super) fn other_left(&mut self, client: usize, id: Option<ConnectionId>, purpose: Purpose) {
+        if let Purpose::Witness { at, .. } = purpose {
+            return self.witness_left(at);
+        }
         let known = self.replicated.link.is_some() && self.replicated.link == id;
         if known {
             self.replicated.link = None;
@@ -366,7 +361,10 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         self.replicated.dialled = self.replicated.dialled.filter(|(at, _)| *at != client);
         let pause = match purpose {
             Purpose::Herald { .. } => FENCE_AGAIN_NS,
-            Purpose::Primary { .. } | Purpose::Replica | Purpose::Client => DIAL_AGAIN_NS,
+            Purpose::Primary { .. }
+            | Purpose::Witness { .. }
+            | Purpose::Replica
+            | Purpose::Client => DIAL_AGAIN_NS,
         };
         self.replicated.dial_at = self.replicated.dial_at.max(self.now + pause);
         if known && let Role::Replica(_) = self.replicated.role {
@@ -408,17 +406,18 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
                 let herald = (waits && *promotions > 0).then_some(*dial_at);
                 [herald, primary.wake_at()].into_iter().flatten().min()
             }
+            Role::Replica(_) if self.is_sealed() => None,
             Role::Replica(_) if waits => Some(*dial_at),
             Role::Replica(replica) => {
                 let since = link.map(|_| replica.heard_at()).or(dialled.map(|(_, at)| at))?;
                 Some(since.saturating_add(plan.timeout_ns + 1))
             }
-            Role::Fenced { .. } => None,
+            Role::Fenced { .. } | Role::Witness(_) => None,
         }
     }
 }
 
-fn peer_of(endpoint: &Endpoint) -> Peer {
+pub(super) fn peer_of(endpoint: &Endpoint) -> Peer {
     match endpoint {
         Endpoint::Tcp(address) | Endpoint::Smc(address) | Endpoint::Udp(address) => {
             Peer::Ip(*address)

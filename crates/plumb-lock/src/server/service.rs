@@ -52,9 +52,10 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
             return Served { consumed: bytes.len(), close: true, ..Served::default() };
         }
         self.replicated.shows = false;
+        self.was_told_before(*conn);
         match self.clients[*conn].as_ref().map(|client| client.purpose) {
             Some(Purpose::Replica) => return heard(self.hear_replica(*conn, bytes), bytes),
-            Some(Purpose::Primary { .. } | Purpose::Herald { .. }) => {
+            Some(Purpose::Primary { .. } | Purpose::Herald { .. } | Purpose::Witness { .. }) => {
                 return heard(self.hear_other(*conn, bytes, out), bytes);
             }
             Some(Purpose::Client) | None => {}
@@ -118,7 +119,7 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
     }
 
     fn unsettled(&self) -> bool {
-        self.notes.unsettled(&self.table) || self.waits_for_replica()
+        self.notes.unsettled(&self.table) || self.waits_for_replica() || self.has_to_keep()
     }
 
     fn may_tell(&self, conn: &usize) -> bool {
@@ -127,7 +128,7 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
 
     fn push(&mut self, out: &mut Vec<u8>) -> Option<ConnectionId> {
         self.leave_silent_primary();
-        self.push_to_replica(out)
+        self.push_to_replica(out).or_else(|| self.push_to_witness(out))
     }
 
     fn drop_next(&mut self) -> Option<ConnectionId> {
@@ -135,15 +136,19 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
     }
 
     fn dial(&mut self) -> Option<(Endpoint, usize)> {
-        self.dial_other()
+        self.dial_other().or_else(|| self.dial_witness())
     }
 
     fn connected(&mut self, conn: &mut usize, out: &mut Vec<u8>) {
         self.greet_other(*conn, out);
     }
 
-    fn not_connected(&mut self, _: &mut usize, error: &io::Error) {
-        if self.replicated.promotions == 0 {
+    fn not_connected(&mut self, conn: &mut usize, error: &io::Error) {
+        if let Some(Purpose::Witness { at, .. }) =
+            self.clients[*conn].as_ref().map(|client| client.purpose)
+        {
+            self.complain_of_witness(at, &format!("cannot be reached: {error}"));
+        } else if self.replicated.promotions == 0 {
             self.complain(&format!("cannot be reached: {error}"));
         }
     }
@@ -153,12 +158,15 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
             return Some(0);
         }
         let replication = self.replication_wakes_at();
-        let times = [self.waiters.wake_at(), self.lives.next(), self.notes.wake_at(), replication];
-        times.into_iter().flatten().min()
+        let election = self.election_wakes_at();
+        let own = [self.waiters.wake_at(), self.lives.next(), self.notes.wake_at()];
+        let times = own.into_iter().chain([replication, election]);
+        times.flatten().min()
     }
 
     fn due(&mut self, now: u64) {
         self.now = now;
+        self.pass_election();
         self.care();
     }
 
@@ -176,14 +184,21 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
 
     fn settle(&mut self) -> io::Result<()> {
         self.end_turn();
+        self.keep_witness()?;
         self.notes.settle(self.now, &self.table)?;
         self.settle_replication();
         Ok(())
     }
 
     fn unsecured(&mut self, conn: &mut usize, error: &io::Error) {
-        if let Some(client) = &self.clients[*conn] {
-            (self.tell)(Event::Unsecured(&client.peer, error));
+        match self.clients[*conn].as_ref().map(|client| client.purpose) {
+            Some(Purpose::Client | Purpose::Replica) => {
+                if let Some(client) = &self.clients[*conn] {
+                    (self.tell)(Event::Unsecured(&client.peer, error));
+                }
+            }
+            Some(_) => self.complain_of(*conn, &error.to_string()),
+            None => {}
         }
     }
 

@@ -2,8 +2,8 @@
 //! sync only with what a primary can have said.
 
 use plumb_engine::{ConnectionId, Ended, Endpoint, Peer, Service as _};
-use plumb_lock::replication::Frame;
 use plumb_lock::{Event, LockServer, ReplicationPlan, ServerPlan};
+use plumb_lock_pair::replication::Frame;
 use plumb_lock_table::journal::{Notes, Record, Restored};
 use plumb_lock_table::table::{Change, Held, Limits, Lock, Scope};
 use plumb_wire::resp;
@@ -50,8 +50,13 @@ fn stream(numbers: &mut Numbers) -> Vec<u8> {
     let (mut bytes, mut position) = (Vec::new(), 0);
     for at in 0..1 + numbers.below(9) {
         let records = records(numbers);
-        let frame = match if at == 0 { numbers.below(3) } else { numbers.below(12) } {
-            0 | 1 => Frame::Snapshot { epoch: numbers.below(4), stream: 1, position },
+        let frame = match if at == 0 { numbers.below(3) } else { numbers.below(13) } {
+            0 | 1 => Frame::Snapshot {
+                epoch: numbers.below(4),
+                stream: 1,
+                position,
+                fence: numbers.below(9),
+            },
             2 => Frame::Continue { epoch: numbers.below(4) },
             3 | 4 => Frame::Slice(&records),
             5 => Frame::Complete,
@@ -61,7 +66,8 @@ fn stream(numbers: &mut Numbers) -> Vec<u8> {
                 Frame::Changes { from, last: numbers.below(4) > 0, records: &records }
             }
             9 => Frame::InSync,
-            10 => Frame::Ping,
+            10 => Frame::Ping { at: numbers.below(300) },
+            11 => Frame::Pong { at: numbers.below(300) },
             _ => Frame::Received { position: numbers.below(300), sliced: numbers.below(300) },
         };
         frame.push(&mut bytes);
@@ -145,7 +151,7 @@ fn a_primary_hears_anything_of_its_replica() {
         let words = [
             "REPLICA".to_owned(),
             "STREAM".to_owned(),
-            number(&mut numbers, &["1", "1", "1", "2", "x"]),
+            number(&mut numbers, &["2", "2", "2", "1", "x"]),
             number(&mut numbers, &["4", "4", "4", "5", "18446744073709551616"]),
             number(&mut numbers, &["1", "2"]),
             number(&mut numbers, &["0", "1", "2"]),

@@ -13,3 +13,4 @@ mod lock_pair;
 mod lock_postgres;
 mod lock_redis;
 mod lock_trouble;
+mod lock_witness;

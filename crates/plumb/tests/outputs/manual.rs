@@ -5,7 +5,7 @@ use crate::kit;
 use kit::golden;
 
 /// Every command, by its words.
-const COMMANDS: [&[&str]; 55] = [
+const COMMANDS: [&[&str]; 56] = [
     &[],
     &["checkup"],
     &["net", "ping"],
@@ -40,6 +40,7 @@ const COMMANDS: [&[&str]; 55] = [
     &["lock", "load", "destroy"],
     &["lock", "load", "verify"],
     &["lock", "load", "live"],
+    &["lock", "witness"],
     &["lock", "promote"],
     &["lock", "watch"],
     &["lock", "status"],

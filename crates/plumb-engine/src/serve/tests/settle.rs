@@ -84,9 +84,15 @@ fn what_cannot_be_made_to_last_is_not_acknowledged() {
     let listeners = std::slice::from_ref(&stand.listener);
     let time = HeldTime::with(|_| None);
     let stop = Stop::new().unwrap();
-    let serve =
-        Serve::new(&plan, listeners, &mut service, (&Plain::default, &Plain::default), time, &stop)
-            .unwrap();
+    let serve = Serve::new(
+        &plan,
+        listeners,
+        &mut service,
+        (&Plain::default, &|_| Plain::default()),
+        time,
+        &stop,
+    )
+    .unwrap();
     let error = serve.run().unwrap_err().to_string();
     assert!(error.contains("disk full"), "{error}");
     assert_eq!(said(&mut client), "");

@@ -6,6 +6,7 @@
 //! same time; somebody promotes the replica when that is in sync.
 #![allow(clippy::panic, reason = "a test that cannot go on should end")]
 
+mod elected;
 mod node;
 mod player;
 mod trouble;
@@ -20,8 +21,8 @@ const SOUND: u64 = 500;
 const ATTEMPTS: u64 = 300;
 
 /// What is wrong with the history of this seed; and how often a server was promoted in it.
-fn found(seed: u64, fault: Option<Fault>) -> (Option<String>, u64) {
-    let mut world = World::new(seed, fault);
+fn found(seed: u64, fault: Option<Fault>, witnesses: usize) -> (Option<String>, u64) {
+    let mut world = World::new(seed, fault, witnesses);
     if let Err(stuck) = world.play() {
         assert!(fault.is_some(), "seed {seed}: {stuck}");
         return (None, 0);
@@ -34,7 +35,7 @@ fn found(seed: u64, fault: Option<Fault>) -> (Option<String>, u64) {
 fn what_clients_of_two_servers_see_has_an_order_whatever_happens_to_one_of_them() {
     let mut promotions = 0;
     for seed in 0..SOUND {
-        let (contradiction, promoted) = found(seed, None);
+        let (contradiction, promoted) = found(seed, None, 0);
         promotions += promoted;
         if let Some(contradiction) = contradiction {
             panic!("seed {seed}: {contradiction}");
@@ -46,7 +47,29 @@ fn what_clients_of_two_servers_see_has_an_order_whatever_happens_to_one_of_them(
 #[test]
 fn every_mistake_of_two_servers_is_found_by_their_clients() {
     for fault in Fault::OF_TWO {
-        let caught = (0..ATTEMPTS).find(|seed| found(*seed, Some(fault)).0.is_some());
+        let caught = (0..ATTEMPTS).find(|seed| found(*seed, Some(fault), 0).0.is_some());
+        assert!(caught.is_some(), "{fault:?} was not noticed in {ATTEMPTS} histories");
+    }
+}
+
+#[test]
+fn what_clients_see_has_an_order_whatever_happens_to_two_servers_and_their_witnesses() {
+    let mut promotions = 0;
+    for seed in 0..SOUND {
+        let witnesses = if seed % 3 == 0 { 1 } else { 3 };
+        let (contradiction, promoted) = found(seed, None, witnesses);
+        promotions += promoted;
+        if let Some(contradiction) = contradiction {
+            panic!("seed {seed}: {contradiction}");
+        }
+    }
+    assert!(promotions > SOUND / 2, "{promotions} elections are no test of them");
+}
+
+#[test]
+fn every_mistake_of_two_servers_among_witnesses_is_found_by_their_clients() {
+    for fault in Fault::OF_ELECTED {
+        let caught = (0..ATTEMPTS).find(|seed| found(*seed, Some(fault), 3).0.is_some());
         assert!(caught.is_some(), "{fault:?} was not noticed in {ATTEMPTS} histories");
     }
 }

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use plumb_engine::{ConnectionId, Ended, Endpoint, Peer, Service as _};
-use plumb_lock::replication::Without;
 use plumb_lock::{Event, LockServer, ReplicationPlan, ServerPlan, Told};
+use plumb_lock_pair::election::{Store, Witness};
+use plumb_lock_pair::replication::Without;
 use plumb_lock_table::journal::{Notes, Restored};
 use plumb_lock_table::table::Limits;
 use plumb_wire::resp;
@@ -28,6 +30,17 @@ struct Seat {
     closing: bool,
 }
 
+/// The disk of a witness, which outlives it.
+#[derive(Clone, Default)]
+pub(super) struct Disk(pub(super) Arc<Mutex<Witness>>);
+
+impl Store for Disk {
+    fn keep(&mut self, witness: &Witness) -> std::io::Result<()> {
+        *self.0.lock().expect("nobody panics") = *witness;
+        Ok(())
+    }
+}
+
 /// What a turn of a server did to the world.
 pub(super) enum Did {
     Sent(usize, Vec<u8>),
@@ -45,15 +58,17 @@ pub(super) struct Node<'a> {
     /// The next number of a connection; the other server has others.
     next: usize,
     promoted: &'a AtomicU64,
+    /// Its number as a replica.
+    pub(super) id: u64,
 }
 
 impl<'a> Node<'a> {
-    /// The server at `port`, a replica of that at the other port if there is one.
+    /// A server, a replica of that at port `primary` if there is one.
     pub(super) fn new(
         clock: &'a Still,
         room: u32,
         (without, id): (Without, u64),
-        primary: Option<u16>,
+        (primary, witnesses): (Option<u16>, &[u16]),
     ) -> Self {
         // the few bytes of each are the price of a server that outlives its maker
         let promoted: &AtomicU64 = Box::leak(Box::new(AtomicU64::new(0)));
@@ -65,17 +80,27 @@ impl<'a> Node<'a> {
         let address = |port: u16| Endpoint::Tcp(([127, 0, 0, 1], port).into());
         let replication = ReplicationPlan {
             primary: primary.map(address).into_iter().collect(),
+            witnesses: witnesses.iter().map(|port| vec![address(*port)]).collect(),
             without,
             timeout_ns: TIMEOUT_NS,
             backlog_bytes: 600, // little: both ways of coming back are gone
             id,
-            login: None,
+            ..ReplicationPlan::default()
         };
         let plan =
             ServerPlan { grace_ns: u64::MAX >> 2, wall_offset_ns: 1 << 50, replication, ..plan() };
         let restored = Restored::<Planted>::empty(Limits { rows: room, scan: 1_000 });
         let server = LockServer::new(plan, (restored, Notes::none()), clock, tell);
-        Self { server, clock, seats: BTreeMap::new(), next: 0, promoted }
+        Self { server, clock, seats: BTreeMap::new(), next: 0, promoted, id }
+    }
+
+    /// A witness that goes on from what its disk holds.
+    pub(super) fn witness(clock: &'a Still, disk: &Disk) -> Self {
+        let kept = (*disk.0.lock().expect("nobody panics"), Box::new(disk.clone()) as Box<_>);
+        let tell = Box::leak(Box::new(|_: Event<'_>| {}));
+        let server = LockServer::witness(plan(), kept, clock, tell);
+        let (promoted, id) = (Box::leak(Box::new(AtomicU64::new(0))), 0);
+        Self { server, clock, seats: BTreeMap::new(), next: 0, promoted, id }
     }
 
     /// Somebody connects.
@@ -144,8 +169,9 @@ impl<'a> Node<'a> {
         !seat.inbox.is_empty() && !seat.held && !seat.waiting && !seat.closing
     }
 
-    /// One turn, in the order of the engine's loop.
-    pub(super) fn turn(&mut self) -> Vec<Did> {
+    /// One turn, in the order of the engine's loop; `disk_ns` is how long its disk takes. What it
+    /// did before, and behind that.
+    pub(super) fn turn(&mut self, disk_ns: u64) -> [Vec<Did>; 2] {
         let mut did = Vec::new();
         self.server.due(self.clock.now_ns_now());
         let ready: Vec<usize> = self.seats.keys().copied().collect();
@@ -179,6 +205,9 @@ impl<'a> Node<'a> {
             }
             out.clear();
         }
+        let before = std::mem::take(&mut did);
+        let now = self.clock.now_ns_now();
+        self.clock.set(now + disk_ns);
         self.settle(&mut did);
         while let Some(id) = self.server.drop_next() {
             let uid = self.seats.keys().copied().find(|uid| id == id_of(*uid));
@@ -191,7 +220,8 @@ impl<'a> Node<'a> {
             0 => {}
             fences => did.push(Did::Promoted(fences)),
         }
-        did
+        self.clock.set(now);
+        [before, did]
     }
 
     fn read(&mut self, uid: usize, did: &mut Vec<Did>) {

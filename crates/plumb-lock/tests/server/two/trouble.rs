@@ -1,6 +1,6 @@
 //! What happens to two servers: they are killed, stopped and cut off, and the replica is promoted.
 
-use plumb_lock::replication::Without;
+use plumb_lock_pair::replication::Without;
 use plumb_lock_table::table::Fault;
 
 use super::node::TIMEOUT_NS;
@@ -24,6 +24,9 @@ impl World {
 
     /// Something happens to somebody, from time to time.
     pub(super) fn trouble(&mut self) {
+        if self.has_witnesses() {
+            return self.trouble_among_witnesses();
+        }
         if self.promote_at.is_some_and(|at| self.now >= at) {
             self.promote_at = None;
             self.promote();
@@ -57,15 +60,15 @@ impl World {
                 self.promote_perhaps(until);
             }
             5 => {
-                self.cut[primary] = until;
+                self.cut[primary][replica] = until;
                 self.promote_perhaps(until);
             }
             6 => {
-                self.cut[replica] = until;
+                self.cut[replica][primary] = until;
                 self.promote_perhaps(until);
             }
             7 => {
-                (self.cut[0], self.cut[1]) = (until, until);
+                (self.cut[0][1], self.cut[1][0]) = (until, until);
                 self.promote_perhaps(until);
             }
             _ => {}
@@ -112,7 +115,7 @@ impl World {
     }
 
     /// A server that knows that it was replaced is started again as a replica.
-    fn restart_who_was_replaced(&mut self) {
+    pub(super) fn restart_who_was_replaced(&mut self) {
         let other = 1 - self.primary;
         if self.promotions == 0 || self.now < self.stopped[other].max(self.look_at) {
             return;

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use plumb_lock::replication::Without;
+use plumb_lock_pair::replication::Without;
 use plumb_lock_table::table::Fault;
 use plumb_wire::resp;
 
-use super::node::{Did, Node};
+use super::node::{Did, Disk, Node};
 use super::player::Player;
 use crate::linear::Event;
 use crate::linear::call::{Call, Reply, ledger};
@@ -48,11 +48,16 @@ pub(super) struct World {
     pub(super) fault: Option<Fault>,
     pub(super) numbers: Numbers,
     pub(super) without: Without,
-    pub(super) nodes: [Option<Node<'static>>; 2],
+    /// Two servers, and behind them their witnesses.
+    pub(super) nodes: Vec<Option<Node<'static>>>,
+    /// What witnesses keep over their end.
+    pub(super) disks: Vec<Disk>,
     /// Until when a server is stopped, nanoseconds.
-    pub(super) stopped: [u64; 2],
-    /// Until when nothing comes through from this server to the other.
-    pub(super) cut: [u64; 2],
+    pub(super) stopped: Vec<u64>,
+    /// How long the disk of a server takes in its next turn, nanoseconds.
+    pub(super) slow: Vec<u64>,
+    /// Until when nothing comes through from this server to that one.
+    pub(super) cut: Vec<Vec<u64>>,
     pub(super) pipes: BTreeMap<usize, Pipe>,
     pub(super) pipes_so_far: usize,
     pub(super) players: Vec<Player>,
@@ -71,7 +76,7 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn new(seed: u64, fault: Option<Fault>) -> Self {
+    pub(super) fn new(seed: u64, fault: Option<Fault>, witnesses: usize) -> Self {
         plant(fault);
         let clock: &'static Still = Box::leak(Box::new(Still::default()));
         let mut numbers = Numbers::new(seed);
@@ -82,9 +87,11 @@ impl World {
             fault,
             numbers,
             without,
-            nodes: [None, None],
-            stopped: [0; 2],
-            cut: [0; 2],
+            nodes: (0..2 + witnesses).map(|_| None).collect(),
+            disks: Vec::new(),
+            stopped: vec![0; 2 + witnesses],
+            slow: vec![0; 2 + witnesses],
+            cut: vec![vec![0; 2 + witnesses]; 2 + witnesses],
             pipes: BTreeMap::new(),
             pipes_so_far: 0,
             players: (0..PLAYERS).map(|at| Player::new(seed * 100 + at as u64)).collect(),
@@ -99,6 +106,8 @@ impl World {
             look_at: 0,
         };
         clock.set(world.now);
+        world.disks = (0..witnesses).map(|_| Disk::default()).collect();
+        (0..witnesses).for_each(|at| world.start_witness(at));
         world.start(0, None);
         world.start(1, Some(0));
         world
@@ -107,7 +116,20 @@ impl World {
     pub(super) fn start(&mut self, at: usize, primary: Option<usize>) {
         let id = 1 + self.numbers.below(1 << 40);
         let primary = primary.map(|at| u16::try_from(at).expect("0 or 1"));
-        self.nodes[at] = Some(Node::new(self.clock, ROOM, (self.without, id), primary));
+        let witnesses: Vec<u16> =
+            (2..self.nodes.len()).map(|at| u16::try_from(at).expect("few")).collect();
+        let part = (primary, &*witnesses);
+        plant(self.fault);
+        self.nodes[at] = Some(Node::new(self.clock, ROOM, (self.without, id), part));
+    }
+
+    /// Starts a witness, by its number among them, with what it kept.
+    pub(super) fn start_witness(&mut self, number: usize) {
+        self.nodes[2 + number] = Some(Node::witness(self.clock, &self.disks[number]));
+    }
+
+    pub(super) fn has_witnesses(&self) -> bool {
+        self.nodes.len() > 2
     }
 
     /// Plays all rounds to their end.
@@ -119,7 +141,10 @@ impl World {
             self.players.iter_mut().for_each(|player| player.left = CALLS);
             self.next_trouble = self.now + self.numbers.below(10 * MS);
             let mut turns = 0;
-            while !self.players.iter().all(Player::is_done) || self.promote_at.is_some() {
+            while !self.players.iter().all(Player::is_done)
+                || self.promote_at.is_some()
+                || self.nodes[self.primary].is_none()
+            {
                 self.turn();
                 turns += 1;
                 if turns == TURNS_MAX {
@@ -139,9 +164,11 @@ impl World {
             .iter()
             .map(|it| (it.target, it.pipe, it.call.as_ref().map(|it| it.0.to_string()), it.left))
             .collect();
+        let kept: Vec<_> =
+            self.disks.iter().map(|disk| *disk.0.lock().expect("nobody panics")).collect();
         let Self { now, stopped, cut, primary, start_at, promote_at, without, .. } = self;
         format!(
-            "{nodes:?} {players:?} primary {primary} {without:?} at {now}: stopped {stopped:?} cut \
+            "{nodes:?} {kept:?} {players:?} primary {primary} {without:?} at {now}: stopped {stopped:?} cut \
              {cut:?} start {start_at:?} promote {promote_at:?}"
         )
     }
@@ -158,13 +185,20 @@ impl World {
     fn turn(&mut self) {
         self.pass_time();
         self.deliver();
-        for at in 0..2 {
+        for at in 0..self.nodes.len() {
             if self.now >= self.stopped[at]
                 && let Some(node) = &mut self.nodes[at]
             {
                 plant(self.fault);
-                let did = node.turn();
-                self.take(at, did);
+                let disk_ns = std::mem::take(&mut self.slow[at]);
+                let [before, behind] = node.turn(disk_ns);
+                self.take(at, before);
+                if disk_ns > 0 {
+                    self.stopped[at] = self.now + disk_ns;
+                }
+                self.now += disk_ns;
+                self.take(at, behind);
+                self.now -= disk_ns;
             }
         }
         for player in 0..PLAYERS {
@@ -191,7 +225,7 @@ impl World {
                 }
             }
         }
-        for at in 0..2 {
+        for at in 0..self.nodes.len() {
             if let Some(wake) = self.nodes[at].as_ref().and_then(Node::wake_at) {
                 next = next.min(wake.max(self.stopped[at]));
             }
@@ -204,7 +238,7 @@ impl World {
     /// Until when nothing comes out of a wire.
     fn blocked_until(&self, pipe: &Pipe, from: usize) -> u64 {
         match (pipe.ends[from], pipe.ends[1 - from]) {
-            (End::Node(one, _), End::Node(..)) => self.cut[one],
+            (End::Node(one, _), End::Node(other, _)) => self.cut[one][other],
             _ => 0,
         }
     }
@@ -240,7 +274,10 @@ impl World {
             }
             (End::Player(player), Payload::Close) => {
                 self.pipes.remove(&number);
-                self.lost(player);
+                // it may have left that connection already
+                if self.players[player].pipe == Some(number) {
+                    self.lost(player);
+                }
             }
             (End::Player(_), Payload::Connect) => {}
             (End::Node(at, uid), Payload::Bytes(bytes)) => {
@@ -374,7 +411,11 @@ impl World {
         };
         let call = player.chooser.next_call();
         player.left -= 1;
-        let words = call.words();
+        let mut words = call.words();
+        if self.has_witnesses() && [&b"ENQ"[..], b"PROMOTE"].contains(&&*words[0]) {
+            // whoever leaves a server that waits for its witnesses loses nothing with its connection
+            words.insert(2, b"KEEP".to_vec());
+        }
         let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
         let mut bytes = Vec::new();
         resp::push_command(&mut bytes, &words);
@@ -388,11 +429,13 @@ impl World {
         if let Reply::Other(text) = &reply
             && (text.starts_with("READONLY") || text.starts_with("NOREPLICAS"))
         {
+            let elected = self.has_witnesses();
             // nothing was done: once more, of the other one if this one never will
             let player = &mut self.players[at];
             player.left += 1;
             player.rests_until = self.now + 5 * MS;
-            if text.starts_with("READONLY")
+            // among witnesses one that waits may have been replaced without its knowing
+            if (text.starts_with("READONLY") || elected)
                 && let Some(number) = player.pipe.take()
             {
                 player.target = 1 - player.target;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 /// Batches by the position at which they begin, without a gap, the oldest first.
 #[derive(Debug, Default)]
 pub struct Backlog {
-    batches: VecDeque<Vec<u8>>,
+    batches: VecDeque<(u64, Vec<u8>)>,
     begin: u64,
     end: u64,
 }
@@ -25,22 +25,19 @@ impl Backlog {
 
     /// Appends a batch.
     pub fn push(&mut self, batch: Vec<u8>) {
+        let begin = self.end;
         self.end += batch.len() as u64;
-        self.batches.push_back(batch);
+        self.batches.push_back((begin, batch));
     }
 
     /// The batches from `position` on, each with where it begins; none when that is no place at
     /// which a batch begins.
     pub fn from(&self, position: u64) -> impl Iterator<Item = (u64, &[u8])> {
-        let mut at = self.begin;
-        self.batches
-            .iter()
-            .map(move |batch| {
-                let begin = at;
-                at += batch.len() as u64;
-                (begin, batch.as_slice())
-            })
-            .skip_while(move |(begin, _)| *begin != position)
+        // there are as many as fit into what is kept, and each turn asks for the last one
+        let first = self.batches.partition_point(|(begin, _)| *begin < position);
+        let known = self.batches.get(first).is_some_and(|(begin, _)| *begin == position);
+        let first = if known { first } else { self.batches.len() };
+        self.batches.range(first..).map(|(begin, batch)| (*begin, batch.as_slice()))
     }
 
     /// True when a batch begins at `position`, or the next one will.
@@ -53,7 +50,7 @@ impl Backlog {
     /// bytes are kept.
     pub fn shrink(&mut self, until: u64, most: u64) {
         while self.end - self.begin > most
-            && let Some(first) = self.batches.front()
+            && let Some((_, first)) = self.batches.front()
             && self.begin + first.len() as u64 <= until
         {
             self.begin += first.len() as u64;

@@ -41,6 +41,8 @@ pub enum Task<'a> {
     Clear {
         /// The epoch.
         epoch: u64,
+        /// Fence numbers below this were given out.
+        fence: u64,
     },
     /// Apply records, one by one: locks and lives as they stand.
     Slice(&'a [u8]),
@@ -50,6 +52,11 @@ pub enum Task<'a> {
     Joined(Vec<u8>),
     /// Everything that anybody was told of is here.
     InSync,
+    /// The primary wants to know whether somebody is there.
+    Ping {
+        /// Its clock, nanoseconds.
+        at: u64,
+    },
 }
 
 /// What a primary says does not follow from what it said before.
@@ -139,7 +146,7 @@ impl Replica {
             Frame::Snapshot { epoch, .. } if self.was_in_sync && epoch != self.epoch => {
                 Err(Gap::Lost { epoch, ours: self.epoch })
             }
-            Frame::Snapshot { epoch, stream, position } => {
+            Frame::Snapshot { epoch, stream, position, fence } => {
                 *self = Self {
                     epoch,
                     stream,
@@ -149,7 +156,7 @@ impl Replica {
                     heard_at: now,
                     ..Self::default()
                 };
-                Ok(Task::Clear { epoch })
+                Ok(Task::Clear { epoch, fence })
             }
             Frame::Continue { epoch } if self.stage == Stage::Whole => {
                 let expected = self.epoch;
@@ -174,12 +181,13 @@ impl Replica {
                 (self.in_sync, self.was_in_sync) = (true, true);
                 Ok(Task::InSync)
             }
-            Frame::Ping => Ok(Task::Nothing),
+            Frame::Ping { at } => Ok(Task::Ping { at }),
             Frame::Continue { .. }
             | Frame::Slice(_)
             | Frame::Complete
             | Frame::Changes { .. }
             | Frame::InSync
+            | Frame::Pong { .. }
             | Frame::Received { .. } => Err(Gap::Order),
         }
     }
@@ -222,8 +230,8 @@ mod tests {
         {
             assert_eq!(replica.take(1, early), Err(Gap::Order), "{early:?}");
         }
-        let snapshot = Frame::Snapshot { epoch: 5, stream: 2, position: 10 };
-        assert_eq!(replica.take(1, snapshot), Ok(Task::Clear { epoch: 5 }));
+        let snapshot = Frame::Snapshot { epoch: 5, stream: 2, position: 10, fence: 3 };
+        assert_eq!(replica.take(1, snapshot), Ok(Task::Clear { epoch: 5, fence: 3 }));
         assert_eq!(replica.take(1, Frame::InSync), Err(Gap::Order), "not before it is whole");
         assert_eq!(replica.place(), (0, 0), "half a snapshot is nothing to go on with");
         assert_eq!(replica.take(1, batch(10, b"ab")), Ok(Task::Batch(b"ab")));
@@ -240,19 +248,19 @@ mod tests {
         assert!(replica.in_sync() && replica.heard_at() == 9);
         let other = Frame::Continue { epoch: 6 };
         assert_eq!(replica.take(9, other), Err(Gap::Epoch { epoch: 6, expected: 5 }));
-        let empty = Frame::Snapshot { epoch: 6, stream: 3, position: 0 };
+        let empty = Frame::Snapshot { epoch: 6, stream: 3, position: 0, fence: 3 };
         assert_eq!(replica.take(9, empty), Err(Gap::Lost { epoch: 6, ours: 5 }));
         assert!(replica.in_sync(), "what is here may be all there is");
         assert_eq!(replica.take(9, Frame::Continue { epoch: 5 }), Ok(Task::Nothing));
         assert!(!replica.in_sync(), "others may have been told of what it missed");
-        assert_eq!(replica.take(9, snapshot), Ok(Task::Clear { epoch: 5 }));
+        assert_eq!(replica.take(9, snapshot), Ok(Task::Clear { epoch: 5, fence: 3 }));
         assert_eq!(replica.place(), (0, 0), "it has nothing now");
     }
 
     #[test]
     fn a_batch_in_parts_counts_as_a_whole_or_not_at_all() {
         let mut replica = Replica::default();
-        let snapshot = Frame::Snapshot { epoch: 5, stream: 2, position: 0 };
+        let snapshot = Frame::Snapshot { epoch: 5, stream: 2, position: 0, fence: 3 };
         replica.take(1, snapshot).unwrap();
         replica.take(1, Frame::Complete).unwrap();
         let part = |records| Frame::Changes { from: 0, last: false, records };

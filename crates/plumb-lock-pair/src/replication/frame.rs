@@ -23,6 +23,8 @@ pub enum Frame<'a> {
         stream: u64,
         /// The position at which its changes begin, bytes.
         position: u64,
+        /// The fence number that the primary gives next.
+        fence: u64,
     },
     /// The primary: you have everything up to your position; changes follow.
     Continue {
@@ -45,7 +47,15 @@ pub enum Frame<'a> {
     /// The primary: whatever was acknowledged to anybody, you have.
     InSync,
     /// The primary: I am here.
-    Ping,
+    Ping {
+        /// The primary's clock, nanoseconds.
+        at: u64,
+    },
+    /// The replica: I heard that, and take nobody's place for a while.
+    Pong {
+        /// As the primary said.
+        at: u64,
+    },
     /// The replica: this I have.
     Received {
         /// The position behind the last whole batch, bytes.
@@ -79,10 +89,14 @@ impl<'a> Frame<'a> {
         out.push(self.kind());
         out.extend_from_slice(&[0; HEAD_BYTES - 1]);
         match *self {
-            Self::Snapshot { epoch, stream, position } => {
-                [epoch, stream, position].iter().for_each(|it| push_number(out, *it));
+            Self::Snapshot { epoch, stream, position, fence } => {
+                [epoch, stream, position, fence].iter().for_each(|it| push_number(out, *it));
             }
-            Self::Continue { epoch } => push_number(out, epoch),
+            Self::Continue { epoch: number }
+            | Self::Ping { at: number }
+            | Self::Pong { at: number } => {
+                push_number(out, number);
+            }
             Self::Slice(records) => out.extend_from_slice(records),
             Self::Changes { from, records, .. } => {
                 push_number(out, from);
@@ -92,7 +106,7 @@ impl<'a> Frame<'a> {
                 push_number(out, position);
                 push_number(out, sliced);
             }
-            Self::Complete | Self::InSync | Self::Ping => {}
+            Self::Complete | Self::InSync => {}
         }
         let body = &out[start + HEAD_BYTES..];
         // whoever makes a frame keeps to the maximum
@@ -111,7 +125,8 @@ impl<'a> Frame<'a> {
             Self::Changes { last: false, .. } => b'P',
             Self::Changes { last: true, .. } => b'B',
             Self::InSync => b'I',
-            Self::Ping => b'H',
+            Self::Ping { .. } => b'H',
+            Self::Pong { .. } => b'O',
             Self::Received { .. } => b'A',
         }
     }
@@ -124,7 +139,7 @@ impl<'a> Frame<'a> {
         let Some(kind) = bytes.first().copied() else {
             return Ok(None);
         };
-        if !b"SCLEPBIHA".contains(&kind) {
+        if !b"SCLEPBIHOA".contains(&kind) {
             return Err(Broken::Kind(kind));
         }
         let (Some(length), Some(sum)) = (half(bytes, 1), half(bytes, 5)) else {
@@ -151,9 +166,12 @@ impl<'a> Frame<'a> {
             Some(u64::from_le_bytes(*eight))
         };
         Some(match kind {
-            b'S' if numbers(3) => {
-                Self::Snapshot { epoch: number(0)?, stream: number(1)?, position: number(2)? }
-            }
+            b'S' if numbers(4) => Self::Snapshot {
+                epoch: number(0)?,
+                stream: number(1)?,
+                position: number(2)?,
+                fence: number(3)?,
+            },
             b'C' if numbers(1) => Self::Continue { epoch: number(0)? },
             b'L' => Self::Slice(body),
             b'E' if numbers(0) => Self::Complete,
@@ -161,7 +179,8 @@ impl<'a> Frame<'a> {
                 Self::Changes { from: number(0)?, last: kind == b'B', records: body.get(8..)? }
             }
             b'I' if numbers(0) => Self::InSync,
-            b'H' if numbers(0) => Self::Ping,
+            b'H' if numbers(1) => Self::Ping { at: number(0)? },
+            b'O' if numbers(1) => Self::Pong { at: number(0)? },
             b'A' if numbers(2) => Self::Received { position: number(0)?, sliced: number(1)? },
             _ => return None,
         })
@@ -190,7 +209,7 @@ mod tests {
 
     fn all() -> Vec<Frame<'static>> {
         vec![
-            Frame::Snapshot { epoch: 1, stream: u64::MAX, position: 1 << 40 },
+            Frame::Snapshot { epoch: 1, stream: u64::MAX, position: 1 << 40, fence: 9 },
             Frame::Continue { epoch: 7 },
             Frame::Slice(b"records"),
             Frame::Slice(b""),
@@ -198,7 +217,8 @@ mod tests {
             Frame::Changes { from: 9, last: false, records: b"one" },
             Frame::Changes { from: 9, last: true, records: b"" },
             Frame::InSync,
-            Frame::Ping,
+            Frame::Ping { at: 7 },
+            Frame::Pong { at: 7 },
             Frame::Received { position: 3, sliced: 4 },
         ]
     }

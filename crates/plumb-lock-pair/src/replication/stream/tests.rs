@@ -2,8 +2,13 @@
 
 use super::*;
 
-const PLAN: PrimaryPlan =
-    PrimaryPlan { without: Without::Stop, timeout_ns: 1_000, backlog_bytes: 100, rows: 8 };
+const PLAN: PrimaryPlan = PrimaryPlan {
+    without: Without::Stop,
+    timeout_ns: 1_000,
+    ping_ns: 250,
+    backlog_bytes: 100,
+    rows: 8,
+};
 
 fn hello(primary: &Primary) -> Hello {
     Hello { version: VERSION, rows: 8, id: 1, epoch: primary.epoch, stream: 0, position: 0 }
@@ -17,7 +22,7 @@ fn received(position: u64, sliced: u64) -> Frame<'static> {
 fn said(primary: &mut Primary, now: u64) -> Vec<String> {
     let (mut out, mut at) = (Vec::new(), 0);
     let mut first = true;
-    primary.say(now, &mut out, |begins, records| {
+    primary.say((now, 3), &mut out, |begins, records| {
         first = begins;
         records.extend_from_slice(b"slice");
         !begins
@@ -113,7 +118,7 @@ fn who_cannot_follow_is_refused_in_one_line() {
     let mut primary = in_sync(Without::Stop);
     let fine = hello(&primary);
     let others = [
-        (Hello { version: 2, ..fine }, "run the same release"),
+        (Hello { version: VERSION + 1, ..fine }, "run the same release"),
         (Hello { rows: 16, ..fine }, "same --table-size"),
         (Hello { epoch: 6, ..fine }, "was replaced"),
         (Hello { id: 2, ..fine }, "another replica"),
@@ -130,9 +135,15 @@ fn who_cannot_follow_is_refused_in_one_line() {
 fn who_is_silent_is_away_and_who_is_there_hears_a_sign() {
     let mut primary = in_sync(Without::Stop);
     assert_eq!(primary.wake_at(), Some(250));
-    assert_eq!(said(&mut primary, 250), ["Ping"]);
+    assert_eq!(said(&mut primary, 250), ["Ping { at: 250 }"]);
     assert!(said(&mut primary, 251).is_empty());
     assert!(!primary.is_overdue(1_000) && primary.is_overdue(1_001));
     primary.heard(900, &received(0, 10));
     assert!(!primary.is_overdue(1_900));
+    assert_eq!(primary.answered_ping(), 0, "what it has is no answer to a ping");
+    assert!(primary.heard(950, &Frame::Pong { at: 250 }));
+    assert_eq!(primary.answered_ping(), 250);
+    assert!(!primary.heard(960, &Frame::Pong { at: 251 }), "that was not asked");
+    primary.detach();
+    assert_eq!(primary.answered_ping(), 0, "an answer counts for its connection alone");
 }

@@ -27,7 +27,9 @@ struct Link {
     /// What it must have to be in sync.
     target: u64,
     heard_at: u64,
-    said_at: u64,
+    pinged_at: u64,
+    /// When the last ping that it answered was sent; 0: none.
+    answered_ping: u64,
 }
 
 /// A primary's side of the stream.
@@ -43,6 +45,8 @@ pub struct Primary {
     told: u64,
     /// Somebody has decided that this server goes on without a replica until there is one.
     alone: bool,
+    /// It may go on without a replica, if it was decided so.
+    permitted: bool,
     ever: bool,
     link: Option<Link>,
     /// Batches that the replica does not have: where they end, and since when, nanoseconds.
@@ -61,6 +65,7 @@ impl Primary {
             acked: 0,
             told: 0,
             alone: false,
+            permitted: true,
             ever: false,
             link: None,
             unacked: VecDeque::new(),
@@ -100,8 +105,32 @@ impl Primary {
         matches!(self.state(), State::InSync | State::Joining) || self.goes_on()
     }
 
-    fn goes_on(&self) -> bool {
+    /// True when it was decided that it goes on without a replica.
+    #[must_use]
+    pub fn wants_to_go_on(&self) -> bool {
         self.alone || self.plan.without == Without::Continue
+    }
+
+    /// Whether going on without a replica does no harm: none can take this server's place then.
+    pub fn permit_going_on(&mut self, permitted: bool) {
+        self.permitted = permitted;
+    }
+
+    fn goes_on(&self) -> bool {
+        self.permitted && self.wants_to_go_on()
+    }
+
+    /// The number of the replica that has whatever anybody was told of, or will before they are.
+    #[must_use]
+    pub fn replica(&self) -> Option<u64> {
+        let link = self.link.as_ref()?;
+        matches!(link.state, State::InSync | State::Joining).then_some(link.id)
+    }
+
+    /// When the last ping that the replica has answered was sent, nanoseconds; 0 when there is none.
+    #[must_use]
+    pub fn answered_ping(&self) -> u64 {
+        self.link.as_ref().map_or(0, |link| link.answered_ping)
     }
 
     /// The position that follows what is sealed, bytes.
@@ -185,7 +214,8 @@ impl Primary {
             sliced_there: 0,
             target: self.told,
             heard_at: now,
-            said_at: now,
+            pinged_at: 0,
+            answered_ping: 0,
         });
         Ok(attached)
     }
@@ -198,10 +228,18 @@ impl Primary {
     /// The replica said this at `now`; false when it may not: it is to be dropped.
     pub fn heard(&mut self, now: u64, frame: &Frame<'_>) -> bool {
         let end = self.end();
-        let (Some(link), Frame::Received { position, sliced }) = (&mut self.link, frame) else {
+        let Some(link) = &mut self.link else {
             return false;
         };
         link.heard_at = now;
+        let (position, sliced) = match frame {
+            Frame::Received { position, sliced } => (position, sliced),
+            Frame::Pong { at } if *at <= link.pinged_at => {
+                link.answered_ping = link.answered_ping.max(*at);
+                return true;
+            }
+            _ => return false,
+        };
         if *sliced > link.sliced || *sliced < link.sliced_there {
             return false;
         }
@@ -239,7 +277,7 @@ impl Primary {
         if link.fresh.is_some() || link.state == State::Filling && self.window_is_open(link) {
             return Some(0);
         }
-        let ping = link.said_at + self.plan.timeout_ns / 4;
+        let ping = link.pinged_at + self.plan.ping_ns;
         Some(ping.min(link.heard_at + self.plan.timeout_ns + 1))
     }
 
@@ -247,16 +285,16 @@ impl Primary {
         link.sliced - link.sliced_there < WINDOW_BYTES
     }
 
-    /// Appends what the replica is to be told now. `slice` appends the next slice of the snapshot
+    /// Appends what the replica is to be told now; `fence` is the next fence number. `slice` appends the next slice of the snapshot
     /// (records of at most 1 MiB) and says whether that was the last; it is told with `true` to
     /// begin. True when the replica has become one that has everything.
     pub fn say(
         &mut self,
-        now: u64,
+        (now, fence): (u64, u64),
         out: &mut Vec<u8>,
         mut slice: impl FnMut(bool, &mut Vec<u8>) -> bool,
     ) -> bool {
-        let (before, end) = (out.len(), self.end());
+        let end = self.end();
         let Some(mut link) = self.link.take() else {
             return false;
         };
@@ -266,7 +304,7 @@ impl Primary {
                 begins = true;
                 self.acked = link.sent; // what was before is in the slices
                 let (epoch, stream) = (self.epoch, self.stream);
-                Frame::Snapshot { epoch, stream, position: link.sent }.push(out);
+                Frame::Snapshot { epoch, stream, position: link.sent, fence }.push(out);
             }
             Some(Attached::GoesOn) => Frame::Continue { epoch: self.epoch }.push(out),
             None => {}
@@ -294,11 +332,9 @@ impl Primary {
             self.alone = false;
             Frame::InSync.push(out);
         }
-        if out.len() == before && now >= link.said_at + self.plan.timeout_ns / 4 {
-            Frame::Ping.push(out);
-        }
-        if out.len() > before {
-            link.said_at = now;
+        if now >= link.pinged_at + self.plan.ping_ns {
+            Frame::Ping { at: now }.push(out);
+            link.pinged_at = now;
         }
         self.link = Some(link);
         joins

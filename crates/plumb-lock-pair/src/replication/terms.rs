@@ -19,6 +19,8 @@ pub struct PrimaryPlan {
     pub without: Without,
     /// A replica that is silent for so long is away, nanoseconds.
     pub timeout_ns: u64,
+    /// How often the replica is asked whether it is there, nanoseconds.
+    pub ping_ns: u64,
     /// Bytes of batches that are kept for a replica that comes back.
     pub backlog_bytes: u64,
     /// Rows of its table.
