@@ -1,7 +1,6 @@
 //! What clients of protocols that are spoken here share: why there is no answer, and why a session could
 //! not be opened; sockets, doors and floors.
 
-mod bytes;
 mod door;
 pub(crate) mod floor;
 mod pipe;
@@ -11,9 +10,9 @@ use std::io;
 use plumb_engine::{Endpoint, EngineError};
 use plumb_measure::{FailureKind, Reading};
 
-pub(crate) use bytes::Bytes;
 pub(crate) use door::{Door, Reached};
 pub(crate) use pipe::Pipe;
+pub(crate) use plumb_sql::Refusal;
 
 use crate::DbError;
 use crate::database::Failure;
@@ -30,17 +29,6 @@ pub(crate) enum Trouble {
     Garbled,
     /// A message is longer than an answer may be.
     TooLong,
-}
-
-/// What a server says that refuses.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
-    /// Its number of the error.
-    pub(crate) number: i32,
-    /// The session ends with it.
-    pub(crate) is_fatal: bool,
-    /// The reason.
-    pub(crate) message: String,
 }
 
 impl From<io::Error> for Trouble {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::client::{Pipe, Trouble};
 use crate::stream::{Arrivals, Wire};
 
-use super::wire::{self, Ask, HEAD, HELLO, WELCOME};
+use plumb_sql::hana::wire::{self, Ask, HEAD, HELLO, WELCOME};
 
 /// Room that answers are read into.
 const ROOM: usize = 16 << 10;

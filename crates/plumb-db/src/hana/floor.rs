@@ -17,7 +17,7 @@ use crate::url::Url;
 use super::Hana;
 use super::exchange::Exchange;
 use super::session;
-use super::wire::{self, HEAD, HELLO, WELCOME, part};
+use plumb_sql::hana::wire::{self, HEAD, HELLO, WELCOME, part};
 
 /// A reply that is no error, and one that is.
 pub(super) const REPLY: u8 = 2;

@@ -2,19 +2,16 @@
 //!
 //! | module | question |
 //! |---|---|
-//! | `wire` | what do the messages look like? |
-//! | `proof`, `channel`, `session` | how is a connection made, and what does it carry? |
+//! | `channel`, `session` | how is a connection made, and what does it carry? |
 //! | `exchange` | what does a call ask, and what does one tell that is looked into? |
 //! | `trial`, `readings`, `floor` | what is found out beside the load? |
 
 mod channel;
 mod exchange;
 mod floor;
-mod proof;
 mod readings;
 mod session;
 mod trial;
-mod wire;
 
 #[cfg(test)]
 mod tests;

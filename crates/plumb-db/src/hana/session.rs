@@ -11,8 +11,8 @@ use crate::stream::Wire;
 
 use super::PRODUCT;
 use super::channel::Channel;
-use super::proof::{self, Method};
-use super::wire::{self, Ask, Reply, Rows, part};
+use plumb_sql::hana::proof::{self, Method};
+use plumb_sql::hana::wire::{self, Ask, Reply, Rows, part};
 
 /// The error of the server for a user or a password that is wrong.
 const NOT_LET_IN: i32 = 10;

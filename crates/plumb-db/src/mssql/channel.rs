@@ -8,8 +8,8 @@ use crate::client::{Pipe, Trouble};
 use crate::stream::{Arrivals, Wire};
 use crate::tls::Tls;
 
-use super::wire::{self, HEAD, Head, Kind};
 use super::wrapped::Wrapped;
+use plumb_sql::tds::wire::{self, HEAD, Head, Kind};
 
 /// Room that answers are read into.
 const ROOM: usize = 16 << 10;

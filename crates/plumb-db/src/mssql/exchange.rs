@@ -10,8 +10,8 @@ use crate::looks::{Look, Seen};
 use crate::statement::Statement;
 
 use super::session::{Brought, Session};
-use super::types;
-use super::wire::{self, Kind};
+use plumb_sql::tds::types;
+use plumb_sql::tds::wire::{self, Kind};
 
 /// Why there is no answer.
 pub(super) type NoAnswer = answer::NoAnswer<Trouble>;

@@ -17,7 +17,7 @@ use crate::url::Url;
 use super::Mssql;
 use super::exchange::Exchange;
 use super::session;
-use super::wire::{self, HEAD, Head, Kind};
+use plumb_sql::tds::wire::{self, HEAD, Head, Kind};
 
 /// Answers of the null server: nothing is encrypted, ...
 const AGREED: &[u8] = &[1, 0, 6, 0, 1, 0xff, 2];

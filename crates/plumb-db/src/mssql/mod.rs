@@ -2,7 +2,6 @@
 //!
 //! | module | question |
 //! |---|---|
-//! | `wire`, `types`, `tokens` | what do messages look like, and what do answers hold? |
 //! | `wrapped`, `channel`, `session` | how is a connection made, and what does it carry? |
 //! | `exchange` | what does a call ask, and what does one tell that is looked into? |
 //! | `trial`, `readings`, `floor` | what is found out beside the load? |
@@ -12,10 +11,7 @@ mod exchange;
 mod floor;
 mod readings;
 mod session;
-mod tokens;
 mod trial;
-mod types;
-mod wire;
 mod wrapped;
 
 #[cfg(test)]

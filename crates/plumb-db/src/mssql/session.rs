@@ -11,8 +11,8 @@ use crate::stream::Wire;
 
 use super::PRODUCT;
 use super::channel::Channel;
-use super::tokens::{Token, Tokens};
-use super::wire::{self, Encryption, Kind, LogOn};
+use plumb_sql::tds::tokens::{Token, Tokens};
+use plumb_sql::tds::wire::{self, Encryption, Kind, LogOn};
 
 /// Whoever cannot log on: the error of the server for a user or a password that is wrong.
 const NOT_LET_IN: i32 = 18456;
@@ -92,7 +92,7 @@ pub(super) async fn over(door: &Door, wire: Wire) -> Result<(Session, Option<u64
 /// The server and its version, if it lets the client in.
 fn let_in(door: &Door, said: &[u8]) -> Result<String, NotOpened> {
     let (mut tokens, mut version, mut refused) = (Tokens::of(said), None, None);
-    while let Some(token) = tokens.next().map_err(|_| Trouble::Garbled)? {
+    while let Some(token) = tokens.take().map_err(|_| Trouble::Garbled)? {
         match token {
             Token::LogOn { program, version: [major, minor, high, low] } => {
                 let build = u16::from_be_bytes([high, low]);
@@ -179,7 +179,7 @@ impl Session {
         })?;
         let (mut brought, mut refused) = (Brought::default(), None);
         let mut tokens = Tokens::of(&payload);
-        while let Some(token) = tokens.next().map_err(|_| NoAnswer::Unexpected)? {
+        while let Some(token) = tokens.take().map_err(|_| NoAnswer::Unexpected)? {
             match token {
                 Token::Table => brought.tables += 1,
                 Token::Row { values, bytes } => {
@@ -211,7 +211,7 @@ impl Session {
     ) -> Result<Vec<Vec<Option<i64>>>, NoAnswer<Trouble>> {
         self.channel.send(Kind::Batch, &wire::batch(text)).await?;
         let mut rows = Vec::new();
-        let number = |value: &Option<&[u8]>| value.and_then(super::types::number);
+        let number = |value: &Option<&[u8]>| value.and_then(plumb_sql::tds::types::number);
         self.answer(limits, |_, row| rows.push(row.iter().map(number).collect())).await?;
         Ok(rows)
     }

@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::stream::Wire;
 
-use super::wire::{self, HEAD, Head, Kind, PACKET};
+use plumb_sql::tds::wire::{self, HEAD, Head, Kind, PACKET};
 
 /// A socket whose bytes are in packets as long as a flag says so.
 #[derive(Debug)]

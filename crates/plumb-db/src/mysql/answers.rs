@@ -4,7 +4,7 @@ use crate::answer::{Limits, NoAnswer};
 
 use super::channel::Trouble;
 use super::session::Session;
-use super::wire::{self, Done, Prepared, Refusal, can};
+use plumb_sql::mysql::{self as wire, Done, Prepared, Refusal, can};
 
 /// Has the server report every system variable of the session that changes.
 const REPORT_CHANGES: &str = "SET SESSION session_track_system_variables = '*'";

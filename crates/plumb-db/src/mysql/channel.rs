@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWrite as _, AsyncWriteExt as _};
 use crate::database::Failure;
 use crate::stream::{Arrivals, Wire};
 
-use super::wire::{self, HEAD, LONGEST, Refusal};
+use plumb_sql::mysql::{self as wire, HEAD, LONGEST, Refusal};
 
 /// Room that the first answers are read into.
 const ROOM: usize = 16 << 10;

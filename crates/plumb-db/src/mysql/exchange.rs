@@ -12,7 +12,7 @@ use crate::statement::{Parameter, Statement};
 use super::answers::Brought;
 use super::channel::Trouble;
 use super::session::Session;
-use super::wire::{self, Prepared, Value};
+use plumb_sql::mysql::{self as wire, Prepared, Value};
 
 /// Why there is no answer.
 pub(super) type NoAnswer = answer::NoAnswer<Trouble>;

@@ -16,7 +16,7 @@ use crate::url::Url;
 use super::Mysql;
 use super::exchange::Exchange;
 use super::session::Door;
-use super::wire::HEAD;
+use plumb_sql::mysql::HEAD;
 
 /// Answers of the null server: packets as the protocol writes them.
 const WELCOME: &[u8] =
@@ -66,7 +66,7 @@ async fn serve(mut socket: UnixStream) {
     }
     while socket.read_buf(&mut bytes).await.is_ok_and(|read| read > 0) {
         while let Some(head) = bytes.get(..HEAD).and_then(|it| it.try_into().ok()) {
-            let whole = HEAD + super::wire::head(head).0;
+            let whole = HEAD + plumb_sql::mysql::head(head).0;
             if bytes.len() < whole {
                 break;
             }

@@ -2,8 +2,7 @@
 //!
 //! | module | question |
 //! |---|---|
-//! | `wire` | what do the messages look like? |
-//! | `channel`, `session`, `proof` | how is a connection made, and what does it carry? |
+//! | `channel`, `session` | how is a connection made, and what does it carry? |
 //! | `answers` | what is asked, and what do answers say of the session? |
 //! | `exchange` | what does a call ask, and what does one tell that is looked into? |
 //! | `trial`, `readings`, `floor` | what is found out beside the load? |
@@ -12,11 +11,9 @@ mod answers;
 mod channel;
 mod exchange;
 mod floor;
-mod proof;
 mod readings;
 mod session;
 mod trial;
-mod wire;
 
 use std::sync::Arc;
 

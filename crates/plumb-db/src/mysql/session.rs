@@ -17,8 +17,8 @@ use crate::stream::{Traffic, Wire};
 use crate::tls::Tls;
 
 use super::channel::{Channel, Trouble};
-use super::proof::Method;
-use super::wire::{self, Greeting, LogOn, Refusal, Reply, can};
+use plumb_sql::mysql::proof::Method;
+use plumb_sql::mysql::{self as wire, Greeting, LogOn, Refusal, Reply, can};
 
 /// What every client here can do. Changes of a session are reported with answers, where the server does.
 const OURS: u32 = can::LONG_PASSWORD

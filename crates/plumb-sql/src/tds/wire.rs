@@ -3,12 +3,12 @@
 //! # Source
 //! MS-TDS, Tabular Data Stream Protocol, versions 7.2 to 7.4.
 
-use crate::client::Bytes;
+use crate::Bytes;
 
 /// Bytes of the head of a packet.
-pub(super) const HEAD: usize = 8;
+pub const HEAD: usize = 8;
 /// Bytes of the packets that are sent, with their heads: what a server takes before anything was agreed.
-pub(super) const PACKET: usize = 4096;
+pub const PACKET: usize = 4096;
 const PACKET_U32: u32 = 4096;
 /// The status of the last packet of a message.
 const END: u8 = 1;
@@ -18,17 +18,22 @@ const VERSION: u32 = 0x7400_0004;
 /// What a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Kind {
+pub enum Kind {
+    /// Statements as text.
     Batch = 0x01,
+    /// What the server says.
     Answer = 0x04,
+    /// What was asked is given up.
     Attention = 0x06,
+    /// The log-on.
     LogOn = 0x10,
+    /// What is said before it, a handshake of TLS among it.
     PreLogin = 0x12,
 }
 
 /// Whether a connection is encrypted, as the two sides agree on it before the log-on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Encryption {
+pub enum Encryption {
     /// The log-on alone.
     LogOn,
     /// All of it.
@@ -38,7 +43,7 @@ pub(super) enum Encryption {
 }
 
 /// Writes a message of `kind`, cut into packets.
-pub(super) fn message(out: &mut Vec<u8>, kind: Kind, payload: &[u8]) {
+pub fn message(out: &mut Vec<u8>, kind: Kind, payload: &[u8]) {
     let mut parts = payload.chunks(PACKET - HEAD).peekable();
     let mut number = 1_u8;
     loop {
@@ -58,17 +63,18 @@ pub(super) fn message(out: &mut Vec<u8>, kind: Kind, payload: &[u8]) {
 
 /// The head of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Head {
-    pub(super) kind: u8,
+pub struct Head {
+    /// What the message is, as a number of [`Kind`].
+    pub kind: u8,
     /// It is the last of its message.
-    pub(super) ends: bool,
+    pub ends: bool,
     /// Bytes of the packet with its head, at least [`HEAD`].
-    pub(super) length: usize,
+    pub length: usize,
 }
 
 impl Head {
     /// `None` for a packet that is shorter than its head.
-    pub(super) fn read(bytes: [u8; HEAD]) -> Option<Self> {
+    pub fn read(bytes: [u8; HEAD]) -> Option<Self> {
         let [kind, status, high, low, ..] = bytes;
         let length = usize::from(u16::from_be_bytes([high, low]));
         (length >= HEAD).then_some(Self { kind, ends: status & END != 0, length })
@@ -76,7 +82,7 @@ impl Head {
 }
 
 /// What is said before the log-on: the version, and whether the connection is to be encrypted.
-pub(super) fn pre_login(encryption: Encryption) -> Vec<u8> {
+pub fn pre_login(encryption: Encryption) -> Vec<u8> {
     let asked = match encryption {
         Encryption::LogOn => 0,
         Encryption::All => 1,
@@ -90,7 +96,7 @@ pub(super) fn pre_login(encryption: Encryption) -> Vec<u8> {
 }
 
 /// What the server agrees to; `None` when it says nothing that can be understood.
-pub(super) fn agreed(payload: &[u8]) -> Option<Encryption> {
+pub fn agreed(payload: &[u8]) -> Option<Encryption> {
     let mut options = payload.chunks(5);
     loop {
         let option = options.next()?;
@@ -113,12 +119,24 @@ pub(super) fn agreed(payload: &[u8]) -> Option<Encryption> {
 
 /// Who logs on, and where to.
 #[derive(Clone, Copy)]
-pub(super) struct LogOn<'a> {
-    pub(super) user: &'a str,
-    pub(super) password: &'a str,
-    pub(super) application: &'a str,
-    pub(super) server: &'a str,
-    pub(super) database: &'a str,
+pub struct LogOn<'a> {
+    /// The user.
+    pub user: &'a str,
+    /// Its password.
+    pub password: &'a str,
+    /// The program that asks.
+    pub application: &'a str,
+    /// The server as the client names it.
+    pub server: &'a str,
+    /// The database that it wants to use.
+    pub database: &'a str,
+}
+
+// a password is shown nowhere
+impl std::fmt::Debug for LogOn<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LogOn").field("user", &self.user).finish_non_exhaustive()
+    }
 }
 
 /// Bytes of a log-on before its texts.
@@ -126,7 +144,7 @@ const LOG_ON: usize = 94;
 
 impl LogOn<'_> {
     /// The log-on. Its password is turned about as the protocol says, which hides it from nobody.
-    pub(super) fn write(&self) -> Vec<u8> {
+    pub fn write(&self) -> Vec<u8> {
         let password: Vec<u8> =
             utf16(self.password).into_iter().map(|it| it.rotate_left(4) ^ 0xa5).collect();
         let texts = [
@@ -174,12 +192,12 @@ fn short(number: usize) -> u16 {
 }
 
 /// `text` in UTF-16, as the protocol has all its texts.
-pub(super) fn utf16(text: &str) -> Vec<u8> {
+pub fn utf16(text: &str) -> Vec<u8> {
     text.encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
 
 /// A batch of statements, outside of any transaction.
-pub(super) fn batch(text: &str) -> Vec<u8> {
+pub fn batch(text: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(22 + 2 * text.len());
     out.extend(22_u32.to_le_bytes());
     out.extend(18_u32.to_le_bytes());
@@ -191,7 +209,7 @@ pub(super) fn batch(text: &str) -> Vec<u8> {
 }
 
 /// Texts of a message, in UTF-16.
-pub(super) trait Texts<'a> {
+pub trait Texts<'a> {
     /// One with its length in units of UTF-16, in one byte.
     fn short_text(&mut self) -> Option<&'a [u8]>;
 
@@ -212,7 +230,7 @@ impl<'a> Texts<'a> for Bytes<'a> {
 }
 
 /// What UTF-16 says.
-pub(super) fn told(bytes: &[u8]) -> String {
+pub fn told(bytes: &[u8]) -> String {
     let units = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
     char::decode_utf16(units).map(|it| it.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
 }

@@ -3,13 +3,13 @@
 //! # Source
 //! MS-TDS, 2.2.5.4 to 2.2.5.6 (data types, `TYPE_INFO`), 2.2.7 (`COLMETADATA`, `ROW`, `NBCROW`).
 
-use crate::client::Bytes;
+use crate::Bytes;
 
 use super::wire::Texts as _;
 
 /// How the bytes of a value are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Length {
+pub enum Length {
     /// Always so many.
     Fixed(u8),
     /// In one byte; 0 is null.
@@ -32,7 +32,7 @@ const NULL: u16 = 0xffff;
 const NO_PIECES: u64 = u64::MAX;
 
 /// Reads the type of a column, or of a value that a procedure returns.
-pub(super) fn type_of(bytes: &mut Bytes<'_>) -> Option<Length> {
+pub fn type_of(bytes: &mut Bytes<'_>) -> Option<Length> {
     let kind = bytes.byte()?;
     Some(match kind {
         0x1f => Length::Fixed(0),
@@ -93,7 +93,7 @@ fn short_or_pieces(most: u16) -> Length {
 }
 
 /// Reads the columns of an answer; `None` where they cannot be understood.
-pub(super) fn columns(bytes: &mut Bytes<'_>) -> Option<Vec<Length>> {
+pub fn columns(bytes: &mut Bytes<'_>) -> Option<Vec<Length>> {
     let count = bytes.u16()?;
     if count == NULL {
         return Some(Vec::new()); // those of the answer before
@@ -117,7 +117,7 @@ pub(super) fn columns(bytes: &mut Bytes<'_>) -> Option<Vec<Length>> {
 }
 
 /// The bytes of a value, `Some(None)` for null or a value in pieces, which are passed over.
-pub(super) fn value<'a>(bytes: &mut Bytes<'a>, length: Length) -> Option<Option<&'a [u8]>> {
+pub fn value<'a>(bytes: &mut Bytes<'a>, length: Length) -> Option<Option<&'a [u8]>> {
     match length {
         Length::Fixed(count) => bytes.take(count.into()).map(Some),
         Length::Byte => match bytes.byte()? {
@@ -156,7 +156,7 @@ pub(super) fn value<'a>(bytes: &mut Bytes<'a>, length: Length) -> Option<Option<
 
 /// The bytes of each value of a row; those of a row in which nulls are `marked` by bits stand behind
 /// these.
-pub(super) fn row<'a>(
+pub fn row<'a>(
     bytes: &mut Bytes<'a>,
     columns: &[Length],
     marked: bool,
@@ -172,7 +172,7 @@ pub(super) fn row<'a>(
 
 /// What `datetime2(7)` says, nanoseconds since the first day of year 1: ticks of 100 ns in five bytes,
 /// days in three.
-pub(super) fn nanoseconds(value: &[u8]) -> Option<i128> {
+pub fn nanoseconds(value: &[u8]) -> Option<i128> {
     let [a, b, c, d, e, x, y, z] = <[u8; 8]>::try_from(value).ok()?;
     let ticks = u64::from_le_bytes([a, b, c, d, e, 0, 0, 0]);
     let days = u32::from_le_bytes([x, y, z, 0]);
@@ -180,7 +180,7 @@ pub(super) fn nanoseconds(value: &[u8]) -> Option<i128> {
 }
 
 /// A whole number of any width.
-pub(super) fn number(value: &[u8]) -> Option<i64> {
+pub fn number(value: &[u8]) -> Option<i64> {
     Some(match *value {
         [a] => i64::from(a),
         [a, b] => i16::from_le_bytes([a, b]).into(),

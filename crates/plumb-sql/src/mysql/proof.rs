@@ -9,7 +9,7 @@ use ring::digest::{Algorithm, SHA1_FOR_LEGACY_USE_ONLY, SHA256, digest};
 
 /// A method by which a password is proved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Method {
+pub enum Method {
     /// `mysql_native_password`.
     Native,
     /// `caching_sha2_password`.
@@ -18,7 +18,7 @@ pub(super) enum Method {
 
 impl Method {
     /// The method called `name`; `None` when it is not known here.
-    pub(super) fn named(name: &[u8]) -> Option<Self> {
+    pub fn named(name: &[u8]) -> Option<Self> {
         match name {
             // before there were names, there was only this one
             b"mysql_native_password" | b"" => Some(Self::Native),
@@ -27,7 +27,8 @@ impl Method {
         }
     }
 
-    pub(super) fn name(self) -> &'static str {
+    /// As the protocol names it.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Native => "mysql_native_password",
             Self::CachingSha2 => "caching_sha2_password",
@@ -35,7 +36,7 @@ impl Method {
     }
 
     /// What proves `password` to whoever chose `salt`; of no password, nothing.
-    pub(super) fn proof(self, password: &str, salt: &[u8]) -> Vec<u8> {
+    pub fn proof(self, password: &str, salt: &[u8]) -> Vec<u8> {
         if password.is_empty() {
             return Vec::new();
         }

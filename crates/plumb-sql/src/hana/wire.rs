@@ -6,16 +6,16 @@
 //! # Source
 //! SAP HANA SQL Command Network Protocol Reference.
 
-use crate::client::{Bytes, Refusal};
+use crate::{Bytes, Refusal};
 
 /// Bytes of the head of a message.
-pub(super) const HEAD: usize = 32;
+pub const HEAD: usize = 32;
 const SEGMENT: usize = 24;
 const PART: usize = 16;
 /// What a client begins with: versions of product and protocol, and that lowest bytes come first.
-pub(super) const HELLO: [u8; 14] = [0xff, 0xff, 0xff, 0xff, 4, 20, 0, 4, 1, 0, 0, 1, 1, 1];
+pub const HELLO: [u8; 14] = [0xff, 0xff, 0xff, 0xff, 4, 20, 0, 4, 1, 0, 0, 1, 1, 1];
 /// Bytes of the answer to that.
-pub(super) const WELCOME: usize = 8;
+pub const WELCOME: usize = 8;
 /// The largest message that is sent or taken in one, as messages say it.
 const LARGEST: u32 = 1 << 17;
 /// A request, and a reply that is an error.
@@ -25,32 +25,51 @@ const FAILED: u8 = 5;
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Ask {
+pub enum Ask {
     /// A statement as text.
     Directly = 2,
+    /// A statement is to be prepared.
     Prepare = 3,
+    /// A statement that was prepared.
     Execute = 13,
+    /// How the user may prove who it is.
     Authenticate = 65,
+    /// The proof.
     Connect = 66,
+    /// What was not committed is to be undone.
     Rollback = 68,
+    /// An answer is not read any further.
     Close = 69,
+    /// More rows of an answer.
     Fetch = 71,
+    /// The session ends.
     Disconnect = 77,
 }
 
 /// Kinds of parts.
-pub(super) mod part {
-    pub(in super::super) const COMMAND: u8 = 3;
-    pub(in super::super) const ROWS: u8 = 5;
-    pub(in super::super) const ERROR: u8 = 6;
-    pub(in super::super) const STATEMENT: u8 = 10;
-    pub(in super::super) const RESULT: u8 = 13;
-    pub(in super::super) const AUTHENTICATION: u8 = 33;
-    pub(in super::super) const CLIENT: u8 = 35;
-    pub(in super::super) const STATEMENT_CONTEXT: u8 = 39;
-    pub(in super::super) const CONNECT_OPTIONS: u8 = 42;
-    pub(in super::super) const FETCH_SIZE: u8 = 45;
-    pub(in super::super) const METADATA: u8 = 48;
+pub mod part {
+    /// The text of a statement.
+    pub const COMMAND: u8 = 3;
+    /// Rows of an answer.
+    pub const ROWS: u8 = 5;
+    /// Why the server refuses.
+    pub const ERROR: u8 = 6;
+    /// The number of a statement that was prepared.
+    pub const STATEMENT: u8 = 10;
+    /// The number of an answer.
+    pub const RESULT: u8 = 13;
+    /// Proofs, and what they are made with.
+    pub const AUTHENTICATION: u8 = 33;
+    /// Who the client is.
+    pub const CLIENT: u8 = 35;
+    /// What the server tells of a statement, its time among it.
+    pub const STATEMENT_CONTEXT: u8 = 39;
+    /// What a connection is to be like.
+    pub const CONNECT_OPTIONS: u8 = 42;
+    /// Rows that may come at once.
+    pub const FETCH_SIZE: u8 = 45;
+    /// The columns of an answer.
+    pub const METADATA: u8 = 48;
 }
 
 /// The last rows of an answer, and that the server has closed it.
@@ -59,7 +78,7 @@ const CLOSED: u8 = 16;
 
 /// Writes a message of one segment with these parts: kind, arguments, bytes. What was asked with `commits`
 /// ends its transaction.
-pub(super) fn message(
+pub fn message(
     out: &mut Vec<u8>,
     (session, number): (i64, u32),
     ask: Ask,
@@ -98,14 +117,14 @@ fn padded(length: usize) -> usize {
 }
 
 /// Session and number of a message, and how many bytes follow its head.
-pub(super) fn head(bytes: [u8; HEAD]) -> (i64, usize) {
+pub fn head(bytes: [u8; HEAD]) -> (i64, usize) {
     let [a, b, c, d, e, f, g, h, _, _, _, _, i, j, k, l, ..] = bytes;
     let length = u32::from_le_bytes([i, j, k, l]);
     (i64::from_le_bytes([a, b, c, d, e, f, g, h]), usize::try_from(length).unwrap_or(usize::MAX))
 }
 
 /// Several values as one: how many, then each with its length.
-pub(super) fn fields(values: &[&[u8]]) -> Vec<u8> {
+pub fn fields(values: &[&[u8]]) -> Vec<u8> {
     let mut out = u16::try_from(values.len()).unwrap_or(0).to_le_bytes().to_vec();
     for value in values {
         match u8::try_from(value.len()).ok().filter(|length| *length <= SHORT) {
@@ -127,7 +146,7 @@ const IN_FOUR: u8 = 247;
 const IN_TWO_TURNED: u8 = 255;
 
 /// The same, read. `None` where they are cut.
-pub(super) fn values(data: &[u8]) -> Option<Vec<&[u8]>> {
+pub fn values(data: &[u8]) -> Option<Vec<&[u8]>> {
     let mut bytes = Bytes(data);
     let count = bytes.u16()?;
     let mut found = Vec::new();
@@ -146,7 +165,7 @@ pub(super) fn values(data: &[u8]) -> Option<Vec<&[u8]>> {
 
 /// Options of a connection that are asked for: rows as they are since version 1, and the transaction's
 /// state with each answer.
-pub(super) fn connect_options() -> (u16, Vec<u8>) {
+pub fn connect_options() -> (u16, Vec<u8>) {
     const INT: u8 = 3;
     const BOOLEAN: u8 = 28;
     let mut out = Vec::new();
@@ -162,36 +181,41 @@ pub(super) fn connect_options() -> (u16, Vec<u8>) {
 
 /// A part of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Part<'a> {
-    pub(super) kind: u8,
+pub struct Part<'a> {
+    /// One of [`part`].
+    pub kind: u8,
     attributes: u8,
-    pub(super) count: u32,
-    pub(super) data: &'a [u8],
+    /// Values in it.
+    pub count: u32,
+    /// Its bytes.
+    pub data: &'a [u8],
 }
 
 /// A reply taken apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Reply<'a> {
+pub struct Reply<'a> {
     /// What the server did, or found a statement to be.
-    pub(super) function: i16,
+    pub function: i16,
     failed: bool,
     parts: Vec<Part<'a>>,
 }
 
 /// Rows of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Rows<'a> {
-    pub(super) count: u64,
-    pub(super) data: &'a [u8],
+pub struct Rows<'a> {
+    /// How many.
+    pub count: u64,
+    /// Their bytes.
+    pub data: &'a [u8],
     /// None follow.
-    pub(super) are_last: bool,
+    pub are_last: bool,
     /// The server has closed the answer.
-    pub(super) is_closed: bool,
+    pub is_closed: bool,
 }
 
 impl<'a> Reply<'a> {
     /// Takes apart what follows the head of a message. `None` where it cannot be understood.
-    pub(super) fn read(payload: &'a [u8]) -> Option<Self> {
+    pub fn read(payload: &'a [u8]) -> Option<Self> {
         let mut bytes = Bytes(payload);
         let mut reply = Self { function: 0, failed: false, parts: Vec::new() };
         while !bytes.0.is_empty() {
@@ -212,12 +236,12 @@ impl<'a> Reply<'a> {
     }
 
     /// The first part of this kind.
-    pub(super) fn part(&self, kind: u8) -> Option<Part<'a>> {
+    pub fn part(&self, kind: u8) -> Option<Part<'a>> {
         self.parts.iter().find(|part| part.kind == kind).copied()
     }
 
     /// Why the server refuses; `Some(None)` where it does not say.
-    pub(super) fn refusal(&self) -> Option<Option<Refusal>> {
+    pub fn refusal(&self) -> Option<Option<Refusal>> {
         /// The level of errors that end the session.
         const FATAL: u8 = 2;
         let Some(part) = self.part(part::ERROR) else { return self.failed.then_some(None) };
@@ -238,7 +262,7 @@ impl<'a> Reply<'a> {
     }
 
     /// How long the server was at work for this message, microseconds, if it tells.
-    pub(super) fn server_us(&self) -> Option<u64> {
+    pub fn server_us(&self) -> Option<u64> {
         const SERVER_TIME: u8 = 2;
         let part = self.part(part::STATEMENT_CONTEXT)?;
         match option(part, SERVER_TIME)? {
@@ -248,7 +272,7 @@ impl<'a> Reply<'a> {
     }
 
     /// The version of the server, if it tells.
-    pub(super) fn version(&self) -> Option<String> {
+    pub fn version(&self) -> Option<String> {
         const FULL_VERSION: u8 = 44;
         match option(self.part(part::CONNECT_OPTIONS)?, FULL_VERSION)? {
             Value::Text(text) => Some(String::from_utf8_lossy(text).into_owned()),
@@ -257,7 +281,7 @@ impl<'a> Reply<'a> {
     }
 
     /// The rows that it brings; `None` without any, be there columns or not.
-    pub(super) fn rows(&self) -> Option<Rows<'a>> {
+    pub fn rows(&self) -> Option<Rows<'a>> {
         let Part { attributes, count, data, .. } = self.part(part::ROWS)?;
         let (are_last, is_closed) = (attributes & LAST != 0, attributes & CLOSED != 0);
         Some(Rows { count: count.into(), data, are_last, is_closed })
@@ -310,7 +334,7 @@ fn option(part: Part<'_>, wanted: u8) -> Option<Value<'_>> {
 }
 
 /// The whole numbers of a row of `BIGINT`, `None` for null. Others are not read.
-pub(super) fn numbers(row: &[u8], columns: usize) -> Option<Vec<Option<i64>>> {
+pub fn numbers(row: &[u8], columns: usize) -> Option<Vec<Option<i64>>> {
     const NULL: u8 = 0;
     let mut bytes = Bytes(row);
     let mut read = || match bytes.byte()? {

@@ -9,26 +9,8 @@
 //! MariaDB's documentation, "Client/Server Protocol"; MySQL Internals, "MySQL Client/Server Protocol":
 //! packets, connection phase, command phase, binary protocol.
 
-/// What either side can do, as bits.
-pub(super) mod can {
-    /// Of MySQL's generation of clients.
-    pub(crate) const LONG_PASSWORD: u32 = 1;
-    pub(crate) const LONG_FLAG: u32 = 1 << 2;
-    /// The database is named at the log-on.
-    pub(crate) const CONNECT_WITH_DB: u32 = 1 << 3;
-    pub(crate) const PROTOCOL_41: u32 = 1 << 9;
-    pub(crate) const TLS: u32 = 1 << 11;
-    pub(crate) const TRANSACTIONS: u32 = 1 << 13;
-    pub(crate) const SECURE_CONNECTION: u32 = 1 << 15;
-    pub(crate) const MULTI_RESULTS: u32 = 1 << 17;
-    pub(crate) const PS_MULTI_RESULTS: u32 = 1 << 18;
-    pub(crate) const PLUGIN_AUTH: u32 = 1 << 19;
-    pub(crate) const PLUGIN_AUTH_LENENC: u32 = 1 << 21;
-    /// Changes of a session are reported with answers.
-    pub(crate) const SESSION_TRACK: u32 = 1 << 23;
-    /// Rows end with one message of the kind that ends everything else.
-    pub(crate) const DEPRECATE_EOF: u32 = 1 << 24;
-}
+pub mod can;
+pub mod proof;
 
 /// States of a session that an answer ends with.
 const MORE_RESULTS: u16 = 0x0008;
@@ -42,9 +24,9 @@ const PING: u8 = 0x0e;
 const PREPARE: u8 = 0x16;
 const EXECUTE: u8 = 0x17;
 /// Bytes of the length and the number before each packet.
-pub(super) const HEAD: usize = 4;
+pub const HEAD: usize = 4;
 /// A packet of this length is continued by the next.
-pub(super) const LONGEST: usize = 0xff_ffff;
+pub const LONGEST: usize = 0xff_ffff;
 /// UTF-8 of four bytes.
 const UTF8MB4: u8 = 45;
 /// The longest packet that a client says it takes.
@@ -54,14 +36,14 @@ const TYPE_LONG: u16 = 0x03;
 const TYPE_VAR_STRING: u16 = 0xfd;
 
 /// Length and number of the packet that begins with `head`.
-pub(super) fn head(head: [u8; HEAD]) -> (usize, u8) {
+pub fn head(head: [u8; HEAD]) -> (usize, u8) {
     let [a, b, c, number] = head;
     (usize::from(a) | usize::from(b) << 8 | usize::from(c) << 16, number)
 }
 
 /// Appends one packet with what `write` writes. A payload has fewer bytes than [`LONGEST`]: statements are
 /// limited to far less.
-pub(super) fn packet(out: &mut Vec<u8>, number: u8, write: impl FnOnce(&mut Vec<u8>)) {
+pub fn packet(out: &mut Vec<u8>, number: u8, write: impl FnOnce(&mut Vec<u8>)) {
     let at = out.len();
     out.extend([0; HEAD]);
     write(out);
@@ -72,7 +54,7 @@ pub(super) fn packet(out: &mut Vec<u8>, number: u8, write: impl FnOnce(&mut Vec<
 }
 
 /// Appends a statement as text.
-pub(super) fn query(out: &mut Vec<u8>, text: &str) {
+pub fn query(out: &mut Vec<u8>, text: &str) {
     packet(out, 0, |out| {
         out.push(QUERY);
         out.extend(text.as_bytes());
@@ -80,17 +62,17 @@ pub(super) fn query(out: &mut Vec<u8>, text: &str) {
 }
 
 /// Appends a message that asks for no work.
-pub(super) fn ping(out: &mut Vec<u8>) {
+pub fn ping(out: &mut Vec<u8>) {
     packet(out, 0, |out| out.push(PING));
 }
 
 /// Appends a farewell.
-pub(super) fn quit(out: &mut Vec<u8>) {
+pub fn quit(out: &mut Vec<u8>) {
     packet(out, 0, |out| out.push(QUIT));
 }
 
 /// Appends the order to prepare a statement.
-pub(super) fn prepare(out: &mut Vec<u8>, text: &str) {
+pub fn prepare(out: &mut Vec<u8>, text: &str) {
     packet(out, 0, |out| {
         out.push(PREPARE);
         out.extend(text.as_bytes());
@@ -99,13 +81,15 @@ pub(super) fn prepare(out: &mut Vec<u8>, text: &str) {
 
 /// The value of a parameter.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Value<'a> {
+pub enum Value<'a> {
+    /// A text.
     Text(&'a str),
+    /// A whole number.
     Int(i32),
 }
 
 /// Appends the order to run what was prepared under `id`.
-pub(super) fn execute<'a>(
+pub fn execute<'a>(
     out: &mut Vec<u8>,
     id: u32,
     values: impl ExactSizeIterator<Item = Value<'a>> + Clone,
@@ -137,23 +121,27 @@ pub(super) fn execute<'a>(
 
 /// How a client logs on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LogOn<'a> {
-    pub(super) can: u32,
-    pub(super) user: &'a str,
-    pub(super) database: &'a str,
+pub struct LogOn<'a> {
+    /// What the client can do, bits of [`can`].
+    pub can: u32,
+    /// Who logs on.
+    pub user: &'a str,
+    /// The database that it wants to use.
+    pub database: &'a str,
     /// What proves who it is, made by the method `method`.
-    pub(super) proof: &'a [u8],
-    pub(super) method: &'a str,
+    pub proof: &'a [u8],
+    /// The method of the proof.
+    pub method: &'a str,
 }
 
 impl LogOn<'_> {
     /// Appends the part that goes out before TLS begins.
-    pub(super) fn write_tls_request(&self, out: &mut Vec<u8>, number: u8) {
+    pub fn write_tls_request(&self, out: &mut Vec<u8>, number: u8) {
         packet(out, number, |out| self.write_head(out));
     }
 
     /// Appends the whole.
-    pub(super) fn write(&self, out: &mut Vec<u8>, number: u8) {
+    pub fn write(&self, out: &mut Vec<u8>, number: u8) {
         packet(out, number, |out| {
             self.write_head(out);
             out.extend(self.user.as_bytes());
@@ -255,21 +243,22 @@ impl<'a> Payload<'a> {
 
 /// How a server greets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Greeting<'a> {
+pub struct Greeting<'a> {
     /// As the server says it.
-    pub(super) version: &'a [u8],
+    pub version: &'a [u8],
     /// Number of the connection.
-    pub(super) id: u32,
-    pub(super) can: u32,
+    pub id: u32,
+    /// What the server can do, bits of [`can`].
+    pub can: u32,
     /// The two parts of what proofs are made with.
     salt: [&'a [u8]; 2],
     /// The method by which it would have a proof; empty where it names none.
-    pub(super) method: &'a [u8],
+    pub method: &'a [u8],
 }
 
 impl<'a> Greeting<'a> {
     /// Reads a greeting; `None` when it is none of version 10.
-    pub(super) fn read(payload: &'a [u8]) -> Option<Self> {
+    pub fn read(payload: &'a [u8]) -> Option<Self> {
         let mut it = Payload(payload);
         if it.byte()? != 10 {
             return None;
@@ -292,20 +281,23 @@ impl<'a> Greeting<'a> {
     }
 
     /// What proofs are made with.
-    pub(super) fn salt(&self) -> Vec<u8> {
+    pub fn salt(&self) -> Vec<u8> {
         self.salt.concat()
     }
 }
 
 /// What a server says to a log-on, or to the proof that it asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reply<'a> {
+pub enum Reply<'a> {
     /// The client is known.
     Welcome(Done<'a>),
+    /// It is not let in.
     Refused(Refusal<'a>),
     /// It wants a proof by another method, made with this salt.
     Switch {
+        /// The method as the protocol names it.
         method: &'a [u8],
+        /// What the proof is made with.
         salt: &'a [u8],
     },
     /// What the method says next.
@@ -314,7 +306,7 @@ pub(super) enum Reply<'a> {
 
 impl<'a> Reply<'a> {
     /// Reads what stands in `payload`; `None` when it is no such message.
-    pub(super) fn read(payload: &'a [u8]) -> Option<Self> {
+    pub fn read(payload: &'a [u8]) -> Option<Self> {
         match payload.split_first()? {
             (0, _) => Done::read(payload, true).map(Self::Welcome),
             (0xff, _) => Refusal::read(payload).map(Self::Refused),
@@ -331,14 +323,16 @@ impl<'a> Reply<'a> {
 
 /// Why the server refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Refusal<'a> {
+pub struct Refusal<'a> {
     /// MySQL's number of the error.
-    pub(super) code: u16,
-    pub(super) message: &'a [u8],
+    pub code: u16,
+    /// The reason.
+    pub message: &'a [u8],
 }
 
 impl<'a> Refusal<'a> {
-    pub(super) fn read(payload: &'a [u8]) -> Option<Self> {
+    /// Reads it; `None` when `payload` is no such message.
+    pub fn read(payload: &'a [u8]) -> Option<Self> {
         let mut it = Payload(payload.strip_prefix(&[0xff])?);
         let code = it.u16()?;
         let message = match it.0.split_first() {
@@ -351,7 +345,7 @@ impl<'a> Refusal<'a> {
 
 /// The end of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Done<'a> {
+pub struct Done<'a> {
     status: u16,
     /// Changes of the session.
     changes: &'a [u8],
@@ -359,7 +353,7 @@ pub(super) struct Done<'a> {
 
 impl<'a> Done<'a> {
     /// Reads the end of an answer; `tracks` says whether it may carry changes of the session.
-    pub(super) fn read(payload: &'a [u8], tracks: bool) -> Option<Self> {
+    pub fn read(payload: &'a [u8], tracks: bool) -> Option<Self> {
         let mut it = Payload(payload);
         it.byte()?;
         it.number()?;
@@ -375,24 +369,24 @@ impl<'a> Done<'a> {
     }
 
     /// Reads the end of rows as servers write it that do not end them like everything else.
-    pub(super) fn read_old(payload: &'a [u8]) -> Option<Self> {
+    pub fn read_old(payload: &'a [u8]) -> Option<Self> {
         let mut it = Payload(payload.strip_prefix(&[0xfe])?);
         it.u16()?;
         Some(Self { status: it.u16()?, changes: &[] })
     }
 
     /// True when another result of the same statement follows.
-    pub(super) fn is_followed(&self) -> bool {
+    pub fn is_followed(&self) -> bool {
         self.status & MORE_RESULTS != 0
     }
 
     /// True within a transaction that may not write.
-    pub(super) fn is_read_only(&self) -> bool {
+    pub fn is_read_only(&self) -> bool {
         self.status & IN_READ_ONLY_TRANSACTION != 0
     }
 
     /// System variables of the session that changed, each with its value.
-    pub(super) fn variables(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
+    pub fn variables(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
         let mut rest = Payload(self.changes);
         let mut pairs = Payload(&[]);
         std::iter::from_fn(move || {
@@ -410,32 +404,36 @@ impl<'a> Done<'a> {
 
 /// What a server says of a statement that it has prepared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Prepared {
-    pub(super) id: u32,
-    pub(super) columns: u16,
-    pub(super) parameters: u16,
+pub struct Prepared {
+    /// Its number.
+    pub id: u32,
+    /// Columns of its answer.
+    pub columns: u16,
+    /// Parameters that it wants.
+    pub parameters: u16,
 }
 
 impl Prepared {
-    pub(super) fn read(payload: &[u8]) -> Option<Self> {
+    /// Reads it; `None` when `payload` is no such message.
+    pub fn read(payload: &[u8]) -> Option<Self> {
         let mut it = Payload(payload.strip_prefix(&[0])?);
         Some(Self { id: it.u32()?, columns: it.u16()?, parameters: it.u16()? })
     }
 }
 
 /// The number of columns that the rows of an answer have.
-pub(super) fn columns(payload: &[u8]) -> Option<u64> {
+pub fn columns(payload: &[u8]) -> Option<u64> {
     Payload(payload).number().filter(|columns| *columns > 0)
 }
 
 /// True for what ends rows: a row that begins with the same byte holds a value of 16 MB and more.
-pub(super) fn ends_rows(payload: &[u8], like_everything: bool) -> bool {
+pub fn ends_rows(payload: &[u8], like_everything: bool) -> bool {
     let longest = if like_everything { LONGEST } else { 9 };
     payload.first() == Some(&0xfe) && payload.len() < longest
 }
 
 /// Values of a row that is text; `None` for each that is null.
-pub(super) fn texts(payload: &[u8]) -> impl Iterator<Item = Option<&[u8]>> {
+pub fn texts(payload: &[u8]) -> impl Iterator<Item = Option<&[u8]>> {
     let mut it = Payload(payload);
     std::iter::from_fn(move || match it.0.first()? {
         0xfb => {

@@ -11,7 +11,7 @@ use ring::{digest, hmac, pbkdf2};
 use super::wire;
 
 /// Bytes of what a client makes up.
-pub(super) const CHALLENGE: usize = 64;
+pub const CHALLENGE: usize = 64;
 /// Bytes of a proof.
 const PROOF: usize = 32;
 /// Rounds that are made at most: a server that asks for more wants to keep its client busy.
@@ -19,7 +19,7 @@ const ROUNDS: u32 = 1_000_000;
 
 /// A way to prove it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Method {
+pub enum Method {
     /// With as many rounds as the server says; the server proves it as well.
     Rounds,
     /// With one.
@@ -27,17 +27,19 @@ pub(super) enum Method {
 }
 
 impl Method {
-    pub(super) const ALL: [Self; 2] = [Self::Rounds, Self::One];
+    /// All that are known here, the better ones first.
+    pub const ALL: [Self; 2] = [Self::Rounds, Self::One];
 
     /// As the protocol names it.
-    pub(super) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Rounds => "SCRAMPBKDF2SHA256",
             Self::One => "SCRAMSHA256",
         }
     }
 
-    pub(super) fn named(name: &[u8]) -> Option<Self> {
+    /// The method called `name`; `None` when it is not known here.
+    pub fn named(name: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.name().as_bytes() == name)
     }
 }
@@ -46,7 +48,7 @@ impl Method {
 ///
 /// # Errors
 /// When the system has none.
-pub(super) fn challenge() -> Result<[u8; CHALLENGE], ring::error::Unspecified> {
+pub fn challenge() -> Result<[u8; CHALLENGE], ring::error::Unspecified> {
     let mut bytes = [0; CHALLENGE];
     SystemRandom::new().fill(&mut bytes)?;
     Ok(bytes)
@@ -54,18 +56,15 @@ pub(super) fn challenge() -> Result<[u8; CHALLENGE], ring::error::Unspecified> {
 
 /// What the client proves, and what the server has to prove after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Proofs {
-    pub(super) of_client: Vec<u8>,
-    pub(super) of_server: Option<Vec<u8>>,
+pub struct Proofs {
+    /// What the client sends.
+    pub of_client: Vec<u8>,
+    /// What the server has to send then; `None` where it proves nothing.
+    pub of_server: Option<Vec<u8>>,
 }
 
 /// The answer to what the server `said` to the `challenge`; `None` when that cannot be understood.
-pub(super) fn answer(
-    method: Method,
-    password: &str,
-    challenge: &[u8],
-    said: &[u8],
-) -> Option<Proofs> {
+pub fn answer(method: Method, password: &str, challenge: &[u8], said: &[u8]) -> Option<Proofs> {
     let values = wire::values(said)?;
     let (salt, theirs) = (*values.first()?, *values.get(1)?);
     let salted = match method {
@@ -92,7 +91,7 @@ pub(super) fn answer(
 }
 
 /// True when the server proves `expected`.
-pub(super) fn is_proven(said: &[u8], expected: &[u8]) -> bool {
+pub fn is_proven(said: &[u8], expected: &[u8]) -> bool {
     wire::values(said).is_some_and(|values| values.first().is_some_and(|it| *it == expected))
 }
 

@@ -3,22 +3,32 @@
 //! # Source
 //! MS-TDS, 2.2.7, packet data token stream definition.
 
-use crate::client::{Bytes, Refusal};
+use crate::{Bytes, Refusal};
 
 use super::types::{self, Length};
 use super::wire::{Texts as _, told};
 
 /// The part of an answer.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Token<'a> {
+pub enum Token<'a> {
     /// The server lets the client in: its name, and its version.
-    LogOn { program: String, version: [u8; 4] },
+    LogOn {
+        /// The server as it names itself.
+        program: String,
+        /// Major, minor, and the build in two bytes.
+        version: [u8; 4],
+    },
     /// It refuses.
     Error(Refusal),
     /// A table begins.
     Table,
     /// A row of it.
-    Row { values: Vec<Option<&'a [u8]>>, bytes: usize },
+    Row {
+        /// Its values, `None` for null.
+        values: Vec<Option<&'a [u8]>>,
+        /// Its bytes.
+        bytes: usize,
+    },
     /// A statement has ended.
     Done,
     /// What was given up has ended.
@@ -32,13 +42,14 @@ const ATTENTION: u16 = 0x20;
 
 /// Takes the tokens of an answer one by one; those that say nothing of interest are passed over.
 #[derive(Debug)]
-pub(super) struct Tokens<'a> {
+pub struct Tokens<'a> {
     bytes: Bytes<'a>,
     columns: Vec<Length>,
 }
 
 impl<'a> Tokens<'a> {
-    pub(super) fn of(payload: &'a [u8]) -> Self {
+    /// Those of an answer.
+    pub fn of(payload: &'a [u8]) -> Self {
         Self { bytes: Bytes(payload), columns: Vec::new() }
     }
 
@@ -46,7 +57,7 @@ impl<'a> Tokens<'a> {
     ///
     /// # Errors
     /// [`NotUnderstood`].
-    pub(super) fn next(&mut self) -> Result<Option<Token<'a>>, NotUnderstood> {
+    pub fn take(&mut self) -> Result<Option<Token<'a>>, NotUnderstood> {
         while let Some(kind) = self.bytes.byte() {
             if let Some(token) = self.token(kind).ok_or(NotUnderstood)? {
                 return Ok(Some(token));
@@ -123,7 +134,7 @@ impl<'a> Tokens<'a> {
 
 /// What came is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NotUnderstood;
+pub struct NotUnderstood;
 
 /// The bytes of a token that tells how many they are.
 fn counted<'a>(bytes: &mut Bytes<'a>) -> Option<Bytes<'a>> {

@@ -1,0 +1,8 @@
+//! The Tabular Data Stream of SQL Server.
+
+pub mod tokens;
+pub mod types;
+pub mod wire;
+
+#[cfg(test)]
+mod tests;
