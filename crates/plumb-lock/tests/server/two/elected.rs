@@ -1,9 +1,18 @@
 //! What happens to two servers and their witnesses, of which nobody promotes any.
 
-use super::node::TIMEOUT_NS;
+use super::node::{Node, TIMEOUT_NS};
 use super::world::{MS, World};
 
 impl World {
+    /// Starts a witness, by its number among them, with what it kept.
+    pub(super) fn start_witness(&mut self, number: usize) {
+        self.nodes[2 + number] = Some(Node::witness(self.clock, &self.disks[number]));
+    }
+
+    pub(super) fn has_witnesses(&self) -> bool {
+        self.nodes.len() > 2
+    }
+
     /// Something happens to somebody, or two things at once, from time to time.
     pub(super) fn trouble_among_witnesses(&mut self) {
         self.start_who_is_down();

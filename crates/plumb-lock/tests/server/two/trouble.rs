@@ -3,10 +3,28 @@
 use plumb_lock_pair::replication::Without;
 use plumb_lock_table::table::Fault;
 
-use super::node::TIMEOUT_NS;
+use super::node::{Node, TIMEOUT_NS};
 use super::world::{End, MS, Payload, World};
 
 impl World {
+    /// How it is, for whoever looks for what is wrong.
+    pub(super) fn told(&mut self) -> String {
+        let of = |node: &mut Option<Node<'_>>| node.as_mut().map(Node::replication);
+        let nodes: Vec<_> = self.nodes.iter_mut().map(of).collect();
+        let players: Vec<_> = self
+            .players
+            .iter()
+            .map(|it| (it.target, it.pipe, it.call.as_ref().map(|it| it.0.to_string()), it.left))
+            .collect();
+        let kept: Vec<_> =
+            self.disks.iter().map(|disk| *disk.0.lock().expect("nobody panics")).collect();
+        let Self { now, stopped, cut, primary, start_at, promote_at, without, .. } = self;
+        format!(
+            "{nodes:?} {kept:?} {players:?} primary {primary} {without:?} at {now}: stopped {stopped:?} cut \
+             {cut:?} start {start_at:?} promote {promote_at:?}"
+        )
+    }
+
     pub(super) fn kill(&mut self, at: usize) {
         self.nodes[at] = None;
         let ends: Vec<(usize, usize)> = self

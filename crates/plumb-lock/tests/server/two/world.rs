@@ -123,15 +123,6 @@ impl World {
         self.nodes[at] = Some(Node::new(self.clock, ROOM, (self.without, id), part));
     }
 
-    /// Starts a witness, by its number among them, with what it kept.
-    pub(super) fn start_witness(&mut self, number: usize) {
-        self.nodes[2 + number] = Some(Node::witness(self.clock, &self.disks[number]));
-    }
-
-    pub(super) fn has_witnesses(&self) -> bool {
-        self.nodes.len() > 2
-    }
-
     /// Plays all rounds to their end.
     ///
     /// # Errors
@@ -153,24 +144,6 @@ impl World {
             }
         }
         Ok(())
-    }
-
-    /// How it is, for whoever looks for what is wrong.
-    fn told(&mut self) -> String {
-        let of = |node: &mut Option<Node<'_>>| node.as_mut().map(Node::replication);
-        let nodes: Vec<_> = self.nodes.iter_mut().map(of).collect();
-        let players: Vec<_> = self
-            .players
-            .iter()
-            .map(|it| (it.target, it.pipe, it.call.as_ref().map(|it| it.0.to_string()), it.left))
-            .collect();
-        let kept: Vec<_> =
-            self.disks.iter().map(|disk| *disk.0.lock().expect("nobody panics")).collect();
-        let Self { now, stopped, cut, primary, start_at, promote_at, without, .. } = self;
-        format!(
-            "{nodes:?} {kept:?} {players:?} primary {primary} {without:?} at {now}: stopped {stopped:?} cut \
-             {cut:?} start {start_at:?} promote {promote_at:?}"
-        )
     }
 
     /// What was seen, and what is held in the end.
