@@ -27,7 +27,7 @@ from lib.table import figure, ratio, table  # noqa: E402
 from lib.verdict import Verdict, at_least, exit_status  # noqa: E402
 
 CONNECTIONS = 16
-OVERHEAD = {"page": at_least(0.5), "image": at_least(0.7)}
+OVERHEAD = {"page": at_least(0.65), "image": at_least(1.2)}
 USERS = (1, 5, 10, 20)
 PROCESSES = (1, 2, 20)
 WAIT_SECONDS = 0.010
