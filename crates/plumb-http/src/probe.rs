@@ -285,12 +285,20 @@ pub(crate) fn bad_head(error: HeadError, bytes: &[u8]) -> String {
         HeadError::NoHttp(_) if TLS_RECORDS.iter().any(|start| bytes.starts_with(start)) => {
             "speaks TLS: write https://".to_owned()
         }
+        HeadError::NoHttp(_) if speaks_http2(bytes) => {
+            "speaks HTTP/2 only: give --http 2".to_owned()
+        }
         HeadError::NoHttp(_) => format!(
             "does not speak HTTP/1.1: it answered `{}`; is that the port of an HTTP server?",
             show(bytes)
         ),
         _ => format!("cannot be measured: {error}"),
     }
+}
+
+/// True for settings of HTTP/2, which a server that speaks nothing else sends first.
+fn speaks_http2(bytes: &[u8]) -> bool {
+    matches!(bytes, [0, 0, _, 4, 0, 0, 0, 0, 0, ..])
 }
 
 /// What is said of a server that answered HTTP/2 with these bytes.

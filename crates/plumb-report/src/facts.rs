@@ -6,8 +6,8 @@ use plumb_measure::{FarHost, RunRecord, counted, show_ns};
 use serde_json::Value;
 
 use crate::figures::grouped;
-use crate::placement;
 use crate::points::Points;
+use crate::{http2, placement};
 
 /// A name and what is known under it.
 pub(crate) struct Fact {
@@ -32,6 +32,7 @@ pub(crate) fn setting(record: &RunRecord) -> Vec<Fact> {
         Fact::new("floor", floor(record)),
         Fact::new("transport", transport(record)),
     ]);
+    facts.extend(http2::words(record).map(|words| Fact::new("HTTP/2", words)));
     facts
 }
 

@@ -28,6 +28,7 @@ mod delivery;
 mod facts;
 mod host;
 pub mod html;
+mod http2;
 pub mod idle;
 mod labels;
 pub mod markdown;

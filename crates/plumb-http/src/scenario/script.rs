@@ -1,5 +1,7 @@
 //! From a file and the words of the command line to the scripts of all scenarios.
 
+mod assemble;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
@@ -9,24 +11,23 @@ use plumb_measure::statistics::SplitMix64;
 use plumb_scenario::Patterns;
 use plumb_scenario::ScenarioError;
 use plumb_scenario::ScenarioSource;
-use plumb_scenario::cookies::Site;
 use plumb_scenario::data::Lines;
-use plumb_scenario::file::{self, Authentication, Cookies, OnFailure, Pairs, Scenario};
-use plumb_scenario::variables::{Common, Names, Slot, Value};
+use plumb_scenario::file::{self, Authentication, OnFailure, Pairs, Scenario};
+use plumb_scenario::variables::{Common, Slot, Value};
 use toml::Spanned;
 
 use super::certificate::{CertificateFiles, Identities};
 use super::compile::{Compiler, FINISH, Manner, PREPARATION, Row, header_problem};
 use super::constants::{self, NoValue};
-use super::cursor::SharedTurns;
 use super::origin::Origins;
-use super::program::{Instruction, Program, Step};
+use super::program::{Instruction, Program};
 use super::threshold::Threshold;
 use super::token::Token;
 use super::user_script::Script;
 use crate::HttpError;
 use crate::credentials::{Credentials, Source};
 use crate::request::split;
+use assemble::ScriptParts;
 
 /// What the command line says of what is asked.
 #[derive(Debug)]
@@ -116,13 +117,6 @@ struct Draft<'a> {
     common: Common,
     data: Vec<(String, Lines)>,
     lists: usize,
-}
-
-/// What all scripts of a file share.
-struct ScriptParts {
-    steps: Arc<[Step]>,
-    names: Arc<Names>,
-    sites: Arc<[Site]>,
 }
 
 impl ScenarioCompiler<'_> {
@@ -221,54 +215,6 @@ impl ScenarioCompiler<'_> {
             drafts.push(Draft { finish, identities, ..draft });
         }
         Ok((drafts, certificates, prepared))
-    }
-
-    /// The script of `draft`, whose chance is that of `number`.
-    fn script(&self, draft: Draft<'_>, number: u64, parts: &ScriptParts) -> Script {
-        let scenario = draft.scenario;
-        Script {
-            name: scenario.name.clone(),
-            steps: Arc::clone(&parts.steps),
-            names: Arc::clone(&parts.names),
-            origins: Arc::clone(self.origins),
-            token: draft.token,
-            login: draft.login,
-            program: draft.program,
-            finish: draft.finish,
-            digest: draft.digest,
-            close: self.overrides.close || self.source.file().close,
-            identities: draft.identities,
-            common: draft.common.share(),
-            data: draft.data,
-            shared: SharedTurns::new(draft.lists, self.overrides.part),
-            iterations: scenario.iterations.as_ref().map(|most| *most.get_ref()),
-            pause: scenario.pause.as_ref().map(|pause| *pause.get_ref()),
-            cookies: scenario.cookies,
-            sites: Arc::clone(&parts.sites),
-            on_failure: scenario.on_failure,
-            seed: seed_of(self.seed, number),
-            body_bytes_max: self.overrides.body_bytes_max,
-            prepares: false,
-        }
-    }
-
-    /// The script of what is done once, where it asks for anything.
-    fn done_once(
-        &self,
-        draft: Draft<'_>,
-        (name, on_failure): (&str, OnFailure),
-        parts: &ScriptParts,
-    ) -> Option<Arc<Script>> {
-        let asks = !draft.program.is_empty();
-        let script = Script {
-            name: name.into(),
-            iterations: Some(1),
-            cookies: Cookies::Keep,
-            on_failure,
-            prepares: true,
-            ..self.script(draft, 0, parts)
-        };
-        asks.then(|| Arc::new(script))
     }
 
     fn check_names(&self) -> Result<(), ScenarioError> {

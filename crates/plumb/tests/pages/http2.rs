@@ -50,8 +50,15 @@ fn many_requests_are_under_way_on_one_connection_and_the_record_proves_it() {
     assert_eq!(result["parts"][0]["first_byte_ns"]["count"], 500);
     let options = &record["plan"]["options"];
     assert_eq!((&options["http"], &options["streams"]), (&json!("2"), &json!(10)));
-    let first = plumb(&["http", "ping", "--count=5", &server.url()], tempdir().unwrap().path());
-    assert_eq!(first.code, Some(2), "HTTP/1.1 is spoken unless the other is asked for: {first:?}");
+    let folder = tempdir().expect("a temporary folder");
+    let text = plumb(
+        &["http", "ping", "--http=2", "--count=50", "--streams=5", "--warmup=0s", &server.url()],
+        folder.path(),
+    );
+    let line =
+        "spoken on 1 connection: 50 streams, up to 5 at once on each (the server names no limit)";
+    let words: Vec<&str> = text.stdout.split_whitespace().collect();
+    assert!(words.join(" ").contains(&format!("HTTP/2 {line}")), "{}", text.stdout);
 }
 
 #[test]
@@ -268,6 +275,8 @@ fn nghttpd_is_measured_with_content_in_both_directions() {
     assert_eq!((&result["operations"], &result["length"]["min"]), (&json!(30), &json!(300_000)));
     assert_eq!(measured(&[&server.url("/page"), "--method=HEAD"], 0)["length"]["max"], 0);
     assert_eq!(measured(&[&server.url("/no")], 1)["codes"], json!({"404": 20}));
+    let first = plumb(&["http", "ping", &server.url("/page")], folder.path()).with(2);
+    assert!(first.stderr.contains("speaks HTTP/2 only: give --http 2"), "{first:?}");
 }
 
 #[test]
