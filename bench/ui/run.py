@@ -29,6 +29,8 @@ from lib import build  # noqa: E402
 from lib.options import positive  # noqa: E402
 
 PAGE_MS_MAX, SEARCH_MS_MAX = 200.0, 100.0
+# Longer than this no index takes; without an end a fault would wait for ever.
+INDEX_S_MAX = 120.0
 TARGETS, COMMANDS = 20, ("ping", "stream", "check")
 
 
@@ -62,7 +64,10 @@ class App:
     def wait(self) -> float:
         """Seconds until the index holds all folders."""
         began = time.perf_counter()
-        while "The folders are being" in self.get("/")[1]:
+        while any(note in self.get("/")[1]
+                  for note in ("are being looked at;", "are being read:")):
+            if time.perf_counter() - began > INDEX_S_MAX:
+                raise SystemExit(f"the index is not whole after {INDEX_S_MAX} s")
             time.sleep(0.2)
         return time.perf_counter() - began
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::Index;
 use super::entry::Entry;
-use super::scan::{Seen, scan};
+use super::scan::{Scanner, Seen};
 
 /// Folders that are read before their entries are written.
 const BATCH: usize = 64;
@@ -42,11 +42,12 @@ impl Keeper {
     /// Looks at the folders of `index` whenever somebody asks, until `woken` has no other end or
     /// `stopped` says so.
     pub(crate) fn work(&self, index: &Index, woken: &Receiver<()>, stopped: impl Fn() -> bool) {
+        let mut scanner = Scanner::default();
         while woken.recv().is_ok() && !stopped() {
             self.set(|progress| {
                 *progress = Progress { busy: true, looks: progress.looks, ..Progress::default() };
             });
-            let looked = self.look(index, &stopped);
+            let looked = self.look(index, &mut scanner, &stopped);
             self.set(|progress| {
                 progress.busy = false;
                 progress.looks += 1;
@@ -80,9 +81,14 @@ impl Keeper {
         changed.notify_all();
     }
 
-    fn look(&self, index: &Index, stopped: &impl Fn() -> bool) -> Result<(), String> {
+    fn look(
+        &self,
+        index: &Index,
+        scanner: &mut Scanner,
+        stopped: &impl Fn() -> bool,
+    ) -> Result<(), String> {
         let told = |error: &dyn std::fmt::Display| error.to_string();
-        let seen = scan(index.folder()).map_err(|error| told(&error))?;
+        let seen = scanner.scan(index.folder()).map_err(|error| told(&error))?;
         let mut known = index.stamps().map_err(|error| told(&error))?;
         let mut changed: Vec<Seen> = Vec::new();
         for one in seen {

@@ -1,9 +1,11 @@
 //! Which folders there are, and whether they are as they were.
 
+use std::collections::HashMap;
 use std::fs::{self, Metadata};
-use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+use std::{io, mem};
 
 /// Levels of folders below that of the runs.
 const DEPTH_MAX: usize = 5;
@@ -48,8 +50,11 @@ pub(crate) struct Seen {
     pub(crate) stamp: String,
 }
 
-/// The files by which a kind is known, the strongest first, and those that are read beside.
-const MARKS: [(&str, FolderKind, &str); 5] = [
+/// A file by which a kind is known, and the one that is read beside it.
+type Mark = (&'static str, FolderKind, &'static str);
+
+/// The strongest first.
+const MARKS: [Mark; 5] = [
     ("order.json", FolderKind::Experiment, "comparison.json"),
     ("checkup.json", FolderKind::Checkup, ""),
     ("check.json", FolderKind::Check, ""),
@@ -57,19 +62,79 @@ const MARKS: [(&str, FolderKind, &str); 5] = [
     ("intervals.hlog", FolderKind::UnderWay, ""),
 ];
 
-/// Everything below `root`. Links are not followed, and hidden folders are not looked into; what
-/// cannot be looked into is left out.
-///
-/// # Errors
-/// When `root` itself cannot be read.
-pub(crate) fn scan(root: &Path) -> io::Result<Vec<Seen>> {
-    let mut found = Vec::new();
-    let mut folders = 0;
-    let mut open: Vec<(PathBuf, usize, Option<String>)> = Vec::new();
-    let mut look = |folder: &Path, depth, parent: Option<String>, open: &mut Vec<_>| {
-        let entries = fs::read_dir(folder)?;
+/// How long a folder must have been left alone before its time of change tells it from a later one:
+/// file systems keep times in ticks of some milliseconds.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// Looks at folders, and remembers which hold a run: their files are listed again only when one came or
+/// went.
+#[derive(Debug, Default)]
+pub(super) struct Scanner {
+    leaves: HashMap<PathBuf, Leaf>,
+}
+
+/// A folder that holds a run.
+#[derive(Clone, Copy, Debug)]
+struct Leaf {
+    changed: SystemTime,
+    mark: Mark,
+}
+
+impl Scanner {
+    /// Everything below `root`. Links are not followed, and hidden folders are not looked into; what
+    /// cannot be looked into is left out.
+    ///
+    /// # Errors
+    /// When `root` itself cannot be read.
+    pub(super) fn scan(&mut self, root: &Path) -> io::Result<Vec<Seen>> {
+        let mut look = Look {
+            root,
+            known: mem::take(&mut self.leaves),
+            leaves: HashMap::new(),
+            found: Vec::new(),
+            folders: 0,
+            open: Vec::new(),
+        };
+        look.enter(Open { folder: root.into(), depth: 0, parent: None })?;
+        while let Some(next) = look.open.pop() {
+            // gone meanwhile, or not ours to read
+            let _: io::Result<()> = look.enter(next);
+        }
+        self.leaves = look.leaves;
+        Ok(look.found)
+    }
+}
+
+/// A folder that is still to be looked into.
+struct Open {
+    folder: PathBuf,
+    depth: usize,
+    parent: Option<String>,
+}
+
+/// One look at all folders.
+struct Look<'a> {
+    root: &'a Path,
+    /// The leaves of the look before, and of this one.
+    known: HashMap<PathBuf, Leaf>,
+    leaves: HashMap<PathBuf, Leaf>,
+    found: Vec<Seen>,
+    /// Folders met so far.
+    folders: usize,
+    open: Vec<Open>,
+}
+
+impl Look<'_> {
+    fn enter(&mut self, at: Open) -> io::Result<()> {
+        // before the files are listed: what comes later changes the time again
+        let changed = fs::metadata(&at.folder)?.modified()?;
+        if let Some(leaf) = self.known.get(&at.folder).filter(|leaf| leaf.changed == changed) {
+            let leaf = *leaf;
+            self.take_leaf(at, leaf);
+            return Ok(());
+        }
         let (mut names, mut inner) = (Vec::new(), Vec::new());
-        for entry in entries.flatten() {
+        for entry in fs::read_dir(&at.folder)?.flatten() {
             let Ok(kind) = entry.file_type() else { continue };
             if kind.is_dir() {
                 inner.push(entry.path());
@@ -77,41 +142,41 @@ pub(crate) fn scan(root: &Path) -> io::Result<Vec<Seen>> {
                 names.push(entry.file_name());
             }
         }
-        let mark = MARKS.iter().find(|(mark, ..)| names.iter().any(|name| name == mark));
-        let mut parent = parent;
-        if let Some(seen) = mark.and_then(|mark| seen(root, folder, *mark, parent.clone())) {
-            if matches!(seen.kind, FolderKind::Experiment | FolderKind::Checkup | FolderKind::Check)
-            {
-                parent = Some(seen.path.clone());
-            }
-            let leaf = matches!(seen.kind, FolderKind::Run | FolderKind::UnderWay);
-            found.push(seen);
-            if leaf {
+        let mut parent = at.parent.clone();
+        if let Some(mark) = MARKS.iter().find(|(mark, ..)| names.iter().any(|name| name == mark)) {
+            if matches!(mark.1, FolderKind::Run | FolderKind::UnderWay) && at.depth > 0 {
+                self.take_leaf(at, Leaf { changed, mark: *mark });
                 return Ok(());
             }
+            if let Some(seen) = seen(self.root, &at.folder, *mark, at.parent) {
+                parent = Some(seen.path.clone());
+                self.found.push(seen);
+            }
         }
-        folders += inner.len();
-        if depth < DEPTH_MAX && folders < FOLDERS_MAX {
+        self.folders += inner.len();
+        if at.depth < DEPTH_MAX && self.folders < FOLDERS_MAX {
             let visible = |path: &PathBuf| {
                 path.file_name().is_some_and(|name| !name.to_string_lossy().starts_with('.'))
             };
+            let depth = at.depth + 1;
             let inner = inner.into_iter().filter(visible);
-            open.extend(inner.map(|path| (path, depth + 1, parent.clone())));
+            self.open.extend(inner.map(|folder| Open { folder, depth, parent: parent.clone() }));
         }
         Ok(())
-    };
-    look(root, 0, None, &mut open)?;
-    while let Some((folder, depth, parent)) = open.pop() {
-        // gone meanwhile, or not ours to read
-        let _: io::Result<()> = look(&folder, depth, parent, &mut open);
     }
-    Ok(found)
+
+    fn take_leaf(&mut self, at: Open, leaf: Leaf) {
+        self.found.extend(seen(self.root, &at.folder, leaf.mark, at.parent));
+        if leaf.changed.elapsed().is_ok_and(|since| since > SETTLED) {
+            self.leaves.insert(at.folder, leaf);
+        }
+    }
 }
 
 fn seen(
     root: &Path,
     folder: &Path,
-    (mark, kind, beside): (&str, FolderKind, &str),
+    (mark, kind, beside): Mark,
     parent: Option<String>,
 ) -> Option<Seen> {
     let below = folder.strip_prefix(root).ok()?;
@@ -138,6 +203,10 @@ fn stamp(of: &Metadata) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn scan(root: &Path) -> io::Result<Vec<Seen>> {
+        Scanner::default().scan(root)
+    }
 
     fn put(root: &Path, file: &str) {
         let path = root.join(file);
@@ -198,6 +267,38 @@ mod tests {
         assert_ne!(compared, before);
         fs::write(root.join("d/order.json"), "{ }").unwrap();
         assert_ne!(scan(root).unwrap(), compared);
+    }
+
+    #[test]
+    fn a_second_look_sees_what_came_went_and_was_written_again() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        for file in ["a/intervals.hlog", "b/run.json", "c/run.json", "d/run.json"] {
+            put(root, file);
+        }
+        let long_ago = SystemTime::now() - Duration::from_secs(60);
+        for folder in ["a", "b", "c", "d"] {
+            fs::File::open(root.join(folder)).unwrap().set_modified(long_ago).unwrap();
+        }
+        let mut scanner = Scanner::default();
+        let before = scanner.scan(root).unwrap();
+        assert_eq!(scanner.leaves.len(), 4);
+        assert_eq!(scanner.scan(root).unwrap(), before);
+
+        put(root, "a/run.json"); // the run ended
+        fs::write(root.join("b/run.json"), "{ }").unwrap(); // in place: the folder keeps its time
+        fs::remove_dir_all(root.join("c")).unwrap();
+        put(root, "e/run.json");
+        let mut after = scanner.scan(root).unwrap();
+        after.sort_by(|a, b| a.path.cmp(&b.path));
+        let paths: Vec<&str> = after.iter().map(|it| it.path.as_str()).collect();
+        assert_eq!(paths, ["a", "b", "d", "e"]);
+        assert_eq!(after[0].kind, FolderKind::Run);
+        let stamp = |path: &str| &before.iter().find(|it| it.path == path).unwrap().stamp;
+        assert_ne!(&after[1].stamp, stamp("b"));
+        assert_eq!(&after[2].stamp, stamp("d"));
+        // the times of what has just changed are not trusted yet
+        assert_eq!(scanner.leaves.len(), 2);
     }
 
     #[test]
