@@ -10,6 +10,7 @@ mod records;
 mod any;
 mod checkup;
 mod collection;
+mod contrast;
 mod golden;
 mod niping;
 mod path_check;
