@@ -24,7 +24,9 @@ pub enum StampWish {
     /// None.
     #[default]
     Nothing,
-    /// Those that come in.
+    /// None now, and some later.
+    Ready,
+    /// Those that come in next.
     Watch,
     /// Those of the reply that is about to be sent, too.
     Mark,

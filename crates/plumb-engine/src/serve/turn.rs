@@ -339,11 +339,16 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
 /// served like any other.
 fn stamp<L: Link>(channel: &mut Channel<L>, wish: StampWish) {
     match (wish, channel.stamps()) {
-        (StampWish::Nothing, _) | (StampWish::Watch, Some(_)) => {}
-        (StampWish::Watch | StampWish::Mark, None) => {
-            let _ = channel.stamp();
-        }
+        (StampWish::Nothing, _) => {}
         (StampWish::Mark, Some((stamps, _))) => stamps.mark(),
+        (wish, Some((stamps, _))) => stamps.expect(wish == StampWish::Watch),
+        (wish, None) => {
+            if channel.stamp().is_ok()
+                && let Some((stamps, _)) = channel.stamps()
+            {
+                stamps.expect(wish == StampWish::Watch);
+            }
+        }
     }
 }
 

@@ -86,13 +86,12 @@ pub(super) fn recv(socket: BorrowedFd<'_>, into: &mut Vec<u8>) -> io::Result<(us
     Ok((bytes, told(&header, &control.0).stamp))
 }
 
-/// Sends some of `bytes`; their packets are stamped where they are `marked`.
-pub(super) fn send(socket: BorrowedFd<'_>, bytes: &[u8], marked: bool) -> io::Result<usize> {
+/// Sends some of `bytes`, whose packets are stamped.
+pub(super) fn send_marked(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     let mut piece =
         libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
     let mut control = Aligned(control::mark());
-    let room = if marked { &mut control.0[..] } else { &mut [] };
-    let header = header(&mut piece, room);
+    let header = header(&mut piece, &mut control.0);
     let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
     // SAFETY: the kernel reads the bytes and the control message, which outlive the call, and
     // writes to neither

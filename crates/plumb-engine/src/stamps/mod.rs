@@ -1,9 +1,9 @@
 //! Time stamps of the kernel for single messages of a TCP connection: when the packet of what was sent
 //! reached the driver, and when the packet of what was read came in.
 //!
-//! Packets that come in are stamped on every connection that asked for it; packets that go out only
-//! where a message is marked, by a control message of its send, so that all others cost nothing but
-//! a branch. The stamp of a send comes back through the socket's queue of errors, with the place of the
+//! Packets that come in are stamped on every connection that asked for it, and their stamps are read only
+//! where a message is marked or expected; packets that go out are stamped only where a message is marked,
+//! by a control message of its send. All others are sent and read as without stamps. The stamp of a send comes back through the socket's queue of errors, with the place of the
 //! last byte in the stream. All stamps are of the wall clock, and so are the two readings around
 //! them.
 //!
@@ -18,6 +18,8 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 use plumb_measure::{MessageStamps, Residence};
+use rustix::buffer::spare_capacity;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::clock::wall_ns;
 use crate::link::Received;
@@ -39,9 +41,11 @@ pub struct Stamps {
     called: u64,
     /// When the last packet of the marked message reached the driver.
     sent: Option<u64>,
-    /// When the last packet of what was read last came in.
+    /// What is read next may have to be told of.
+    expected: bool,
+    /// When the last packet of what was read last came in; `None` where nobody asked.
     received: Option<u64>,
-    /// Just after the last read.
+    /// Just after the last read whose stamp was asked for.
     woken: u64,
     /// The same two when the message was marked.
     came: (Option<u64>, u64),
@@ -65,6 +69,12 @@ impl Stamps {
         self.came = (self.received, self.woken);
     }
 
+    /// Whether the stamp of what is read next is asked for; that of an answer to a marked message
+    /// always is.
+    pub(crate) fn expect(&mut self, expected: bool) {
+        self.expected = expected;
+    }
+
     pub(crate) fn is_marked(&self) -> bool {
         self.marked
     }
@@ -76,6 +86,11 @@ impl Stamps {
         into: &mut Vec<u8>,
     ) -> io::Result<Received> {
         let room = into.capacity() - into.len();
+        if !(self.marked || self.expected) {
+            self.received = None;
+            let (_, bytes) = recv(socket, spare_capacity(into), RecvFlags::empty())?;
+            return Ok(Received { bytes, drained: bytes < room });
+        }
         let (bytes, stamp) = kernel::recv(socket, into)?;
         self.woken = wall_ns();
         self.received = stamp;
@@ -84,13 +99,15 @@ impl Stamps {
 
     /// As [`Link::send`](crate::Link::send) of plain bytes.
     pub(crate) fn send(&mut self, socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
-        if self.marked {
+        let taken = if self.marked {
             if self.called == 0 {
                 self.called = wall_ns();
             }
             self.sent = None; // the last packet is still to come
-        }
-        let taken = kernel::send(socket, bytes, self.marked)?;
+            kernel::send_marked(socket, bytes)?
+        } else {
+            send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)?
+        };
         #[expect(clippy::cast_possible_truncation, reason = "counted modulo 2^32")]
         let count = taken as u32;
         self.handed_over = self.handed_over.wrapping_add(count);

@@ -21,6 +21,7 @@ fn a_round_trip_over_a_real_socket_is_the_sum_of_its_parts() {
         let (client, server) = pair(address);
         let mut here = Stamps::ask(client.as_fd()).unwrap();
         let mut there = Stamps::ask(server.as_fd()).unwrap();
+        there.expect(true);
         let mut buffer = Vec::with_capacity(4_096);
         let mut taken_apart = 0;
         for n in 0..ROUNDS_MAX {
@@ -87,6 +88,26 @@ fn what_is_not_marked_leaves_nothing_behind() {
     assert_eq!(buffer, b"hello");
     assert!(kernel::read_queue(client.as_fd()).is_none());
     assert_eq!(stamps.take(client.as_fd()).sent, None);
+}
+
+#[test]
+fn what_nobody_expected_is_not_told_of_by_an_earlier_stamp() {
+    let (client, server) = pair("127.0.0.1:0");
+    let mut stamps = Stamps::ask(server.as_fd()).unwrap();
+    let mut there = Stamps::default();
+    let mut buffer = Vec::with_capacity(16);
+    for expected in [true, false] {
+        stamps.expect(expected);
+        there.send(client.as_fd(), b"ask").unwrap();
+        buffer.clear();
+        while buffer.len() < 3 {
+            stamps.recv(server.as_fd(), &mut buffer).unwrap();
+        }
+    }
+    stamps.mark();
+    stamps.send(server.as_fd(), b"answer").unwrap();
+    assert_eq!(stamps.take_residence(server.as_fd()), None);
+    assert!(!stamps.is_marked());
 }
 
 #[test]
