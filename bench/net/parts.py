@@ -41,6 +41,8 @@ WITHIN_SHARE, WITHIN_NS = 0.10, 3_000
 ON_RATIO, OFF_RATIO = 1.03, 1.03
 DELAY, WORK = "5ms", "2ms"
 HOG = "while True: pass"
+# A server that wakes is given the processor at once by a hog of its own priority.
+YIELDING, GREEDY = ("nice", "-n", "19"), ("nice", "-n", "-20")
 PATIENCE_SECONDS = 120.0
 NO_JUDGING = ("--lag", "50s", "--foreign-limit", "100%")
 PARTS = ("sending", "wire", "server-waking", "server", "server-sending", "waking")
@@ -112,7 +114,7 @@ def truth(program: Path, place: Placement, seconds: float, outcome: Outcome) -> 
     """Adds something to a place, and looks for it there."""
     say(f"truth, {place.name}")
     with ExitStack() as stack:
-        server, port = stack.enter_context(echo.serving(program, place.server, place.host))
+        _, port = stack.enter_context(echo.serving(program, place.server, place.host))
         plain = means(program, place, port, seconds)
         with line(program, place, port) as through:
             held = means(program, place, through, seconds)
@@ -120,10 +122,13 @@ def truth(program: Path, place: Placement, seconds: float, outcome: Outcome) -> 
         with echo.serving(program, place.server, place.host, ["--service-time", WORK]) as (_, slow):
             busy = means(program, place, slow, seconds)
         found(f"{WORK} of --service-time", place, "server", plain, busy, outcome)
+        server, port = stack.enter_context(
+            echo.serving(program, [*place.server, *YIELDING], place.host))  # fmt: skip
+        alone = means(program, place, port, seconds)
         cpu = min(os.sched_getaffinity(server.pid))
-        with process.running(["taskset", "-c", str(cpu), sys.executable, "-c", HOG]):
+        with process.running([*GREEDY, "taskset", "-c", str(cpu), sys.executable, "-c", HOG]):
             crowded = means(program, place, port, seconds)
-        found("a hog beside the server", place, "server-waking", plain, crowded, outcome)
+        found("a hog beside the server", place, "server-waking", alone, crowded, outcome)
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 //! Who keeps the index as the folders are.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -25,6 +26,14 @@ pub(crate) struct Progress {
     pub(crate) trouble: Option<String>,
 }
 
+/// What one look leaves to the next.
+#[derive(Debug, Default)]
+struct Memory {
+    scanner: Scanner,
+    /// The stamps of all that is in the index, by path, once it was asked.
+    stamps: Option<HashMap<String, String>>,
+}
+
 /// Asks for looks at the folders, and knows how far they are.
 #[derive(Clone, Debug)]
 pub(crate) struct Keeper {
@@ -42,12 +51,12 @@ impl Keeper {
     /// Looks at the folders of `index` whenever somebody asks, until `woken` has no other end or
     /// `stopped` says so.
     pub(crate) fn work(&self, index: &Index, woken: &Receiver<()>, stopped: impl Fn() -> bool) {
-        let mut scanner = Scanner::default();
+        let mut memory = Memory::default();
         while woken.recv().is_ok() && !stopped() {
             self.set(|progress| {
                 *progress = Progress { busy: true, looks: progress.looks, ..Progress::default() };
             });
-            let looked = self.look(index, &mut scanner, &stopped);
+            let looked = self.look(index, &mut memory, &stopped);
             self.set(|progress| {
                 progress.busy = false;
                 progress.looks += 1;
@@ -84,21 +93,23 @@ impl Keeper {
     fn look(
         &self,
         index: &Index,
-        scanner: &mut Scanner,
+        memory: &mut Memory,
         stopped: &impl Fn() -> bool,
     ) -> Result<(), String> {
         let told = |error: &dyn std::fmt::Display| error.to_string();
-        let seen = scanner.scan(index.folder()).map_err(|error| told(&error))?;
-        let mut known = index.stamps().map_err(|error| told(&error))?;
-        let mut changed: Vec<Seen> = Vec::new();
-        for one in seen {
-            if known.remove(&one.path).as_ref() != Some(&one.stamp) {
-                changed.push(one);
-            }
-        }
-        let gone: Vec<String> = known.into_keys().collect();
-        // a path that is gone and one that came are never the same
+        let seen = memory.scanner.scan(index.folder()).map_err(|error| told(&error))?;
+        let known = match &mut memory.stamps {
+            Some(known) => known,
+            none => none.insert(index.stamps().map_err(|error| told(&error))?),
+        };
+        let gone: Vec<String> = {
+            let there: HashSet<&str> = seen.iter().map(|one| one.path.as_str()).collect();
+            known.keys().filter(|path| !there.contains(path.as_str())).cloned().collect()
+        };
         index.remove(&gone).map_err(|error| told(&error))?;
+        gone.iter().for_each(|path| drop(known.remove(path)));
+        let mut changed: Vec<Seen> =
+            seen.into_iter().filter(|one| known.get(&one.path) != Some(&one.stamp)).collect();
         // the latest are looked at first
         changed.sort_by(|a, b| b.path.cmp(&a.path));
         self.set(|progress| progress.changed = changed.len());
@@ -109,6 +120,7 @@ impl Keeper {
             let read: Vec<(Seen, Entry)> =
                 batch.iter().map(|it| (it.clone(), Entry::read(index.folder(), it))).collect();
             index.put(&read).map_err(|error| told(&error))?;
+            known.extend(batch.iter().map(|it| (it.path.clone(), it.stamp.clone())));
             self.set(|progress| progress.read += read.len());
         }
         Ok(())

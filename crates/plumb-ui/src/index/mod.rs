@@ -10,7 +10,7 @@ mod keeper;
 mod query;
 mod scan;
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -90,7 +90,7 @@ impl Index {
     }
 
     /// The stamps of all that is known, by path.
-    fn stamps(&self) -> rusqlite::Result<BTreeMap<String, String>> {
+    fn stamps(&self) -> rusqlite::Result<HashMap<String, String>> {
         let connection = self.lock();
         let mut statement = connection.prepare("SELECT path, stamp FROM entries")?;
         let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;

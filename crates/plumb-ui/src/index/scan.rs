@@ -1,10 +1,9 @@
 //! Which folders there are, and whether they are as they were.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 use std::{io, mem};
 
 /// Levels of folders below that of the runs.
@@ -58,27 +57,19 @@ const MARKS: [Mark; 5] = [
     ("order.json", FolderKind::Experiment, "comparison.json"),
     ("checkup.json", FolderKind::Checkup, ""),
     ("check.json", FolderKind::Check, ""),
-    ("run.json", FolderKind::Run, ""),
+    RUN,
     ("intervals.hlog", FolderKind::UnderWay, ""),
 ];
 
-/// How long a folder must have been left alone before its time of change tells it from a later one:
-/// file systems keep times in ticks of some milliseconds.
-const SETTLED: Duration = Duration::from_secs(2);
-
-/// Looks at folders, and remembers which hold a run: their files are listed again only when one came or
-/// went.
+/// Looks at folders, and remembers which hold a run: a folder stays one of a run as long as its record is
+/// there, and is not listed again.
 #[derive(Debug, Default)]
 pub(super) struct Scanner {
-    leaves: HashMap<PathBuf, Leaf>,
+    runs: HashSet<PathBuf>,
 }
 
-/// A folder that holds a run.
-#[derive(Clone, Copy, Debug)]
-struct Leaf {
-    changed: SystemTime,
-    mark: Mark,
-}
+/// The file of a run that has one.
+const RUN: Mark = ("run.json", FolderKind::Run, "");
 
 impl Scanner {
     /// Everything below `root`. Links are not followed, and hidden folders are not looked into; what
@@ -89,8 +80,8 @@ impl Scanner {
     pub(super) fn scan(&mut self, root: &Path) -> io::Result<Vec<Seen>> {
         let mut look = Look {
             root,
-            known: mem::take(&mut self.leaves),
-            leaves: HashMap::new(),
+            known: mem::take(&mut self.runs),
+            runs: HashSet::new(),
             found: Vec::new(),
             folders: 0,
             open: Vec::new(),
@@ -100,7 +91,7 @@ impl Scanner {
             // gone meanwhile, or not ours to read
             let _: io::Result<()> = look.enter(next);
         }
-        self.leaves = look.leaves;
+        self.runs = look.runs;
         Ok(look.found)
     }
 }
@@ -115,9 +106,9 @@ struct Open {
 /// One look at all folders.
 struct Look<'a> {
     root: &'a Path,
-    /// The leaves of the look before, and of this one.
-    known: HashMap<PathBuf, Leaf>,
-    leaves: HashMap<PathBuf, Leaf>,
+    /// The folders of runs of the look before, and of this one.
+    known: HashSet<PathBuf>,
+    runs: HashSet<PathBuf>,
     found: Vec<Seen>,
     /// Folders met so far.
     folders: usize,
@@ -126,11 +117,11 @@ struct Look<'a> {
 
 impl Look<'_> {
     fn enter(&mut self, at: Open) -> io::Result<()> {
-        // before the files are listed: what comes later changes the time again
-        let changed = fs::metadata(&at.folder)?.modified()?;
-        if let Some(leaf) = self.known.get(&at.folder).filter(|leaf| leaf.changed == changed) {
-            let leaf = *leaf;
-            self.take_leaf(at, leaf);
+        if let Some(folder) = self.known.take(&at.folder)
+            && let Some(seen) = seen(self.root, &folder, RUN, at.parent.clone())
+        {
+            self.found.push(seen);
+            self.runs.insert(folder);
             return Ok(());
         }
         let (mut names, mut inner) = (Vec::new(), Vec::new());
@@ -144,8 +135,12 @@ impl Look<'_> {
         }
         let mut parent = at.parent.clone();
         if let Some(mark) = MARKS.iter().find(|(mark, ..)| names.iter().any(|name| name == mark)) {
-            if matches!(mark.1, FolderKind::Run | FolderKind::UnderWay) && at.depth > 0 {
-                self.take_leaf(at, Leaf { changed, mark: *mark });
+            let leaf = matches!(mark.1, FolderKind::Run | FolderKind::UnderWay);
+            if leaf && at.depth > 0 {
+                self.found.extend(seen(self.root, &at.folder, *mark, at.parent));
+                if *mark == RUN {
+                    self.runs.insert(at.folder);
+                }
                 return Ok(());
             }
             if let Some(seen) = seen(self.root, &at.folder, *mark, at.parent) {
@@ -163,13 +158,6 @@ impl Look<'_> {
             self.open.extend(inner.map(|folder| Open { folder, depth, parent: parent.clone() }));
         }
         Ok(())
-    }
-
-    fn take_leaf(&mut self, at: Open, leaf: Leaf) {
-        self.found.extend(seen(self.root, &at.folder, leaf.mark, at.parent));
-        if leaf.changed.elapsed().is_ok_and(|since| since > SETTLED) {
-            self.leaves.insert(at.folder, leaf);
-        }
     }
 }
 
@@ -276,17 +264,13 @@ mod tests {
         for file in ["a/intervals.hlog", "b/run.json", "c/run.json", "d/run.json"] {
             put(root, file);
         }
-        let long_ago = SystemTime::now() - Duration::from_secs(60);
-        for folder in ["a", "b", "c", "d"] {
-            fs::File::open(root.join(folder)).unwrap().set_modified(long_ago).unwrap();
-        }
         let mut scanner = Scanner::default();
         let before = scanner.scan(root).unwrap();
-        assert_eq!(scanner.leaves.len(), 4);
+        assert_eq!(scanner.runs.len(), 3);
         assert_eq!(scanner.scan(root).unwrap(), before);
 
         put(root, "a/run.json"); // the run ended
-        fs::write(root.join("b/run.json"), "{ }").unwrap(); // in place: the folder keeps its time
+        fs::write(root.join("b/run.json"), "{ }").unwrap(); // in place
         fs::remove_dir_all(root.join("c")).unwrap();
         put(root, "e/run.json");
         let mut after = scanner.scan(root).unwrap();
@@ -297,8 +281,7 @@ mod tests {
         let stamp = |path: &str| &before.iter().find(|it| it.path == path).unwrap().stamp;
         assert_ne!(&after[1].stamp, stamp("b"));
         assert_eq!(&after[2].stamp, stamp("d"));
-        // the times of what has just changed are not trusted yet
-        assert_eq!(scanner.leaves.len(), 2);
+        assert_eq!(scanner.runs.len(), 4);
     }
 
     #[test]
