@@ -10,17 +10,19 @@ are taken.
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 BENCH = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(BENCH))
 
 import web  # noqa: E402
-from entry import CPU  # noqa: E402
+from entry import CPU, SETTLE_SECONDS  # noqa: E402
 from lib import build, console, machine, process  # noqa: E402
 from lib.console import say  # noqa: E402
 from lib.options import add_shared, names, positive  # noqa: E402
@@ -99,12 +101,16 @@ def cells(name: str, load: Load, tools: dict[str, Peer]) -> list[Cell]:
 
 
 def rate(peer: Peer, site: web.Site, load: Load) -> float:
-    """Requests a second that the server answers, as it counts them itself."""
+    """Requests a second that the server answers once the client runs, as it counts them itself."""
+    longer = replace(load, seconds=load.seconds + 2 * SETTLE_SECONDS)
+    quiet = subprocess.DEVNULL
     with tempfile.TemporaryDirectory(prefix="plumb-bench-") as scratch:
-        words = [*on_cpu(0), *peer.command(site, load, Path(scratch))]
-        before, began = site.requests(), time.monotonic()
-        process.ended(words, load.seconds + 30.0)
-        return (site.requests() - before - 1) / (time.monotonic() - began)
+        words = [*on_cpu(0), *peer.command(site, longer, Path(scratch))]
+        with process.running(words, stdout=quiet, stderr=quiet):
+            time.sleep(SETTLE_SECONDS)
+            before, began = site.requests(), time.monotonic()
+            time.sleep(load.seconds)
+            return (site.requests() - before - 1) / (time.monotonic() - began)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 use super::{Client, Event, WRONG_LENGTH};
 use crate::fields::{Fault, FieldReader, Head, LINES_BYTES_MAX};
+use crate::hpack::Meaning;
 use crate::{ErrorCode, Violation};
 
 /// Labels whose heads are remembered; answers of others share one place.
@@ -46,10 +47,12 @@ pub(super) struct Heads {
 /// A block and what it meant.
 #[derive(Debug, Default)]
 struct Remembered {
-    /// Empty: it changed the table, so that the same bytes mean something else now.
+    /// Empty: the same bytes may mean something else now.
     block: Vec<u8>,
-    /// Of the table when it was decoded.
-    generation: u64,
+    /// Of the table when it was decoded; `None`: it means the same whatever that holds.
+    generation: Option<u64>,
+    /// It puts something into the table.
+    adds: bool,
     head: Head,
     lines: Vec<u8>,
 }
@@ -114,20 +117,27 @@ impl Client {
     fn head(&mut self, label: u16, block: &[u8]) -> Result<Result<Head, Fault>, Violation> {
         let generation = self.decoder.generation();
         let last = self.heads.of(label);
-        if last.generation == generation && last.block == block && !block.is_empty() {
-            return Ok(Ok(last.head));
+        let holds = last.generation.is_none_or(|its| its == generation);
+        if holds && last.block == block && !block.is_empty() {
+            let (head, adds) = (last.head, last.adds);
+            if adds {
+                self.decoder.repeat(block)?;
+            }
+            return Ok(Ok(head));
         }
         self.heads.decoded += 1;
         let number = self.heads.decoded;
         let last = self.heads.of(label);
         let mut reader = FieldReader::new(&mut last.lines, false);
-        self.decoder.decode(block, |name, value| reader.take(name, value))?;
+        let meaning = self.decoder.decode(block, |name, value| reader.take(name, value))?;
         let head = reader.finish().map(|head| Head { number, ..head });
         last.block.clear();
         if let Ok(head) = head {
             last.head = head;
-            last.generation = self.decoder.generation();
-            if last.generation == generation {
+            let now = self.decoder.generation();
+            last.adds = now != generation;
+            last.generation = (meaning == Meaning::OfTable).then_some(now);
+            if meaning == Meaning::Alone || !last.adds {
                 last.block.extend_from_slice(block);
             }
         }

@@ -33,7 +33,27 @@ pub(crate) struct Decoder {
     table: Table,
     name: Vec<u8>,
     value: Vec<u8>,
+    /// The block that came last, and how often since it was decoded.
+    repeated: Vec<u8>,
+    times: usize,
+    /// Blocks that were not decoded because they repeat one.
+    repeats: u64,
 }
+
+/// What a block needs that was decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// Nothing: it refers to no entry of the table, and means the same wherever it comes.
+    Alone,
+    /// The table as it was.
+    OfTable,
+}
+
+/// Repeats of a block that puts an entry into the table, behind which further ones change nothing:
+/// every entry takes 32 bytes or more.
+const REPEATS_MAX: usize = TABLE_BYTES / 32 + 1;
+/// The last number of a field that both sides know.
+const KNOWN_MAX: usize = 61;
 
 impl Decoder {
     /// Hands the fields of `block` to `field`, name and value, in order.
@@ -43,13 +63,51 @@ impl Decoder {
     pub(crate) fn decode(
         &mut self,
         block: &[u8],
+        field: impl FnMut(&[u8], &[u8]),
+    ) -> Result<Meaning, Undecodable> {
+        self.catch_up()?;
+        self.fields(block, field)
+    }
+
+    /// Takes `block` once more, which was decoded before and means the same [alone](Meaning::Alone): what
+    /// it puts into the table is put there once somebody asks.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode).
+    #[inline]
+    pub(crate) fn repeat(&mut self, block: &[u8]) -> Result<(), Undecodable> {
+        if self.repeated != block {
+            self.catch_up()?;
+            self.repeated.extend_from_slice(block);
+        }
+        self.times += 1;
+        self.repeats += 1;
+        Ok(())
+    }
+
+    /// Puts into the table what repeated blocks put there.
+    fn catch_up(&mut self) -> Result<(), Undecodable> {
+        let mut block = std::mem::take(&mut self.repeated);
+        for _ in 0..std::mem::take(&mut self.times).min(REPEATS_MAX) {
+            self.fields(&block, |_, _| {})?;
+        }
+        block.clear();
+        self.repeated = block;
+        Ok(())
+    }
+
+    fn fields(
+        &mut self,
+        block: &[u8],
         mut field: impl FnMut(&[u8], &[u8]),
-    ) -> Result<(), Undecodable> {
+    ) -> Result<Meaning, Undecodable> {
         let mut at = 0;
         let mut first = true;
+        let mut alone = true;
         while let Some(byte) = block.get(at).copied() {
             if byte & 0x80 != 0 {
                 let index = number(block, &mut at, 7)?;
+                alone &= index <= KNOWN_MAX;
                 let (name, value) = self.table.get(index).ok_or(NO_FIELD)?;
                 field(name, value);
             } else if byte & 0xe0 == NO_TABLE {
@@ -58,10 +116,12 @@ impl Decoder {
                     return Err(Undecodable("a table that changes where it must not"));
                 }
                 self.table.limit(limit);
+                alone = false;
                 continue; // another one may follow
             } else {
                 let kept = byte & 0x40 != 0;
                 let index = number(block, &mut at, if kept { 6 } else { 4 })?;
+                alone &= index <= KNOWN_MAX;
                 self.literal(block, &mut at, index)?;
                 if kept {
                     self.table.insert(&self.name, &self.value);
@@ -70,12 +130,12 @@ impl Decoder {
             }
             first = false;
         }
-        Ok(())
+        Ok(if alone { Meaning::Alone } else { Meaning::OfTable })
     }
 
-    /// As [`Table::generation`].
+    /// Grows with every change of the table, those that repeats will make among them.
     pub(crate) fn generation(&self) -> u64 {
-        self.table.generation()
+        self.table.generation() + self.repeats
     }
 
     /// Reads a field that stands there itself, except for its name if that has a number.

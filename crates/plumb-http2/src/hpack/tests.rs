@@ -112,7 +112,60 @@ fn what_no_block_may_hold_is_refused() {
     assert!(!refused("2020 82"), "two updates before the first field");
 }
 
+/// The fields of three blocks in any order, some of which are only repeated where that is allowed, and
+/// those of a decoder that decodes each.
+fn beside(order: &[(usize, bool)]) -> (Vec<Fields>, Vec<Fields>) {
+    let refers = [0xbe]; // to the entry that came last
+    let adds = [&[0x40, 1][..], b"a", &[1, b'1'], &[0x58, 2], b"no"].concat();
+    let more = [&[0x40, 1][..], b"b", &[40], &[b'2'; 40]].concat();
+    let blocks: [&[u8]; 3] = [&refers, &adds, &more];
+    let (mut lazy, mut plain) = (Decoder::default(), Decoder::default());
+    for decoder in [&mut lazy, &mut plain] {
+        decoded(decoder, blocks[1]).unwrap();
+    }
+    let (mut found, mut expected) = (Vec::new(), Vec::new());
+    for (which, repeats) in order {
+        let fields = decoded(&mut plain, blocks[*which]).unwrap();
+        if *repeats && *which > 0 {
+            lazy.repeat(blocks[*which]).unwrap();
+        } else {
+            found.push(decoded(&mut lazy, blocks[*which]).unwrap());
+            expected.push(fields);
+        }
+    }
+    // the whole table, from its last entry to its first
+    for index in 62..200_u8 {
+        let entry = |decoder: &mut Decoder| {
+            let mut block = Vec::new();
+            write_number(usize::from(index), 7, 0x80, &mut block);
+            decoded(decoder, &block).unwrap_or_default()
+        };
+        found.push(entry(&mut lazy));
+        expected.push(entry(&mut plain));
+    }
+    (found, expected)
+}
+
+#[test]
+fn a_block_that_comes_often_fills_the_table_as_if_each_were_decoded() {
+    for times in [1, 2, 100, 128, 129, 130, 1_000] {
+        let (found, expected) = beside(&vec![(1, true); times]);
+        assert_eq!(found, expected, "{times}");
+        let order = [&vec![(2, true); times][..], &[(1, true); 3], &[(0, false)]].concat();
+        let (found, expected) = beside(&order);
+        assert_eq!(found, expected, "{times}");
+    }
+}
+
 proptest! {
+    #[test]
+    fn repeated_blocks_leave_the_table_that_decoded_ones_leave(
+        order in vec((0..3_usize, any::<bool>()), 0..300),
+    ) {
+        let (found, expected) = beside(&order);
+        prop_assert_eq!(found, expected);
+    }
+
     #[test]
     fn any_blocks_are_decoded_or_refused(blocks in vec(vec(any::<u8>(), 0..80), 1..6)) {
         let mut decoder = Decoder::default();
