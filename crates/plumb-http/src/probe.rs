@@ -19,6 +19,9 @@ use round::Round;
 /// Bytes of an unexpected answer that are shown.
 const SHOWN_BYTES: usize = 40;
 
+/// What is said of a server that speaks nothing else.
+const ONLY_HTTP2: &str = "speaks HTTP/2 only: give --http 2";
+
 /// How an alert of TLS and a message of its handshake begin.
 const TLS_RECORDS: [&[u8]; 2] = [b"\x15\x03", b"\x16\x03"];
 
@@ -236,7 +239,10 @@ impl Protocol for Probe {
         _: &mut Vec<u8>,
     ) -> Step {
         let Some(op) = op else {
-            let text = || "sent bytes that nobody asked for".to_owned();
+            let text = || match speaks_http2(bytes) {
+                true => ONLY_HTTP2.to_owned(), // it does not wait to be asked
+                false => "sent bytes that nobody asked for".to_owned(),
+            };
             return self.wrong(FailureKind::Garbled, bytes.len(), None, text);
         };
         let step = match wire.coming.take() {
@@ -285,9 +291,7 @@ pub(crate) fn bad_head(error: HeadError, bytes: &[u8]) -> String {
         HeadError::NoHttp(_) if TLS_RECORDS.iter().any(|start| bytes.starts_with(start)) => {
             "speaks TLS: write https://".to_owned()
         }
-        HeadError::NoHttp(_) if speaks_http2(bytes) => {
-            "speaks HTTP/2 only: give --http 2".to_owned()
-        }
+        HeadError::NoHttp(_) if speaks_http2(bytes) => ONLY_HTTP2.to_owned(),
         HeadError::NoHttp(_) => format!(
             "does not speak HTTP/1.1: it answered `{}`; is that the port of an HTTP server?",
             show(bytes)
