@@ -261,9 +261,11 @@ impl Shared {
         if progress.busy {
             let (read, changed) = (progress.read, progress.changed);
             notes.push(match changed {
-                0 if progress.looks > 0 => "The folders are being looked at again; what has changed \
+                0 if progress.looks > 0 => {
+                    "The folders are being looked at again; what has changed \
                                             since the last look is not shown yet."
-                    .to_owned(),
+                        .to_owned()
+                }
                 0 => "The folders are being looked at; load this page again.".to_owned(),
                 _ => format!(
                     "The folders are being read: {read} of {changed}; load this page again."
