@@ -131,10 +131,14 @@ pub(crate) trait Database: Clone + fmt::Debug + Sync {
 
     /// True when each session keeps the statements that are asked over it from writing, whichever they
     /// are.
-    fn sessions_promise(&self) -> bool;
+    fn sessions_promise(&self) -> bool {
+        false
+    }
 
     /// What is peculiar about how it was reached.
-    fn finding(&self) -> Option<Advice>;
+    fn finding(&self) -> Option<Advice> {
+        None
+    }
 
     /// The same with a count of its own of what is carried.
     fn counting(&self, traffic: &Arc<Traffic>) -> Self;

@@ -77,7 +77,7 @@ impl Pages {
                     probe = probe.closing();
                 }
                 let load = driven(route, plan, &probe.traced(self.traces), Probe::pages, by)?;
-                Ok(load.map_protocols(|it| PageReport::new(it.judge(), it.last_head(0), None)))
+                Ok(load.map(|it| PageReport::new(it.judge(), it.last_head(0), None)))
             }
             HttpVersion::Two => {
                 let Self { requests, scheme, limits, seed, .. } = self;
@@ -87,9 +87,7 @@ impl Pages {
                 }
                 let pages = MultiplexedProbe::pages;
                 let load = driven(route, plan, &probe.traced(self.traces), pages, by)?;
-                Ok(load.map_protocols(|it| {
-                    PageReport::new(it.judge(), it.last_head(), Some(it.figures()))
-                }))
+                Ok(load.map(|it| PageReport::new(it.judge(), it.last_head(), Some(it.figures()))))
             }
         }
     }

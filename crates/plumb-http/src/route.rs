@@ -313,7 +313,7 @@ impl Route {
         let over = |number: usize| OverHttp2::new(player(number), schemes());
         let load = self.drive_crews(crews, shape, over, by)?;
         let mut figures = Http2Figures::default();
-        let load = load.map_protocols(|over| {
+        let load = load.map(|over| {
             let (player, of_thread) = over.into_parts();
             figures.merge(&of_thread);
             player

@@ -19,7 +19,7 @@ mod tests;
 use std::sync::Arc;
 
 use plumb_engine::Endpoint;
-use plumb_measure::{Advice, FailureKind, Floor, Reading, Span};
+use plumb_measure::{FailureKind, Floor, Reading, Span};
 
 use crate::DbError;
 use crate::client::{Door, NotOpened, Trouble, untimed};
@@ -100,14 +100,6 @@ impl Database for Hana {
 
     fn methods(&self) -> Methods {
         METHODS
-    }
-
-    fn sessions_promise(&self) -> bool {
-        false
-    }
-
-    fn finding(&self) -> Option<Advice> {
-        None
     }
 
     fn counting(&self, traffic: &Arc<Traffic>) -> Self {

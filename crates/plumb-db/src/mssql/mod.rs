@@ -20,7 +20,7 @@ mod tests;
 use std::sync::Arc;
 
 use plumb_engine::Endpoint;
-use plumb_measure::{Advice, Floor, Reading, Span};
+use plumb_measure::{Floor, Reading, Span};
 
 use crate::DbError;
 use crate::client::{Door, NotOpened, untimed};
@@ -85,14 +85,6 @@ impl Database for Mssql {
 
     fn methods(&self) -> Methods {
         METHODS
-    }
-
-    fn sessions_promise(&self) -> bool {
-        false
-    }
-
-    fn finding(&self) -> Option<Advice> {
-        None
     }
 
     fn counting(&self, traffic: &Arc<Traffic>) -> Self {

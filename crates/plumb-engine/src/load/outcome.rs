@@ -169,28 +169,8 @@ impl<P> LoadResult<P> {
     }
 
     /// The same with `of` each protocol in its place: what is to be known of it elsewhere.
-    pub fn map<Q>(self, of: impl FnMut(P) -> Q) -> LoadResult<Q> {
-        LoadResult {
-            protocols: self.protocols.into_iter().map(of).collect(),
-            recorder: self.recorder,
-            crews: self.crews,
-            intervals: self.intervals,
-            ending: self.ending,
-            began_ns: self.began_ns,
-            duration_ns: self.duration_ns,
-            connections: self.connections,
-            warm_up_operations: self.warm_up_operations,
-            cpu_ns: self.cpu_ns,
-            transports: self.transports,
-            slowest: self.slowest,
-            tcp: self.tcp,
-            told_names: self.told_names,
-        }
-    }
-
-    /// The same with what `of` tells of each protocol in its place.
     #[must_use]
-    pub fn map_protocols<Q>(self, of: impl FnMut(P) -> Q) -> LoadResult<Q> {
+    pub fn map<Q>(self, of: impl FnMut(P) -> Q) -> LoadResult<Q> {
         LoadResult {
             protocols: self.protocols.into_iter().map(of).collect(),
             recorder: self.recorder,
