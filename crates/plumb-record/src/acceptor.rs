@@ -3,10 +3,11 @@
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use hyper::server::conn::http1;
+use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use plumb_engine::Cidr;
 use plumb_serve::Socket;
 use plumb_serve::accept::{Caller, FULL, Taker, stopped};
@@ -17,6 +18,9 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use super::handler::{ConnectionHandler, ProxyState};
 use super::present::Present;
 use super::upstream::{HEAD_BYTES_MAX, HEAD_LINES_MAX};
+
+/// Requests that a client of HTTP/2 may have under way on a connection.
+const STREAMS_MAX: u32 = 100;
 
 /// Where connections come in.
 #[derive(Clone, Debug)]
@@ -94,4 +98,42 @@ where
     {
         ledger.tell(format!("a client sent what is no request of HTTP/1.1: {error}"));
     }
+}
+
+/// Serves a connection of HTTP/2 to its end. One on which nothing is asked for as long as anything may
+/// stand still is closed behind what is under way.
+pub(crate) async fn converse_in_http2<S>(handler: Arc<ConnectionHandler>, stream: S)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (mut stop, patience) = (handler.stop.clone(), handler.state.patience());
+    let asked = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&asked);
+    let service = service_fn(move |request| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        Arc::clone(&handler).serve(request)
+    });
+    let connection = http2::Builder::new(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(STREAMS_MAX)
+        .max_header_list_size(u32::try_from(HEAD_BYTES_MAX).unwrap_or(u32::MAX))
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = pin!(connection);
+    let mut so_far = 0;
+    loop {
+        tokio::select! {
+            // whichever side breaks it off: what was under way is recorded as broken off
+            _ = connection.as_mut() => return,
+            () = stopped(&mut stop) => break,
+            () = tokio::time::sleep(patience) => {
+                let now = asked.load(Ordering::Relaxed);
+                if now == so_far {
+                    break;
+                }
+                so_far = now;
+            }
+        }
+    }
+    connection.as_mut().graceful_shutdown();
+    let _ = connection.await;
 }

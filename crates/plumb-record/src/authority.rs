@@ -101,7 +101,7 @@ impl Authority {
         Ok(Self { issuer, own, file, made, host_key, hosts: Mutex::default() })
     }
 
-    /// What a server of `host` shows, on connections of HTTP/1.1.
+    /// What a server of `host` shows; which protocols it offers is up to the connection.
     ///
     /// # Errors
     /// Why `host` is no name that a certificate can be for.
@@ -133,12 +133,10 @@ impl Authority {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         // with its own certificate in the chain, a client may trust it by the hash of its key
         let chain = vec![signed.der().clone(), self.own.clone()];
-        let mut config = ServerConfig::builder_with_provider(provider)
+        ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
-            .map_err(|error| words(&error))?;
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(config)
+            .map_err(|error| words(&error))
     }
 
     /// True when it did not exist before.

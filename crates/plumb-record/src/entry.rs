@@ -51,6 +51,7 @@ impl Writer {
             response,
             cache: Cache::default(),
             timings,
+            connection: exchange.port.map(|port| port.to_string()),
             comment: (!remarks.is_empty()).then(|| remarks.join("; ")),
         }
     }

@@ -3,11 +3,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hyper::header::HeaderMap;
-use hyper::{Method, StatusCode, Version};
+use hyper::{Method, Request, StatusCode, Version};
 use plumb_engine::clock::{MonotonicClock, wall_ns};
 use plumb_measure::Clock as _;
 
 use super::kept::Kept;
+use super::tap::Outgoing;
+use super::upstream::Upstream;
 
 /// One request and its answer, as they passed.
 #[derive(Debug)]
@@ -17,6 +19,8 @@ pub(crate) struct Exchange {
     pub(crate) asked: Asked,
     /// The body of the request, which may still be under way.
     pub(crate) sent: Sent,
+    /// Our port of the connection to the server; `None` when there was none.
+    pub(crate) port: Option<u16>,
     pub(crate) moments: Moments,
     /// The head of the answer; `None` when none came.
     pub(crate) answered: Option<Answered>,
@@ -104,6 +108,7 @@ impl Exchange {
             started_wall_ns: wall_ns(),
             asked,
             sent,
+            port: None,
             moments: Moments {
                 started: now,
                 way: None,
@@ -115,6 +120,20 @@ impl Exchange {
             received,
             problem: None,
         }
+    }
+
+    /// It goes over `upstream` now, as `request`, at the end of `way` where the connection is new.
+    pub(crate) fn leaves(
+        &mut self,
+        upstream: &Upstream,
+        way: Option<ConnectTimes>,
+        request: &Request<Outgoing>,
+    ) {
+        self.asked.version = request.version();
+        self.asked.headers.clone_from(request.headers());
+        self.port = Some(upstream.port);
+        self.moments.way = way;
+        self.moments.connected = Some(MonotonicClock.now_ns());
     }
 
     /// `method url`, without what the URL asks for.

@@ -3,7 +3,6 @@
 mod passage;
 
 use std::convert::Infallible;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +19,7 @@ use plumb_wire::http::Scheme;
 use tokio::sync::{Mutex, watch};
 use tokio::time::timeout;
 
-use super::exchange::{Answered, Asked, Exchange, Sent};
+use super::exchange::{Answered, Asked, ConnectTimes, Exchange, Sent};
 use super::hops;
 use super::kept::{Kept, Room};
 use super::ledger::{Ledger, Underway};
@@ -60,6 +59,8 @@ pub(crate) struct ConnectionHandler {
     pub(crate) state: Arc<ProxyState>,
     /// The server that everything on this connection is for: inside of a tunnel.
     inside: Option<Origin>,
+    /// The client speaks HTTP/2, so that a server may be spoken to in it.
+    speaks_http2: bool,
     /// The connection of the last request, for the next one.
     upstream: Mutex<Option<Upstream>>,
     pub(crate) present: Arc<Present>,
@@ -88,13 +89,18 @@ impl ConnectionHandler {
         present: Arc<Present>,
         stop: watch::Receiver<bool>,
     ) -> Self {
-        Self { state, inside: None, upstream: Mutex::default(), present, stop }
+        Self { state, inside: None, speaks_http2: false, upstream: Mutex::default(), present, stop }
     }
 
     /// The handler inside of a tunnel to `origin`.
     pub(crate) fn inside(&self, origin: Origin) -> Self {
         let (state, present) = (Arc::clone(&self.state), Arc::clone(&self.present));
         Self { inside: Some(origin), ..Self::new(state, present, self.stop.clone()) }
+    }
+
+    /// The same for a client that speaks HTTP/2.
+    fn in_http2(self) -> Self {
+        Self { speaks_http2: true, ..self }
     }
 
     /// The answer to one request.
@@ -140,9 +146,6 @@ impl ConnectionHandler {
         let sent = Sent::new(kept());
         let mut underway =
             Underway::new(Exchange::begin(asked, sent.clone(), kept()), &state.ledger);
-        // what came as an absolute URL goes on as its path
-        head.uri = target.parse().unwrap_or_default();
-        head.version = Version::HTTP_11;
         let outgoing = Outgoing::new(body, state.patience(), sent.clone());
         let request = Request::from_parts(head, outgoing);
         match self.ask(&origin, request, &sent, &mut underway).await {
@@ -160,42 +163,77 @@ impl ConnectionHandler {
         }
     }
 
+    /// Connects before anything is asked, and tells whether the server speaks HTTP/2: false also where
+    /// it cannot be reached, which the first request will tell.
+    async fn finds_http2(&self) -> bool {
+        let Some(origin) = &self.inside else { return false };
+        let mut place = self.upstream.lock().await;
+        *place = self.state.reach.open(origin, true).await.ok().map(|(upstream, _)| upstream);
+        place.as_ref().is_some_and(Upstream::is_http2)
+    }
+
     /// The head of the answer, over the connection of the last request or a new one.
     async fn ask(
         &self,
         origin: &Origin,
-        mut request: Request<Outgoing>,
+        request: Request<Outgoing>,
         sent: &Sent,
         underway: &mut Underway,
     ) -> Result<Response<Incoming>, NoAnswer> {
-        let mut place = self.upstream.lock().await;
-        if let Some(mut upstream) = place.take().filter(|last| last.origin == *origin)
-            && upstream.sender.ready().await.is_ok()
-        {
-            underway.note(|exchange| exchange.moments.connected = Some(MonotonicClock.now_ns()));
-            let spare = again(&request);
-            match self.send(&mut upstream, request, sent).await {
-                Ok(response) => {
-                    *place = Some(upstream);
-                    return Ok(response);
-                }
-                // the server may have closed it just then
-                Err((_, Some(unsent))) => request = unsent,
-                Err((problem, None)) => request = spare.ok_or(problem)?,
-            }
-        }
-        let (mut upstream, way) = self.state.reach.open(origin).await?;
-        underway.note(|exchange| {
-            exchange.moments.way = Some(way);
-            exchange.moments.connected = Some(MonotonicClock.now_ns());
-        });
+        let (upstream, way) = self.connection(origin, false).await?;
+        let first = self.over(upstream, way, request, sent, underway).await;
+        let again = match first {
+            Ok(response) => return Ok(response),
+            Err((problem, _)) if way.is_some() => return Err(problem),
+            // the server may have closed it just then
+            Err((problem, again)) => again.ok_or(problem)?,
+        };
+        let (upstream, way) = self.connection(origin, true).await?;
+        let second = self.over(upstream, way, again, sent, underway).await;
+        second.map_err(|(problem, _)| problem)
+    }
+
+    /// The answer to a request over `upstream`, which stands there for the next one. With a problem
+    /// the request comes back where it may be sent again.
+    async fn over(
+        &self,
+        mut upstream: Upstream,
+        way: Option<ConnectTimes>,
+        mut request: Request<Outgoing>,
+        sent: &Sent,
+        underway: &mut Underway,
+    ) -> Result<Response<Incoming>, (NoAnswer, Option<Request<Outgoing>>)> {
+        upstream.fit(&mut request);
+        underway.note(|exchange| exchange.leaves(&upstream, way, &request));
+        let spare = again(&request);
         match self.send(&mut upstream, request, sent).await {
             Ok(response) => {
-                *place = Some(upstream);
+                if !upstream.is_http2() {
+                    *self.upstream.lock().await = Some(upstream);
+                }
                 Ok(response)
             }
-            Err((problem, _)) => Err(problem),
+            Err((problem, unsent)) => Err((problem, unsent.or(spare))),
         }
+    }
+
+    /// The connection of the last request, or a new one with the way to it, as it must be when it is
+    /// to be `new`.
+    async fn connection(
+        &self,
+        origin: &Origin,
+        new: bool,
+    ) -> Result<(Upstream, Option<ConnectTimes>), Unreachable> {
+        let mut place = self.upstream.lock().await;
+        if let Some(mut upstream) = place.take().filter(|last| !new && last.origin == *origin)
+            && upstream.is_ready().await
+        {
+            *place = upstream.shared();
+            return Ok((upstream, None));
+        }
+        let (upstream, way) = self.state.reach.open(origin, self.speaks_http2).await?;
+        *place = upstream.shared();
+        Ok((upstream, Some(way)))
     }
 
     /// Sends a request over `upstream`. With the problem the request comes back if nothing of it
@@ -206,23 +244,21 @@ impl ConnectionHandler {
         request: Request<Outgoing>,
         sent: &Sent,
     ) -> Result<Response<Incoming>, (NoAnswer, Option<Request<Outgoing>>)> {
-        let origin = upstream.origin.clone();
-        let mut answer = pin!(upstream.sender.try_send_request(request));
+        let place = upstream.origin.place();
+        let mut answer = upstream.send(request);
         let mut length = 0;
         loop {
             match timeout(self.state.patience(), &mut answer).await {
                 Ok(Ok(response)) => return Ok(response),
                 Ok(Err(mut error)) => {
                     let unsent = error.take_message();
-                    let (place, cause) = (origin.place(), error.into_error());
-                    return Err((NoAnswer::Broken { place, cause }, unsent));
+                    return Err((NoAnswer::Broken { place, cause: error.into_error() }, unsent));
                 }
                 Err(_) => {
                     // a long body may take its time as long as it moves
                     let so_far = sent.with(|sent| sent.kept.length());
                     if so_far == length {
-                        let (place, patience) = (origin.place(), self.state.timeout);
-                        return Err((NoAnswer::Late { place, patience }, None));
+                        return Err((NoAnswer::Late { place, patience: self.state.timeout }, None));
                     }
                     length = so_far;
                 }
@@ -343,6 +379,7 @@ fn again(request: &Request<Outgoing>) -> Option<Request<Outgoing>> {
 fn reason(head: &hyper::http::response::Parts) -> String {
     match head.extensions.get::<ReasonPhrase>() {
         Some(words) => String::from_utf8_lossy(words.as_bytes()).into_owned(),
+        None if head.version == Version::HTTP_2 => String::new(), // it has none
         None => head.status.canonical_reason().unwrap_or_default().into(),
     }
 }

@@ -1,7 +1,7 @@
 //! Header lines that belong to one connection, and those that a recording must change.
 
 use hyper::header::{
-    ACCEPT_ENCODING, CONNECTION, HOST, HeaderMap, HeaderName, HeaderValue, TE, TRAILER,
+    ACCEPT_ENCODING, CONNECTION, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, TE, TRAILER,
     TRANSFER_ENCODING, UPGRADE,
 };
 
@@ -26,15 +26,38 @@ const OWN: [HeaderName; 8] = [
 /// asking for another protocol.
 pub(crate) fn adapt(headers: &mut HeaderMap, origin: &Origin, upgrades: bool) {
     let protocol = headers.get(UPGRADE).cloned().filter(|_| upgrades);
+    // the only word of it that means something in HTTP/2: RFC 9113, section 8.2.2
+    let trailers = headers.get(TE).filter(|value| *value == "trailers").cloned();
     strip(headers);
     if let Some(protocol) = protocol {
         headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
         headers.insert(UPGRADE, protocol);
+    } else if let Some(trailers) = trailers {
+        headers.insert(TE, trailers);
     }
     if let Ok(host) = origin.authority().parse() {
         headers.insert(HOST, host);
     }
     readable(headers);
+    join_cookies(headers);
+}
+
+/// Takes out what only HTTP/2 lets pass from one connection to the next.
+pub(crate) fn of_http1(headers: &mut HeaderMap) {
+    without(headers, |name| *name == TE);
+}
+
+/// Makes one line of the cookies, which in HTTP/2 may come in several.
+///
+/// # Source
+/// RFC 9113, section 8.2.3.
+fn join_cookies(headers: &mut HeaderMap) {
+    let lines: Vec<&[u8]> = headers.get_all(COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    if lines.len() > 1
+        && let Ok(joined) = HeaderValue::from_bytes(&lines.join(&b"; "[..]))
+    {
+        headers.insert(COOKIE, joined);
+    }
 }
 
 /// Asks for no compression that the recording could not undo.
@@ -54,8 +77,23 @@ fn readable(headers: &mut HeaderMap) {
 /// Takes out what belongs to one connection.
 pub(crate) fn strip(headers: &mut HeaderMap) {
     let named: Vec<HeaderName> = words(headers).filter_map(|word| word.parse().ok()).collect();
-    for name in named.iter().chain(&OWN) {
-        headers.remove(name);
+    without(headers, |name| named.contains(name) || OWN.contains(name));
+}
+
+/// Takes out the lines whose names are `unwanted`; the others keep their order, which removing them
+/// from the map would not.
+pub(crate) fn without(headers: &mut HeaderMap, unwanted: impl Fn(&HeaderName) -> bool) {
+    let mut wanted = false;
+    let mut name = None;
+    for (next, value) in std::mem::take(headers) {
+        // a further line of the same name comes without it
+        if let Some(next) = next {
+            wanted = !unwanted(&next);
+            name = Some(next);
+        }
+        if let Some(name) = name.as_ref().filter(|_| wanted) {
+            headers.append(name, value);
+        }
     }
 }
 
@@ -128,5 +166,33 @@ mod tests {
             assert_eq!(lines[0], ("accept-encoding".to_owned(), expected.to_owned()), "{asked}");
         }
         assert!(adapted(&[("accept", "*/*")]).iter().all(|(name, _)| name != "accept-encoding"));
+    }
+
+    #[test]
+    fn what_stays_keeps_its_order_and_cookies_are_one_line() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("accept", "*/*"),
+            ("te", "trailers"),
+            ("cookie", "a=1"),
+            ("x-gone", "1"),
+            ("cookie", "b=2"),
+            ("keep-alive", "1"),
+            ("x-last", "1"),
+            ("x-last", "2"),
+        ] {
+            headers.append(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        headers.append(CONNECTION, HeaderValue::from_static("X-Gone"));
+        let origin = Origin { scheme: Scheme::Https, host: "erp".into(), port: 443 };
+        adapt(&mut headers, &origin, false);
+        let order = |headers: &HeaderMap| {
+            let lines = headers.iter().map(|(name, value)| format!("{name}={value:?}"));
+            lines.collect::<Vec<_>>().join(" ").replace('"', "")
+        };
+        let expected = "accept=*/* cookie=a=1; b=2 x-last=1 x-last=2 te=trailers host=erp";
+        assert_eq!(order(&headers), expected);
+        of_http1(&mut headers);
+        assert_eq!(order(&headers), expected.replace(" te=trailers", ""));
     }
 }

@@ -3,7 +3,7 @@
 //! | question | file |
 //! |---|---|
 //! | who may come in, how many? | `acceptor.rs` |
-//! | where does a request go, what comes back? | `handler.rs`, `hops.rs`, `upstream.rs` |
+//! | where does a request go, what comes back? | `handler.rs`, `hops.rs`, `upstream/` |
 //! | what only passes through, what is opened? | `handler/passage.rs`, `intercept.rs`, `authority.rs` |
 //! | what is seen of bodies? | `tap.rs`, `kept.rs` |
 //! | what is written down? | `exchange.rs`, `entry.rs`, `form.rs`, `secrets/` |
@@ -56,7 +56,7 @@ use handler::ProxyState;
 use kept::Room;
 use ledger::{Ledger, Scribe, WAITING_MAX, Written};
 use secrets::Secrets;
-use upstream::Reach;
+use upstream::{HTTP1, HTTP2, Reach};
 
 pub use error::RecordError;
 pub use intercept::{Intercept, NoHosts};
@@ -92,7 +92,7 @@ pub struct Record {
 
 /// What recording needs, and could have been refused.
 struct Ready {
-    tls: Arc<ClientConfig>,
+    tls: ClientConfig,
     authority: Option<Authority>,
     listeners: Vec<Listener>,
     runtime: Runtime,
@@ -154,10 +154,10 @@ impl Record {
     /// Everything that may be refused, before anybody is served.
     fn prepare(&self, path: &Path) -> Result<Ready, RecordError> {
         let https = &self.options.https;
-        let tls = tls::client_config(https.ca.as_deref(), &[b"http/1.1"])?;
+        let tls = tls::client_config(https.ca.as_deref(), &[HTTP1])?;
         let opens = !https.intercept.is_empty();
         Ok(Ready {
-            tls,
+            tls: ClientConfig::clone(&tls),
             authority: opens.then(|| self.authority()).transpose()?,
             listeners: Listener::bind_all(&self.options.listen, PORT)?,
             runtime: runtime()?,
@@ -219,14 +219,21 @@ impl Record {
     fn state(
         &self,
         ledger: Ledger,
-        tls: Arc<ClientConfig>,
+        tls: ClientConfig,
         authority: Option<Authority>,
         listeners: &[Listener],
     ) -> ProxyState {
         let own = listeners.iter().filter_map(|it| it.local().parse::<SocketAddr>().ok());
+        let mut for_both = tls.clone();
+        for_both.alpn_protocols = vec![HTTP2.to_vec(), HTTP1.to_vec()];
         ProxyState {
             ledger,
-            reach: Reach { tls, patience: self.options.connect_timeout, own: own.collect() },
+            reach: Reach {
+                tls: Arc::new(tls),
+                tls_for_both: Arc::new(for_both),
+                patience: self.options.connect_timeout,
+                own: own.collect(),
+            },
             intercept: self.options.https.intercept.clone(),
             authority,
             room: Room::default(),

@@ -5,7 +5,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use plumb_engine::clock::MonotonicClock;
 use plumb_engine::{Endpoint, SocketOptions, finish_connect, start_connect};
@@ -13,13 +12,15 @@ use plumb_measure::{Clock as _, Span};
 use plumb_wire::http::Scheme;
 use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use super::exchange::ConnectTimes;
-use super::tap::Outgoing;
+
+pub(crate) use self::conversation::{HTTP1, HTTP2, Upstream, speaks_http2};
+
+mod conversation;
 
 /// Bytes of a head of an answer that are read at most.
 pub(crate) const HEAD_BYTES_MAX: usize = 64 << 10;
@@ -83,55 +84,61 @@ pub(crate) enum Unreachable {
     #[error("no TLS with {place}: {cause}; name the authority of its certificate with --ca FILE")]
     Tls { place: String, cause: io::Error },
     /// The connection broke before it served.
-    #[error("{place} does not serve HTTP/1.1: {cause}")]
+    #[error("{place} does not serve HTTP: {cause}")]
     Http { place: String, cause: hyper::Error },
 }
 
 /// How servers are reached.
 #[derive(Clone, Debug)]
 pub(crate) struct Reach {
+    /// Asks for HTTP/1.1.
     pub(crate) tls: Arc<ClientConfig>,
+    /// Asks for HTTP/2, and takes HTTP/1.1.
+    pub(crate) tls_for_both: Arc<ClientConfig>,
     pub(crate) patience: Span,
     /// Where this proxy listens.
     pub(crate) own: Vec<SocketAddr>,
 }
 
-/// A connection that serves one request after the other.
-#[derive(Debug)]
-pub(crate) struct Upstream {
-    pub(crate) origin: Origin,
-    pub(crate) sender: SendRequest<Outgoing>,
-}
-
 impl Reach {
-    /// A connection of HTTP to `origin`, and how long each step to it took.
+    /// A connection of HTTP to `origin`, and how long each step to it took. With `http2` a server that
+    /// speaks HTTP/2 over TLS is spoken to in it.
     ///
     /// # Errors
     /// [`Unreachable`], in words.
     pub(crate) async fn open(
         &self,
         origin: &Origin,
+        http2: bool,
     ) -> Result<(Upstream, ConnectTimes), Unreachable> {
         let late = || Unreachable::Late { place: origin.place(), patience: self.patience };
         let patience = Duration::from_nanos(self.patience.ns());
-        timeout(patience, self.connect(origin)).await.map_err(|_| late())?
+        timeout(patience, self.connect(origin, http2)).await.map_err(|_| late())?
     }
 
-    async fn connect(&self, origin: &Origin) -> Result<(Upstream, ConnectTimes), Unreachable> {
+    async fn connect(
+        &self,
+        origin: &Origin,
+        http2: bool,
+    ) -> Result<(Upstream, ConnectTimes), Unreachable> {
         let (stream, mut way) = self.dial(origin).await?;
+        let port = stream.local_addr().map_or(0, |local| local.port());
         if origin.scheme == Scheme::Http {
-            return Ok((speak(origin, stream).await?, way));
+            let upstream = Upstream::begin(origin, port, TokioIo::new(stream), false).await?;
+            return Ok((upstream, way));
         }
         let began = MonotonicClock.now_ns();
         let name = ServerName::try_from(origin.host.clone())
             .map_err(|_| Unreachable::NoName { host: origin.host.clone() })?;
-        let connector = TlsConnector::from(Arc::clone(&self.tls));
+        let config = if http2 { &self.tls_for_both } else { &self.tls };
+        let connector = TlsConnector::from(Arc::clone(config));
         let stream = connector
             .connect(name, stream)
             .await
             .map_err(|cause| Unreachable::Tls { place: origin.place(), cause })?;
         way.tls_ns = Some(MonotonicClock.now_ns() - began);
-        Ok((speak(origin, stream).await?, way))
+        let http2 = speaks_http2(stream.get_ref().1.alpn_protocol());
+        Ok((Upstream::begin(origin, port, TokioIo::new(stream), http2).await?, way))
     }
 
     /// A connection to `origin` on which nothing was said yet.
@@ -194,23 +201,6 @@ async fn connected(address: SocketAddr) -> io::Result<TcpStream> {
     stream.writable().await?;
     finish_connect(&stream)?;
     Ok(stream)
-}
-
-async fn speak<S>(origin: &Origin, stream: S) -> Result<Upstream, Unreachable>
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let shaken = http1::Builder::new()
-        .preserve_header_case(true)
-        .max_buf_size(HEAD_BYTES_MAX)
-        .max_headers(HEAD_LINES_MAX)
-        .handshake(TokioIo::new(stream))
-        .await;
-    let (sender, connection) =
-        shaken.map_err(|cause| Unreachable::Http { place: origin.place(), cause })?;
-    // it ends with its sender; what breaks it is told to whoever waits for an answer
-    tokio::spawn(connection.with_upgrades());
-    Ok(Upstream { origin: origin.clone(), sender })
 }
 
 #[cfg(test)]

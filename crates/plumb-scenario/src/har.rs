@@ -78,6 +78,9 @@ pub struct Entry {
     /// The parts of `time`.
     #[serde(default, deserialize_with = "lenient::or_usual")]
     pub timings: Timings,
+    /// What names the connection to the server: of requests that share it, it is the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection: Option<String>,
     /// What is to be said of it: why it has no answer, why a body was not kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,

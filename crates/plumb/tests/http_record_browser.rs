@@ -3,10 +3,12 @@
 
 mod kit;
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use kit::authority::Authority;
+use kit::http2::Nghttpd;
 use kit::recorder::Recorder;
 use kit::{Program, Server};
 use serde_json::Value;
@@ -108,4 +110,44 @@ fn a_browser_that_trusts_the_authority_is_recorded_over_tls() {
     recorder.log("does it trust the authority?");
     assert_eq!(asked(&recorder, &place).len(), 1);
     assert!(Path::new(&recorder.authority()).exists());
+}
+
+#[test]
+fn a_browser_speaks_http2_where_the_server_does() {
+    let browser = match browser() {
+        Ok(browser) => browser,
+        Err(reason) => return println!("{reason}"),
+    };
+    let folder = tempdir().expect("a temporary folder");
+    let theirs = Authority::new(folder.path(), "theirs");
+    let parts: String = (0..12).map(|part| format!("<img src=\"/{part}.svg\">")).collect();
+    fs::write(folder.path().join("page.html"), format!("<h1>Parts</h1>{parts}")).expect("a file");
+    for part in 0..12 {
+        let image = "<svg xmlns=\"http://www.w3.org/2000/svg\"/>";
+        fs::write(folder.path().join(format!("{part}.svg")), image).expect("a file");
+    }
+    let server = match Nghttpd::encrypted(folder.path(), &theirs.sign("127.0.0.1")) {
+        Ok(server) => server,
+        Err(reason) => return println!("{reason}"),
+    };
+    let recorder = Recorder::start(&["--intercept", "127.0.0.1", "--ca", &theirs.ca()]);
+    let line = recorder.log("--ignore-certificate-errors-spki-list=");
+    let trust = line.split(' ').find(|word| word.contains("spki-list")).expect("it is there");
+    let page = open(browser, &server.url("/page.html"), &recorder, &[trust]);
+    assert!(page.contains("<h1>Parts</h1>"), "{page}");
+    let place = server.url("");
+    while asked(&recorder, &place).len() < 13 {
+        recorder.recorded();
+    }
+    let entries = recorder.entries();
+    let of_page = |entry: &&Value| {
+        let url = entry["request"]["url"].as_str().unwrap_or_default();
+        url.starts_with(&place) && !url.ends_with("favicon.ico")
+    };
+    let entries: Vec<&Value> = entries.iter().filter(of_page).collect();
+    assert_eq!(entries.len(), 13);
+    for entry in &entries {
+        assert_eq!(entry["response"]["httpVersion"], "HTTP/2.0");
+        assert_eq!(entry["connection"], entries[0]["connection"], "they share one connection");
+    }
 }

@@ -8,6 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+use super::authority::Signed;
 use super::{PATIENCE, free_address};
 
 pub(crate) const DATA: u8 = 0;
@@ -82,18 +85,46 @@ impl Http2Server {
         ours: &[(u16, u32)],
         answer: impl Fn(AskedStream) -> Option<Vec<u8>> + Send + Sync + 'static,
     ) -> Self {
+        Self::listening(ours, answer, Ok)
+    }
+
+    /// The same over TLS, with a certificate, for clients that ask for HTTP/2.
+    pub(crate) fn encrypted(
+        shown: &Signed,
+        ours: &[(u16, u32)],
+        answer: impl Fn(AskedStream) -> Option<Vec<u8>> + Send + Sync + 'static,
+    ) -> Self {
+        let mut config = ServerConfig::clone(&shown.server_config());
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        let config = Arc::new(config);
+        Self::listening(ours, answer, move |stream| {
+            let session = ServerConnection::new(Arc::clone(&config)).map_err(io::Error::other)?;
+            Ok(StreamOwned::new(session, stream))
+        })
+    }
+
+    /// Speaks over what `wrap` makes of each connection.
+    fn listening<S: Read + Write>(
+        ours: &[(u16, u32)],
+        answer: impl Fn(AskedStream) -> Option<Vec<u8>> + Send + Sync + 'static,
+        wrap: impl Fn(TcpStream) -> io::Result<S> + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("it is bound");
         let (asked, connections) = (Arc::new(AtomicUsize::new(0)), Arc::default());
-        let (answer, hello) = (Arc::new(answer), settings(ours));
+        let (answer, wrap, hello) = (Arc::new(answer), Arc::new(wrap), settings(ours));
         let counted: Arc<AtomicUsize> = Arc::clone(&connections);
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 counted.fetch_add(1, Ordering::SeqCst);
-                let (asked, answer, hello) =
-                    (Arc::clone(&asked), Arc::clone(&answer), hello.clone());
+                let (asked, answer) = (Arc::clone(&asked), Arc::clone(&answer));
+                let (wrap, hello) = (Arc::clone(&wrap), hello.clone());
                 // a client that goes is no matter
-                thread::spawn(move || drop(converse(stream, &hello, &asked, &*answer)));
+                thread::spawn(move || {
+                    stream.set_read_timeout(Some(PATIENCE))?;
+                    stream.set_nodelay(true)?;
+                    converse(wrap(stream)?, &hello, &asked, &*answer)
+                });
             }
         });
         Self { address, connections }
@@ -110,13 +141,11 @@ impl Http2Server {
 }
 
 fn converse(
-    mut stream: TcpStream,
+    mut stream: impl Read + Write,
     hello: &[u8],
     asked: &AtomicUsize,
     answer: &dyn Fn(AskedStream) -> Option<Vec<u8>>,
 ) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_nodelay(true)?;
     let mut preface = [0; 24];
     stream.read_exact(&mut preface)?;
     assert_eq!(&preface, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
@@ -151,35 +180,52 @@ fn converse(
     }
 }
 
-/// nghttpd over clear text, ended with the test.
+/// nghttpd, ended with the test.
 #[derive(Debug)]
 pub(crate) struct Nghttpd {
     child: Child,
     address: String,
+    scheme: &'static str,
 }
 
 impl Nghttpd {
-    /// Serves the files of `folder`; why not, where it is not installed.
+    /// Serves the files of `folder` over clear text; why not, where it is not installed.
     pub(crate) fn start(folder: &Path) -> Result<Self, String> {
+        Self::listening("http", folder, &["--no-tls"], &[])
+    }
+
+    /// The same over TLS, with a certificate.
+    pub(crate) fn encrypted(folder: &Path, shown: &Signed) -> Result<Self, String> {
+        Self::listening("https", folder, &[], &[&shown.key, &shown.cert])
+    }
+
+    fn listening(
+        scheme: &'static str,
+        folder: &Path,
+        words: &[&str],
+        shown: &[&str],
+    ) -> Result<Self, String> {
         let address = free_address();
         let port = address.rsplit(':').next().unwrap_or_default();
         let child = Command::new("nghttpd")
-            .args(["--no-tls", "-a", "127.0.0.1", "--echo-upload", "-d"])
+            .args(["-a", "127.0.0.1", "--echo-upload", "-d"])
             .arg(folder)
+            .args(words)
             .arg(port)
+            .args(shown)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn();
         let child = child
             .map_err(|error| format!("not tested against nghttpd: {error}; ./test installs it"))?;
-        let started = Self { child, address };
+        let started = Self { child, address, scheme };
         super::until(|| TcpStream::connect(&started.address).ok());
         Ok(started)
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.address)
+        format!("{}://{}{path}", self.scheme, self.address)
     }
 }
 

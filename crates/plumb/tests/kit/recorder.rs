@@ -128,6 +128,19 @@ impl Recorder {
 /// # Errors
 /// What the handshake says.
 pub(crate) fn encrypted(
+    stream: TcpStream,
+    ca: &Path,
+    host: &str,
+) -> io::Result<StreamOwned<ClientConnection, TcpStream>> {
+    encrypted_for(&[], stream, ca, host)
+}
+
+/// The same for a client that offers the protocols `offered`.
+///
+/// # Errors
+/// What the handshake says.
+pub(crate) fn encrypted_for(
+    offered: &[&[u8]],
     mut stream: TcpStream,
     ca: &Path,
     host: &str,
@@ -135,7 +148,8 @@ pub(crate) fn encrypted(
     let mut roots = RootCertStore::empty();
     let certificate = CertificateDer::from_pem_file(ca).expect("a certificate");
     roots.add(certificate).expect("that of an authority");
-    let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+    let mut config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+    config.alpn_protocols = offered.iter().map(|protocol| protocol.to_vec()).collect();
     let name = ServerName::try_from(host.to_owned()).expect("a name");
     let mut session = ClientConnection::new(Arc::new(config), name).map_err(io::Error::other)?;
     while session.is_handshaking() {

@@ -18,6 +18,7 @@ mod http_load_words;
 mod http_logon;
 mod http_parallel;
 mod http_record;
+mod http_record_http2;
 mod http_record_limits;
 mod http_redirects;
 mod http_replay;
