@@ -20,6 +20,12 @@ pub struct Request {
 pub struct NoRequest(&'static str);
 
 impl Request {
+    /// True of `HEAD`, whose answer has no content.
+    #[must_use]
+    pub fn is_head(&self) -> bool {
+        self.without_content
+    }
+
     /// The request that stands in `bytes` as HTTP/1.1 writes it, to be sent with `scheme`. Its body
     /// has a length; header lines that say what becomes of a connection are left out.
     ///

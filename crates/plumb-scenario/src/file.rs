@@ -365,7 +365,7 @@ pub struct Step {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<Spanned<String>>,
     /// The steps within, all of them requests, are asked for at the same time, over up to six connections
-    /// to each host, and timed as one under this name: from the first byte sent to the last received of
+    /// to each host (over HTTP/2 as streams of one), and timed as one under this name: from the first byte sent to the last received of
     /// the last of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parallel: Option<Spanned<String>>,

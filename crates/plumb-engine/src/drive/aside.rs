@@ -31,10 +31,10 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         P::SCRIPTED && self.conns[index].owner != index
     }
 
-    /// True when user `index` has further connections: its protocol knows how many requests it may have
-    /// under way.
+    /// True when user `index` has further connections, or one for several requests: its protocol knows
+    /// how many it may have under way.
     pub(super) fn has_others(&self, index: usize) -> bool {
-        P::SCRIPTED && self.conns[index].beside.is_some()
+        P::SCRIPTED && (P::MULTIPLEXED || self.conns[index].beside.is_some())
     }
 
     /// Where connection `index` leads.
@@ -45,8 +45,8 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         found.unwrap_or(Cow::Borrowed(self.job.endpoint))
     }
 
-    /// Sends what was encoded over a connection of `user` to `route` that is free, or over a new
-    /// one once it stands.
+    /// Sends what was encoded over a connection of `user` to `route` that takes it, or over a new one
+    /// once it stands.
     pub(super) fn send_over(&mut self, user: usize, route: u16, mut flight: Flight) {
         self.begun += u64::from(flight.counts);
         let index = self.free_over(user, route);
@@ -61,10 +61,11 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             self.send(index);
             return;
         }
-        std::mem::swap(&mut self.conns[index].request, &mut self.requests);
-        self.requests.clear();
-        // an error would be that of a first connection, and that of the user has stood
-        let _ = self.connect(index);
+        self.conns[index].request.append(&mut self.requests);
+        if matches!(self.conns[index].phase, Phase::Down { .. }) {
+            // an error would be that of a first connection, and that of the user has stood
+            let _ = self.connect(index);
+        }
     }
 
     /// Connection `index`, which is not that of a user, stands: what waited for it is sent.
@@ -76,17 +77,27 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             flight.sent = Moment::NONE; // what was sent until now opened the connection
         }
         self.send(index);
+        if P::MULTIPLEXED {
+            self.ask_again(index);
+        }
     }
 
-    /// A connection of `user` over `route` on which nothing is under way: one that stands, if there
-    /// is one.
+    /// A connection of `user` over `route` that takes a request: one that stands and on which nothing is
+    /// under way, or anything if the protocol takes several at a time; then also one that does not stand
+    /// yet.
     fn free_over(&mut self, user: usize, route: u16) -> usize {
         let (mut at, mut down) = (user, None);
         let last = loop {
             let conn = &mut self.conns[at];
             let idle = conn.route == route && conn.flights.is_empty();
             let hung_up = conn.phase.channel().is_some_and(|channel| channel.hung_up());
-            if idle && conn.open() && !hung_up {
+            if P::MULTIPLEXED && conn.route == route && !hung_up {
+                let coming = !conn.open() && conn.phase.channel().is_some();
+                if coming || conn.open() && self.protocol.takes_more(&conn.wire) {
+                    return at;
+                }
+            }
+            if !P::MULTIPLEXED && idle && conn.open() && !hung_up {
                 return at;
             }
             if idle && at != user && (matches!(conn.phase, Phase::Down { .. }) || hung_up) {
@@ -114,12 +125,15 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
 
     /// The connection that something waits for cannot be made.
     pub(super) fn fail_waiting(&mut self, index: usize, kind: FailureKind) {
-        self.conns[index].request.clear();
-        let flight = self.conns[index].flights.pop_back();
-        self.in_flight -= usize::from(flight.is_some());
+        let conn = &mut self.conns[index];
+        conn.request.clear();
+        let owner = conn.owner;
+        self.in_flight -= conn.flights.len() + conn.unprocessed.len();
+        // what opens a connection is due to nobody
+        let waiting = conn.flights.drain(..).filter(|flight| flight.due != Moment::NONE);
+        let waiting: Vec<Flight> = waiting.chain(conn.unprocessed.drain(..)).collect();
         self.drop_connection(index);
-        let owner = self.conns[index].owner;
-        if let Some(flight) = flight {
+        for flight in waiting {
             self.fail_unsent(owner, flight, kind);
         }
         self.go_on(owner);

@@ -273,7 +273,15 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             return self.fail_waiting(index, kind);
         }
         self.recorder.connect_failures.count(kind);
+        let unprocessed = match P::SCRIPTED {
+            true => std::mem::take(&mut self.conns[index].unprocessed),
+            false => Vec::new(),
+        };
         self.drop_connection(index);
+        for flight in unprocessed {
+            self.in_flight -= 1;
+            self.fail_unsent(index, flight, kind);
+        }
     }
 
     /// True as long as nothing was measured: what fails then leaves no record.

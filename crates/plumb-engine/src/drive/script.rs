@@ -78,6 +78,9 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             return 0;
         }
         let conn = &self.conns[index];
+        if !conn.unprocessed.is_empty() {
+            return 0;
+        }
         match conn.script.resting || conn.owner != index {
             true => u64::MAX,
             false => conn.resume_at.get().unwrap_or(0),
@@ -150,7 +153,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
 
     /// Whether user `index`, who has no connection, wants one now; notes that it begins.
     pub(super) fn may_come(&mut self, index: usize) -> bool {
-        if !P::SCRIPTED {
+        if !P::SCRIPTED || !self.conns[index].unprocessed.is_empty() {
             return true;
         }
         let conn = &self.conns[index];

@@ -51,11 +51,12 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             self.requests.clear(); // nobody will read it
             return self.lose(index, FailureKind::TimedOut);
         }
-        if let Some(flight) = conn.flights.pop_front() {
+        let flight = conn.flights.pop_front();
+        self.send(index);
+        if let Some(flight) = flight {
             self.in_flight -= 1;
             self.book(index, flight, Answer::failed(FailureKind::TimedOut));
         }
-        self.send(index);
         self.ready_for_work(index);
     }
 
@@ -75,7 +76,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
                 self.book(index, flight, Answer::failed(FailureKind::TimedOut));
                 continue;
             }
-            let (user, out) = (&mut self.users[index], &mut self.requests);
+            let (user, out) = (&mut self.users[conn.owner], &mut self.requests);
             flight.op = self.protocol.encode_again(user, &mut conn.wire, flight.op, out);
             flight.due = Moment::at(since);
             (flight.sent, flight.first) = (Moment::NONE, Moment::NONE);

@@ -1,13 +1,31 @@
 //! The users of a scenario over HTTP/2: what a player asks for as HTTP/1.1 writes it becomes a stream,
-//! and what comes back becomes an answer of HTTP/1.1 again. One stream at a time on a connection.
+//! and what comes back becomes an answer of HTTP/1.1 again. What a user asks for at the same time are
+//! streams of one connection to each server.
 
+mod stream;
 #[cfg(test)]
 mod tests;
 
+use std::collections::VecDeque;
+
 use plumb_engine::{After, Next, Op, OpEnd, OperationGroup, Protocol, Step, Then};
-use plumb_http2::{Client, ErrorCode, Event, Fault, Head, Request};
+use plumb_http2::{Client, ErrorCode, Event, Fault, Request};
 use plumb_measure::{Answer, FailureKind, Http2Figures};
 use plumb_wire::http::Scheme;
+
+use stream::{Kept, Stream};
+
+/// Streams on one connection at the same time, where the server allows them.
+///
+/// # Source
+/// What browsers do.
+const STREAMS_MAX: u32 = 100;
+
+/// A player who may ask for several things at the same time.
+pub(crate) trait AsksAtOnce: Protocol {
+    /// Asks a server for at most so many things at the same time, from here on.
+    fn ask_at_once(&mut self, most: usize);
+}
 
 /// A client that keeps what it asks for under its own form until a connection takes it.
 #[derive(Debug)]
@@ -21,27 +39,29 @@ pub(crate) struct OverHttp2<P> {
     complaint: Option<String>,
 }
 
+/// A user.
+#[derive(Debug)]
+pub(crate) struct OfUser<U> {
+    inner: U,
+    /// What a server had not begun with when it left, by its operation.
+    unprocessed: Vec<(Op, Request)>,
+}
+
 /// One connection.
 #[derive(Debug, Default)]
-pub(crate) struct OneStream<W> {
+pub(crate) struct Streams<W> {
     client: Client,
     opened: bool,
     stands: bool,
-    inner: W,
-    /// The request under way.
-    current: Option<Current>,
-    /// What the player has not taken yet.
-    text: Vec<u8>,
-}
-
-/// The request under way.
-#[derive(Clone, Copy, Debug)]
-struct Current {
-    slot: u16,
-    /// The answer goes on with chunks.
-    chunked: bool,
-    /// It is to `HEAD`.
-    without_content: bool,
+    under_way: Vec<Stream<W>>,
+    /// What the server takes only once something else is over.
+    waiting: VecDeque<(Op, Request)>,
+    /// Tags of answers that have begun, of which nobody has been told yet.
+    begun: Vec<u16>,
+    /// The player wants it closed behind what is under way.
+    closes: bool,
+    /// What the player asks with; it stays as it is.
+    idle: W,
 }
 
 impl<P> OverHttp2<P> {
@@ -69,193 +89,224 @@ impl<P> OverHttp2<P> {
         *self.figures.connection_errors.entry(code.to_string()).or_default() += 1;
         self.complain(|| what);
     }
-}
 
-/// Names of a scheme in the first byte of what is kept for a connection.
-fn scheme_name(scheme: u8) -> &'static str {
-    if scheme == 1 { "https" } else { "http" }
-}
-
-impl<P: Protocol> OverHttp2<P> {
-    /// Puts what the player asked for into `out`, behind a byte that says how the server is reached.
-    fn keep(&mut self, route: u16, out: &mut Vec<u8>) {
-        let scheme = self.schemes.get(usize::from(route)).copied().unwrap_or(Scheme::Http);
-        out.push(u8::from(scheme == Scheme::Https));
-        out.append(&mut self.asked);
+    fn encrypted(&self, route: u16) -> bool {
+        self.schemes.get(usize::from(route)) == Some(&Scheme::Https)
     }
 
-    /// Begins a stream with what was kept, and leaves what is sent in its place; nothing of a request that
-    /// has no form in HTTP/2.
-    fn begin(&mut self, wire: &mut OneStream<P::Wire>, kept: &mut Vec<u8>) {
-        let Some((scheme, bytes)) = kept.split_first() else { return }; // nothing waited
-        match Request::of_http1(bytes, scheme_name(*scheme)) {
+    /// A request, bytes of HTTP/1.1, as HTTP/2 has it; says why it has no form there.
+    fn request(&mut self, encrypted: bool, bytes: &[u8]) -> Option<Request> {
+        match Request::of_http1(bytes, if encrypted { "https" } else { "http" }) {
+            Ok(request) => Some(request),
             Err(why) => {
                 self.complain(|| why.to_string());
-                kept.clear();
-            }
-            Ok(request) => {
-                let without_content = bytes.starts_with(b"HEAD ");
-                kept.clear();
-                let slot = wire.client.begin(&request, 0, b"", kept);
-                wire.current = Some(Current { slot, chunked: false, without_content });
-                wire.text.clear();
-                self.figures.streams += 1;
-                self.figures.streams_at_once = 1;
+                None
             }
         }
     }
 
-    /// Writes a head as HTTP/1.1 does, with what says where the content ends.
-    fn head(wire: &mut OneStream<P::Wire>, head: Head, ends: bool) {
-        let Some(current) = &mut wire.current else { return };
-        let lines = wire.client.lines(0);
-        let first = lines.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let lines = &lines[first..lines.len().saturating_sub(2)];
-        wire.text.extend_from_slice(format!("HTTP/1.1 {} \r\n", head.status).as_bytes());
-        wire.text.extend_from_slice(lines);
-        let has_none = current.without_content || matches!(head.status, 204 | 304);
-        current.chunked = !ends && head.length.is_none() && !has_none;
-        if current.chunked {
-            wire.text.extend_from_slice(b"transfer-encoding: chunked\r\n");
-        } else if head.length.is_none() && !has_none {
-            wire.text.extend_from_slice(b"content-length: 0\r\n");
+    /// Begins a stream, or lets the request wait for one.
+    fn begin<W: Default>(
+        &mut self,
+        wire: &mut Streams<W>,
+        (op, request): (Op, Request),
+        out: &mut Vec<u8>,
+    ) {
+        if !wire.client.takes_more() {
+            return wire.waiting.push_back((op, request));
         }
-        wire.text.extend_from_slice(b"\r\n");
+        let slot = wire.client.begin(&request, 0, b"", out);
+        wire.under_way.push(Stream::new(slot, op, request));
+        self.figures.streams += 1;
+        let at_once = &mut self.figures.streams_at_once;
+        *at_once = (*at_once).max(wire.client.under_way() as u64);
     }
 
-    /// Writes content as HTTP/1.1 does.
-    fn content(wire: &mut OneStream<P::Wire>, bytes: &[u8], ends: bool) {
-        let chunked = wire.current.is_some_and(|current| current.chunked);
-        if chunked && !bytes.is_empty() {
-            wire.text.extend_from_slice(format!("{:x}\r\n", bytes.len()).as_bytes());
-        }
-        wire.text.extend_from_slice(bytes);
-        if chunked && !bytes.is_empty() {
-            wire.text.extend_from_slice(b"\r\n");
-        }
-        if chunked && ends {
-            wire.text.extend_from_slice(b"0\r\n\r\n");
+    /// Begins as many of those that wait as the server takes.
+    fn begin_waiting<W: Default>(&mut self, wire: &mut Streams<W>, out: &mut Vec<u8>) {
+        while wire.client.takes_more()
+            && let Some(next) = wire.waiting.pop_front()
+        {
+            self.begin(wire, next, out);
         }
     }
+}
 
-    /// Lets the player read what there is: how its operation ended, once it has.
+fn find<W>(under_way: &mut [Stream<W>], slot: u16) -> Option<&mut Stream<W>> {
+    under_way.iter_mut().find(|stream| stream.slot == slot)
+}
+
+impl<W: Default> Streams<W> {
+    /// Takes out the stream in `slot`, which is over.
+    fn take(&mut self, slot: u16) -> Option<Stream<W>> {
+        let at = self.under_way.iter().position(|stream| stream.slot == slot)?;
+        let stream = self.under_way.swap_remove(at);
+        self.begun.retain(|tag| *tag != stream.op.tag);
+        Some(stream)
+    }
+}
+
+impl<P: AsksAtOnce> OverHttp2<P> {
+    /// Lets the player read what has come on the stream in `slot`, whose answer is complete when it
+    /// `ends`: what became of its operation, once it is over.
     fn read(
         &mut self,
-        (user, wire): (&mut P::User, &mut OneStream<P::Wire>),
-        op: Option<Op>,
+        (user, wire): (&mut OfUser<P::User>, &mut Streams<P::Wire>),
+        (slot, ends): (u16, bool),
         out: &mut Vec<u8>,
     ) -> Option<(Answer, Then)> {
-        while !wire.text.is_empty() {
-            match self.inner.decode(user, &mut wire.inner, op, &wire.text, out) {
-                Step::Need { consumed: 0 } => return None,
+        let stream = find(&mut wire.under_way, slot)?;
+        let op = stream.op;
+        while !stream.text.is_empty() {
+            let (inner, text) = (&mut stream.inner, &stream.text);
+            match self.inner.decode(&mut user.inner, inner, Some(op), text, out) {
+                Step::Need { consumed: 0 } => break,
                 Step::Need { consumed } | Step::Aside { consumed } => {
-                    wire.text.drain(..consumed);
+                    stream.text.drain(..consumed);
                 }
                 Step::Done { answer, then, .. } => {
-                    wire.text.clear();
+                    if !ends {
+                        wire.client.cancel(slot, out); // nobody reads the rest
+                    }
                     return Some((answer, then));
                 }
-                Step::DoneOf { .. } | Step::Unprocessed { .. } | Step::Leave { .. } => return None,
+                Step::DoneOf { .. } | Step::Unprocessed { .. } | Step::Leave { .. } => break,
             }
         }
-        None
+        if !ends {
+            return None;
+        }
+        let answer = self.inner.eof(&mut user.inner, &mut stream.inner, op);
+        Some((answer, Then::Keep))
     }
 
-    /// The operation ended, and so does the connection where the server or the player wants it.
+    /// The operation in `slot` ended, and so does the connection where the server or the player wants
+    /// it.
     fn done(
         &mut self,
-        wire: &mut OneStream<P::Wire>,
-        consumed: usize,
+        wire: &mut Streams<P::Wire>,
+        (slot, consumed): (u16, usize),
         (answer, then): (Answer, Then),
+        out: &mut Vec<u8>,
     ) -> Step {
+        let Some(stream) = wire.take(slot) else { return Step::Aside { consumed } };
+        self.begin_waiting(wire, out);
+        wire.closes |= then == Then::Close;
         let over = wire.client.is_over();
         if over && wire.client.farewell() == Some(ErrorCode::NO_ERROR) {
             self.figures.farewells += 1;
         }
-        wire.current = None;
-        wire.text.clear();
-        Step::Done { consumed, answer, then: if over { Then::Close } else { then } }
-    }
-
-    /// The stream failed: the player starts anew, over the same connection.
-    fn failed(
-        &mut self,
-        wire: &mut OneStream<P::Wire>,
-        consumed: usize,
-        kind: FailureKind,
-    ) -> Step {
-        wire.inner = P::Wire::default();
-        self.done(wire, consumed, (Answer::failed(kind), Then::Keep))
+        let idle = wire.under_way.is_empty() && wire.waiting.is_empty();
+        let then = if over || wire.closes && idle { Then::Close } else { Then::Keep };
+        Step::DoneOf { consumed, tag: stream.op.tag, answer, then }
     }
 
     /// What an event means that is no part of an answer.
     fn trouble(
         &mut self,
-        wire: &mut OneStream<P::Wire>,
+        (user, wire): (&mut OfUser<P::User>, &mut Streams<P::Wire>),
         consumed: usize,
         event: Event<'_>,
+        out: &mut Vec<u8>,
     ) -> Step {
-        match event {
-            Event::Reset { code, .. } => {
+        let (slot, kind) = match event {
+            Event::Reset { slot, code } => {
                 self.stream_error(code, format!("ended a stream ({code})"));
                 let refused = code == ErrorCode::REFUSED_STREAM;
                 let kind =
                     if refused { FailureKind::StreamRefused } else { FailureKind::StreamReset };
-                self.failed(wire, consumed, kind)
+                (slot, kind)
             }
-            Event::Faulty { fault, .. } => {
+            Event::Faulty { slot, fault } => {
                 self.stream_error(ErrorCode::PROTOCOL_ERROR, fault.to_string());
                 let kind = match fault {
                     Fault::HeadTooLarge => FailureKind::HeadTooLarge,
                     Fault::Malformed(_) => FailureKind::Garbled,
                 };
-                self.failed(wire, consumed, kind)
+                (slot, kind)
             }
-            Event::Unprocessed { .. } => {
-                self.complain(|| "left before it began with a request".into());
-                self.failed(wire, consumed, FailureKind::StreamRefused)
-            }
-            Event::Failed { code, .. } => {
+            Event::Failed { slot, code } => {
                 self.connection_error(code, format!("ended the connection ({code})"));
-                let answer = Answer::failed(FailureKind::ConnectionError);
-                self.done(wire, consumed, (answer, Then::Close))
+                (slot, FailureKind::ConnectionError)
+            }
+            Event::Unprocessed { slot } => {
+                let Some(stream) = wire.take(slot) else { return Step::Aside { consumed } };
+                return user.goes_again(stream.op, stream.request, consumed);
             }
             Event::Left { code } => {
                 self.figures.farewells += u64::from(code == ErrorCode::NO_ERROR);
                 self.complain(|| format!("ended the connection ({code})"));
-                Step::Leave { consumed }
+                return Step::Leave { consumed };
             }
             Event::None | Event::Head { .. } | Event::Content { .. } | Event::Ended { .. } => {
-                Step::Need { consumed }
+                return Step::Need { consumed };
             }
-        }
+        };
+        self.done(wire, (slot, consumed), (Answer::failed(kind), Then::Keep), out)
     }
 
     /// Nothing more stands in these bytes.
-    fn between(&mut self, wire: &mut OneStream<P::Wire>, consumed: usize) -> Step {
+    fn between(
+        &mut self,
+        user: &mut OfUser<P::User>,
+        wire: &mut Streams<P::Wire>,
+        consumed: usize,
+    ) -> Step {
         if !wire.stands && wire.client.stands() && wire.client.allowed_streams() != Some(0) {
             wire.stands = true;
             self.figures.connections += 1;
-            let allowed = wire.client.allowed_streams().map(u64::from);
             let least = &mut self.figures.streams_allowed;
+            let allowed = wire.client.allowed_streams().map(u64::from);
             *least = [*least, allowed].into_iter().flatten().min();
+            let most = least.map_or(STREAMS_MAX, |least| u32::try_from(least).unwrap_or(u32::MAX));
+            self.inner.ask_at_once(most.min(STREAMS_MAX) as usize);
             return Step::Done { consumed, answer: Answer::ok(0), then: Then::Keep };
+        }
+        if wire.client.farewell().is_some()
+            && let Some((op, request)) = wire.waiting.pop_front()
+        {
+            return user.goes_again(op, request, consumed);
         }
         if consumed > 0 { Step::Aside { consumed } } else { Step::Need { consumed } }
     }
+
+    /// The server broke the protocol.
+    fn broken(&mut self, stands: bool, why: plumb_http2::Violation, bytes: &[u8]) -> Step {
+        if stands {
+            self.connection_error(why.code, why.to_string());
+        } else {
+            self.complain(|| crate::probe::not_http2(bytes));
+        }
+        Step::broken(FailureKind::Garbled, bytes.len(), None)
+    }
 }
 
-impl<P: Protocol> Protocol for OverHttp2<P> {
+impl<U> OfUser<U> {
+    /// Keeps a request that is to be asked for on the next connection.
+    fn goes_again(&mut self, op: Op, request: Request, consumed: usize) -> Step {
+        self.unprocessed.retain(|(known, _)| known.tag != op.tag);
+        self.unprocessed.push((op, request));
+        Step::Unprocessed { consumed, tag: op.tag }
+    }
+}
+
+impl<P: AsksAtOnce> Protocol for OverHttp2<P> {
     const SCRIPTED: bool = P::SCRIPTED;
+    const MULTIPLEXED: bool = true;
 
-    type User = P::User;
-    type Wire = OneStream<P::Wire>;
+    type User = OfUser<P::User>;
+    type Wire = Streams<P::Wire>;
 
-    fn user(&mut self, n: usize) -> P::User {
-        self.inner.user(n)
+    fn user(&mut self, n: usize) -> Self::User {
+        OfUser { inner: self.inner.user(n), unprocessed: Vec::new() }
     }
 
-    fn hello(&mut self, _: &mut P::User, wire: &mut Self::Wire, out: &mut Vec<u8>) -> Option<Op> {
+    fn hello(
+        &mut self,
+        _: &mut Self::User,
+        wire: &mut Self::Wire,
+        out: &mut Vec<u8>,
+    ) -> Option<Op> {
         let first = !std::mem::replace(&mut wire.opened, true);
         first.then(|| {
             wire.client.open(out);
@@ -263,34 +314,83 @@ impl<P: Protocol> Protocol for OverHttp2<P> {
         })
     }
 
-    fn encode(&mut self, user: &mut P::User, wire: &mut Self::Wire, out: &mut Vec<u8>) -> Next {
-        self.asked.clear();
-        let next = self.inner.encode(user, &mut wire.inner, &mut self.asked);
-        match next {
-            Next::Send(op) => {
-                let mut kept = Vec::new();
-                self.keep(0, &mut kept);
-                self.begin(wire, &mut kept);
-                if kept.is_empty() {
-                    return Next::Fail(op, FailureKind::NotSent);
-                }
-                out.append(&mut kept);
+    fn encode(&mut self, user: &mut Self::User, wire: &mut Self::Wire, out: &mut Vec<u8>) -> Next {
+        let mut asked = std::mem::take(&mut self.asked);
+        asked.clear();
+        let next = self.inner.encode(&mut user.inner, &mut wire.idle, &mut asked);
+        let (route, op) = match next {
+            Next::Send(op) => (0, Some(op)),
+            Next::SendOver { route, op, .. } => (route, Some(op)),
+            Next::Wait | Next::Pause(_) | Next::Turn | Next::Fail(..) | Next::Finish => (0, None),
+        };
+        let encrypted = self.encrypted(route);
+        let request = op.and_then(|_| self.request(encrypted, &asked));
+        let next = match (next, op, request) {
+            (_, Some(op), None) => Next::Fail(op, FailureKind::NotSent),
+            (Next::Send(op), _, Some(request)) => {
+                self.begin(wire, (op, request), out);
+                next
             }
-            Next::SendOver { route, .. } => self.keep(route, out),
-            Next::Wait | Next::Pause(_) | Next::Turn | Next::Fail(..) | Next::Finish => {}
-        }
+            (_, Some(op), Some(_)) => {
+                Kept::add(encrypted, op, &asked, out);
+                next
+            }
+            (_, None, _) => next,
+        };
+        self.asked = asked;
         next
     }
 
+    fn encode_again(
+        &mut self,
+        user: &mut Self::User,
+        wire: &mut Self::Wire,
+        op: Op,
+        out: &mut Vec<u8>,
+    ) -> Op {
+        let known = user.unprocessed.iter().position(|(known, _)| known.tag == op.tag);
+        if let Some(at) = known {
+            let (_, request) = user.unprocessed.swap_remove(at);
+            self.figures.sent_again += 1;
+            self.begin(wire, (op, request), out);
+        }
+        op
+    }
+
     fn carry(&mut self, wire: &mut Self::Wire, bytes: &mut Vec<u8>) {
-        self.begin(wire, bytes);
+        let kept = std::mem::take(bytes);
+        for (encrypted, op, request) in Kept::of(&kept) {
+            if let Some(request) = self.request(encrypted, request) {
+                self.begin(wire, (op, request), bytes);
+            }
+        }
+    }
+
+    fn takes_more(&self, wire: &Self::Wire) -> bool {
+        wire.client.farewell().is_none()
+    }
+
+    fn begun(&mut self, wire: &mut Self::Wire) -> Option<u16> {
+        wire.begun.pop()
+    }
+
+    fn cancel(&mut self, wire: &mut Self::Wire, op: Op, out: &mut Vec<u8>) -> bool {
+        let stream = wire.under_way.iter().find(|stream| stream.op.tag == op.tag);
+        let Some(slot) = stream.map(|stream| stream.slot) else {
+            wire.waiting.retain(|(waits, _)| waits.tag != op.tag);
+            return true;
+        };
+        let lives = wire.client.cancel(slot, out) && !wire.client.is_over();
+        wire.take(slot);
+        self.begin_waiting(wire, out);
+        lives
     }
 
     fn decode(
         &mut self,
-        user: &mut P::User,
+        user: &mut Self::User,
         wire: &mut Self::Wire,
-        op: Option<Op>,
+        _: Option<Op>,
         bytes: &[u8],
         out: &mut Vec<u8>,
     ) -> Step {
@@ -298,71 +398,61 @@ impl<P: Protocol> Protocol for OverHttp2<P> {
         loop {
             let (taken, event) = match wire.client.read(&bytes[at..], out) {
                 Ok(read) => read,
-                Err(why) if wire.stands => {
-                    self.connection_error(why.code, why.to_string());
-                    return Step::broken(FailureKind::Garbled, bytes.len(), None);
-                }
-                Err(_) => {
-                    let complaint = crate::probe::not_http2(bytes);
-                    self.complain(|| complaint);
-                    return Step::broken(FailureKind::Garbled, bytes.len(), None);
-                }
+                Err(why) => return self.broken(wire.stands, why, bytes),
             };
             at += taken;
-            let of = |slot: u16| wire.current.is_some_and(|current| current.slot == slot);
-            let ended = match event {
-                Event::None => return self.between(wire, at),
-                Event::Head { slot, head, ends } if of(slot) => {
-                    Self::head(wire, head, ends);
-                    ends
+            let Streams { client, under_way, begun, .. } = wire;
+            let (slot, ends) = match event {
+                Event::None => return self.between(user, wire, at),
+                Event::Head { slot, head, ends } => {
+                    let Some(stream) = find(under_way, slot) else { continue };
+                    stream.head(head, client.lines(0), ends);
+                    begun.push(stream.op.tag);
+                    (slot, ends)
                 }
-                Event::Content { slot, bytes, ends } if of(slot) => {
-                    Self::content(wire, bytes, ends);
-                    ends
+                Event::Content { slot, bytes, ends } => {
+                    let Some(stream) = find(under_way, slot) else { continue };
+                    stream.content(bytes, ends);
+                    (slot, ends)
                 }
-                Event::Ended { slot } if of(slot) => {
-                    Self::content(wire, b"", true);
-                    true
+                Event::Ended { slot } => {
+                    let Some(stream) = find(under_way, slot) else { continue };
+                    stream.content(b"", true);
+                    (slot, true)
                 }
-                // the rest of an answer that the player has done with
-                Event::Head { .. } | Event::Content { .. } | Event::Ended { .. } => continue,
-                event => return self.trouble(wire, at, event),
+                event => return self.trouble((user, wire), at, event, out),
             };
-            if let Some(end) = self.read((user, wire), op, out) {
-                return self.done(wire, at, end);
-            }
-            if ended {
-                let answer = match op {
-                    Some(op) => self.inner.eof(user, &mut wire.inner, op),
-                    None => Answer::failed(FailureKind::Garbled),
-                };
-                return self.done(wire, at, (answer, Then::Close));
+            if let Some(end) = self.read((user, wire), (slot, ends), out) {
+                return self.done(wire, (slot, at), end, out);
             }
         }
     }
 
-    fn eof(&mut self, user: &mut P::User, wire: &mut Self::Wire, op: Op) -> Answer {
-        self.inner.eof(user, &mut wire.inner, op)
+    fn eof(&mut self, user: &mut Self::User, wire: &mut Self::Wire, op: Op) -> Answer {
+        match wire.under_way.iter_mut().find(|stream| stream.op.tag == op.tag) {
+            Some(stream) => self.inner.eof(&mut user.inner, &mut stream.inner, op),
+            None => Answer::failed(FailureKind::Closed), // it had not begun
+        }
     }
 
-    fn identity(&self, user: &P::User) -> u32 {
-        self.inner.identity(user)
+    fn identity(&self, user: &Self::User) -> u32 {
+        self.inner.identity(&user.inner)
     }
 
     fn moment(&mut self, now_ns: u64) {
         self.inner.moment(now_ns);
     }
 
-    fn settle(&mut self, user: &mut P::User, end: &mut OpEnd) -> After {
-        self.inner.settle(user, end)
+    fn settle(&mut self, user: &mut Self::User, end: &mut OpEnd) -> After {
+        self.inner.settle(&mut user.inner, end)
     }
 
-    fn resume(&mut self, user: &mut P::User) -> After {
-        self.inner.resume(user)
+    fn resume(&mut self, user: &mut Self::User) -> After {
+        self.inner.resume(&mut user.inner)
     }
 
-    fn leave(&mut self, user: P::User) {
-        self.inner.leave(user);
+    fn leave(&mut self, user: Self::User) {
+        self.inner.leave(user.inner);
     }
 
     fn complete(&mut self) -> Option<OperationGroup> {

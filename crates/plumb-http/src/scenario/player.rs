@@ -21,13 +21,14 @@ use plumb_scenario::variables::{Slot, Value, Variables};
 use plumb_wire::http::Memo;
 
 use super::cursor::Cursor;
+use super::over_http2::AsksAtOnce;
 use super::program::Step;
 use super::token::TokenState;
 use super::user_script::Script;
 use crate::digest::DigestSession;
 use crate::heard::Heard;
 use exchange::Exchange;
-use page::Page;
+use page::{CONNECTIONS_MAX, Page};
 use plumb_trace::{Traces, behind_the_first_line, insert_parent, traced_answer, traced_step};
 use reading::Wire;
 use stages::{Halted, Stage};
@@ -56,6 +57,8 @@ pub(crate) struct Player {
     returning: Vec<User>,
     /// What was extracted last, for whoever comes after a preparation.
     extracted: Vec<(Slot, Value)>,
+    /// Requests that a user may have under way at the same time to one host.
+    at_once: usize,
     /// Buffers that go round.
     spare: Vec<u8>,
     content: Vec<u8>,
@@ -122,6 +125,7 @@ impl Player {
             left: Vec::new(),
             returning: Vec::new(),
             extracted: Vec::new(),
+            at_once: CONNECTIONS_MAX,
             spare: Vec::new(),
             content: Vec::new(),
             script,
@@ -272,6 +276,12 @@ impl Player {
             return;
         };
         complaint.get_or_insert_with(|| format!("{} ({}): {}", step.name, step.place, words()));
+    }
+}
+
+impl AsksAtOnce for Player {
+    fn ask_at_once(&mut self, most: usize) {
+        self.at_once = most;
     }
 }
 

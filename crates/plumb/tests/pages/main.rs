@@ -5,6 +5,7 @@ mod kit;
 
 mod http;
 mod http2;
+mod http2_parallel;
 mod http_answers;
 mod http_finish;
 mod http_import;

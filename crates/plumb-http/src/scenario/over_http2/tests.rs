@@ -7,6 +7,8 @@ use super::*;
 struct Asker {
     /// What came, as the player saw it.
     heard: Vec<u8>,
+    /// Requests that it may have under way.
+    at_once: usize,
 }
 
 impl Protocol for Asker {
@@ -39,6 +41,12 @@ impl Protocol for Asker {
     }
 }
 
+impl AsksAtOnce for Asker {
+    fn ask_at_once(&mut self, most: usize) {
+        self.at_once = most;
+    }
+}
+
 /// A frame.
 fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
     let length = u8::try_from(payload.len()).unwrap();
@@ -46,22 +54,29 @@ fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 /// A connection that stands, one request under way; and what was sent.
-fn asked() -> (OverHttp2<Asker>, OneStream<()>, Vec<u8>) {
+fn asked() -> (OverHttp2<Asker>, Streams<()>, Vec<u8>) {
     let mut over = OverHttp2::new(Asker::default(), vec![Scheme::Https]);
-    let (mut wire, mut out) = (OneStream::default(), Vec::new());
-    assert!(over.hello(&mut (), &mut wire, &mut out).is_some());
-    let step = over.decode(&mut (), &mut wire, None, &frame(4, 0, 0, b""), &mut out);
-    assert!(matches!(step, Step::Done { consumed: 9, .. }), "{step:?}");
-    assert!(over.hello(&mut (), &mut wire, &mut out).is_none());
-    out.clear();
-    assert_eq!(over.encode(&mut (), &mut wire, &mut out), Next::Send(OP));
+    let (mut wire, mut out) = (Streams::default(), Vec::new());
+    stands(&mut over, &mut wire, &[]);
+    let mut user = over.user(0);
+    assert_eq!(over.encode(&mut user, &mut wire, &mut out), Next::Send(OP));
     (over, wire, out)
+}
+
+/// Opens a connection to a server with these settings.
+fn stands(over: &mut OverHttp2<Asker>, wire: &mut Streams<()>, settings: &[u8]) {
+    let (mut user, mut out) = (over.user(0), Vec::new());
+    assert!(over.hello(&mut user, wire, &mut out).is_some());
+    let step = over.decode(&mut user, wire, None, &frame(4, 0, 0, settings), &mut out);
+    assert!(matches!(step, Step::Done { .. }), "{step:?}");
+    assert!(over.hello(&mut user, wire, &mut out).is_none());
 }
 
 const OP: Op = Op { label: 0, tag: 7 };
 
-fn told(over: &mut OverHttp2<Asker>, wire: &mut OneStream<()>, bytes: &[u8]) -> Step {
-    over.decode(&mut (), wire, Some(OP), bytes, &mut Vec::new())
+fn told(over: &mut OverHttp2<Asker>, wire: &mut Streams<()>, bytes: &[u8]) -> Step {
+    let mut user = over.user(0);
+    over.decode(&mut user, wire, Some(OP), bytes, &mut Vec::new())
 }
 
 #[test]
@@ -75,7 +90,7 @@ fn a_request_becomes_a_stream_and_its_answer_one_of_http1() {
     assert_eq!(step, Step::Aside { consumed: head.len() }, "nothing more of it");
     let pieces = [frame(0, 0, 1, b"hello"), frame(6, 0, 0, b"12345678"), frame(0, 1, 1, b"")];
     let step = told(&mut over, &mut wire, &pieces.concat());
-    let Step::Done { answer, then: Then::Keep, .. } = step else { panic!("{step:?}") };
+    let Step::DoneOf { tag: 7, answer, then: Then::Keep, .. } = step else { panic!("{step:?}") };
     assert_eq!(answer.outcome, Outcome::Ok);
     let heard =
         "HTTP/1.1 200 \r\na: b\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
@@ -89,40 +104,116 @@ fn content_of_a_known_length_is_handed_on_as_it_is() {
     let (mut over, mut wire, _) = asked();
     let length = [&[0x88, 0x0f, 13, 1][..], b"3"].concat();
     let bytes = [frame(1, 4, 1, &length), frame(0, 1, 1, b"hi!")].concat();
-    assert!(matches!(told(&mut over, &mut wire, &bytes), Step::Done { .. }));
+    assert!(matches!(told(&mut over, &mut wire, &bytes), Step::DoneOf { .. }));
     assert_eq!(over.inner.heard, b"HTTP/1.1 200 \r\ncontent-length: 3\r\n\r\nhi!");
 }
 
 #[test]
-fn a_stream_that_fails_leaves_the_connection_and_one_that_is_not_begun_with_does_not() {
+fn a_stream_that_fails_leaves_the_connection_and_an_error_of_the_connection_does_not() {
     let failed = |bytes: &[u8]| {
         let (mut over, mut wire, _) = asked();
         match told(&mut over, &mut wire, bytes) {
-            Step::Done { answer: Answer { outcome: Outcome::Failed(kind), .. }, then, .. } => {
-                (kind, then)
-            }
+            Step::Done { answer: Answer { outcome: Outcome::Failed(kind), .. }, then, .. }
+            | Step::DoneOf {
+                answer: Answer { outcome: Outcome::Failed(kind), .. }, then, ..
+            } => (kind, then),
             step => panic!("{step:?}"),
         }
     };
     assert_eq!(failed(&frame(3, 0, 1, &[0, 0, 0, 7])), (FailureKind::StreamRefused, Then::Keep));
     assert_eq!(failed(&frame(3, 0, 1, &[0, 0, 0, 2])), (FailureKind::StreamReset, Then::Keep));
     assert_eq!(failed(&frame(1, 5, 1, b"")), (FailureKind::Garbled, Then::Keep));
-    let unprocessed = frame(7, 0, 0, &[0; 8]);
-    assert_eq!(failed(&unprocessed), (FailureKind::StreamRefused, Then::Close));
     let error = frame(7, 0, 0, &[0, 0, 0, 1, 0, 0, 0, 1]);
     assert_eq!(failed(&error), (FailureKind::ConnectionError, Then::Close));
     assert_eq!(failed(&frame(5, 0, 1, b"push")), (FailureKind::Garbled, Then::Close));
 }
 
 #[test]
-fn what_waits_for_another_connection_is_made_a_stream_there() {
+fn what_a_server_had_not_begun_with_when_it_left_is_asked_again() {
+    let (mut over, mut wire, _) = asked();
+    let (mut user, mut out) = (over.user(0), Vec::new());
+    let step = over.decode(&mut user, &mut wire, Some(OP), &frame(7, 0, 0, &[0; 8]), &mut out);
+    assert!(matches!(step, Step::Unprocessed { tag: 7, .. }), "{step:?}");
+    assert!(!over.takes_more(&wire));
+    let mut next = Streams::default();
+    stands(&mut over, &mut next, &[]);
+    out.clear();
+    assert_eq!(over.encode_again(&mut user, &mut next, OP, &mut out), OP);
+    assert_eq!(out[3..11], [1, 5, 0, 0, 0, 1, 0x82, 0x87]);
+    assert_eq!(over.into_parts().1.sent_again, 1);
+}
+
+/// Two requests that wait for a connection.
+fn kept() -> Vec<u8> {
+    let mut kept = Vec::new();
+    for (tag, encrypted) in [(3, true), (4, false)] {
+        let request = b"GET /other HTTP/1.1\r\nHost: b\r\n\r\n";
+        Kept::add(encrypted, Op { label: 9, tag }, request, &mut kept);
+    }
+    kept
+}
+
+#[test]
+fn what_waits_for_another_connection_is_made_streams_there() {
     let (mut over, _, _) = asked();
-    let mut kept = vec![1];
-    kept.extend_from_slice(b"GET /other HTTP/1.1\r\nHost: b\r\n\r\n");
-    let (mut wire, mut out) = (OneStream::default(), Vec::new());
-    over.hello(&mut (), &mut wire, &mut out);
-    over.decode(&mut (), &mut wire, None, &frame(4, 0, 0, b""), &mut out);
+    let (mut kept, mut wire) = (kept(), Streams::default());
+    stands(&mut over, &mut wire, &[]);
+    assert_eq!(over.inner.at_once, 100);
     over.carry(&mut wire, &mut kept);
     assert_eq!(kept[3..11], [1, 5, 0, 0, 0, 1, 0x82, 0x87]);
-    assert!(wire.current.is_some());
+    let tags: Vec<u16> = wire.under_way.iter().map(|stream| stream.op.tag).collect();
+    assert_eq!(tags, [3, 4]);
+    // answers in the other order, each that of its own
+    let second = [frame(1, 4, 3, &[0x88]), frame(0, 1, 3, b"4!")].concat();
+    let mut ended = Vec::new();
+    for bytes in [second, [frame(1, 4, 1, &[0x88]), frame(0, 1, 1, b"3!")].concat()] {
+        over.inner.heard.clear();
+        match told(&mut over, &mut wire, &bytes) {
+            Step::DoneOf { tag, then: Then::Keep, .. } => ended.push(tag),
+            step => panic!("{step:?}"),
+        }
+    }
+    assert_eq!(ended, [4, 3]);
+    let (_, figures) = over.into_parts();
+    assert_eq!(figures.streams_at_once, 2);
+}
+
+#[test]
+fn a_server_that_takes_one_at_a_time_is_sent_the_next_behind_it() {
+    let (mut over, _, _) = asked();
+    let (mut kept, mut wire) = (kept(), Streams::default());
+    stands(&mut over, &mut wire, &[0, 3, 0, 0, 0, 1]);
+    assert_eq!(over.inner.at_once, 1);
+    over.carry(&mut wire, &mut kept);
+    assert_eq!((wire.under_way.len(), wire.waiting.len()), (1, 1));
+    let (mut user, mut out) = (over.user(0), Vec::new());
+    let first = [frame(1, 4, 1, &[0x88]), frame(0, 1, 1, b"3!")].concat();
+    let step = over.decode(&mut user, &mut wire, None, &first, &mut out);
+    assert!(matches!(step, Step::DoneOf { tag: 3, .. }), "{step:?}");
+    assert_eq!(out[3..11], [1, 5, 0, 0, 0, 3, 0x82, 0x86]);
+    // and one that waits when the server leaves goes over the next connection
+    let mut more = Vec::new();
+    Kept::add(true, OP, b"GET / HTTP/1.1\r\n\r\n", &mut more);
+    over.carry(&mut wire, &mut more);
+    let farewell = frame(7, 0, 0, &[0, 0, 0, 3, 0, 0, 0, 0]);
+    let step = over.decode(&mut user, &mut wire, None, &farewell, &mut out);
+    assert_eq!(step, Step::Unprocessed { consumed: 17, tag: 7 });
+    // what is given up is forgotten, whether it had begun or not
+    assert!(over.cancel(&mut wire, OP, &mut out));
+}
+
+proptest::proptest! {
+    #[test]
+    fn requests_that_wait_are_read_again_or_not_at_all(bytes: Vec<u8>, cut: usize) {
+        Kept::of(&bytes).for_each(drop);
+        let mut kept = Vec::new();
+        for tag in 0..3 {
+            Kept::add(tag == 1, Op { label: tag, tag }, &bytes, &mut kept);
+        }
+        let all: Vec<_> = Kept::of(&kept).collect();
+        assert_eq!(all.len(), 3);
+        assert!(all.iter().all(|(_, _, request)| *request == bytes));
+        let cut = &kept[..cut % kept.len()];
+        assert!(Kept::of(cut).count() < 3);
+    }
 }

@@ -10,11 +10,11 @@ use super::exchange::Exchange;
 use super::{Player, User};
 use crate::scenario::program::Parallel;
 
-/// Connections to one host at the same time.
+/// Connections to one host at the same time, each with one request.
 ///
 /// # Source
 /// What browsers do over HTTP/1.1.
-const CONNECTIONS_MAX: usize = 6;
+pub(super) const CONNECTIONS_MAX: usize = 6;
 
 /// Where a user is in them. The request that was looked at last is [`User::exchange`]; the others
 /// that are under way stand here.
@@ -109,7 +109,7 @@ impl Player {
             || self.eligible(user).is_some()
     }
 
-    /// The first that waits and whose host has a connection left. Where a template leads is known only
+    /// The first that waits and whose host takes another request. Where a template leads is known only
     /// when it is made: until then it counts as the base.
     fn eligible(&self, user: &User) -> Option<usize> {
         let page = user.page.as_deref()?;
@@ -118,7 +118,7 @@ impl Player {
             let step = &self.script.steps[usize::from(part.step)];
             let route = step.request_template.route().unwrap_or(0);
             let busy = all().filter(|it| it.is_active() && it.route == route);
-            busy.count() < CONNECTIONS_MAX
+            busy.count() < self.at_once
         })
     }
 
