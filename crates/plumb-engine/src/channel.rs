@@ -36,6 +36,8 @@ struct Held {
     /// To be sent, from `sent` on.
     out: Vec<u8>,
     sent: usize,
+    /// So many bytes at the end of `out` are not sent before they are released.
+    withheld: usize,
     /// The start of a message that is not complete.
     rest: Vec<u8>,
 }
@@ -183,11 +185,12 @@ impl<L: Link> Channel<L> {
     pub(crate) fn flush(&mut self) -> io::Result<u64> {
         let mut taken = 0;
         if let Some(held) = &mut self.held
-            && held.sent < held.out.len()
+            && held.sent < held.end()
         {
             let before = held.sent;
-            while held.sent < held.out.len() {
-                match retry(|| self.link.send(self.socket.as_fd(), &held.out[held.sent..])) {
+            while held.sent < held.end() {
+                let free = &held.out[held.sent..held.end()];
+                match retry(|| self.link.send(self.socket.as_fd(), free)) {
                     Ok(count) => held.sent += count,
                     Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                     Err(error) => return Err(error),
@@ -232,6 +235,19 @@ impl<L: Link> Channel<L> {
         Ok(taken as u64 + self.flush()?)
     }
 
+    /// The last `bytes` of what waits are not sent before they are [released](Self::release).
+    pub(crate) fn withhold(&mut self, bytes: usize) {
+        let held = self.held();
+        held.withheld = (held.withheld + bytes).min(held.out.len() - held.sent);
+    }
+
+    /// The first `bytes` of what is withheld may be sent.
+    pub(crate) fn release(&mut self, bytes: usize) {
+        if let Some(held) = &mut self.held {
+            held.withheld = held.withheld.saturating_sub(bytes);
+        }
+    }
+
     /// Lets `bytes` wait behind what waits already; [`flush`](Self::flush) sends them.
     pub(crate) fn hold(&mut self, bytes: &[u8]) {
         if !bytes.is_empty() {
@@ -266,8 +282,17 @@ impl<L: Link> Channel<L> {
 }
 
 impl Held {
-    /// Once all is sent, makes room for the next.
+    /// The end of what may be sent.
+    fn end(&self) -> usize {
+        self.out.len() - self.withheld
+    }
+
+    /// Once all is sent, makes room for the next. Where something is always withheld that never is.
     fn forget_sent(&mut self) {
+        if self.withheld > 0 && self.sent >= READ_BYTES {
+            self.out.drain(..self.sent);
+            self.sent = 0;
+        }
         if self.sent == self.out.len() {
             self.out.clear();
             self.sent = 0;

@@ -7,6 +7,7 @@ mod room;
 #[cfg(test)]
 mod tests;
 mod turn;
+mod withheld;
 
 use std::collections::VecDeque;
 
@@ -21,6 +22,7 @@ use crate::link::Link;
 use crate::service::{Ended, Service};
 use crate::{Endpoint, EngineError};
 use lone::Lone;
+use withheld::Withheld;
 
 /// How long a client may take to read a farewell.
 const FAREWELL_NS: u64 = 1_000_000_000;
@@ -114,14 +116,13 @@ pub(crate) struct Client<C, L> {
     closing: Option<Ended>,
     /// Not read while what was said before waits to be sent.
     paused: bool,
-    /// Some of its replies wait for the service to settle: nothing may be sent.
+    /// Some of its replies wait for the service: it is among those that are looked at behind
+    /// settling.
     unsettled: bool,
+    /// These replies.
+    withheld: Withheld,
     /// Not served until the service has answered what it asked last.
     waiting: bool,
-    /// The service has settled and may not tell it yet: it is not read.
-    held: bool,
-    /// While it is not read something came, which nobody will announce again.
-    announced: bool,
     /// It was dialled, and does not stand yet.
     connecting: bool,
     /// Whole messages may be among what is kept: they are served before more is read.
@@ -285,9 +286,8 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
             closing: None,
             paused: false,
             unsettled: false,
+            withheld: Withheld::default(),
             waiting: false,
-            held: false,
-            announced: false,
             connecting: false,
             unserved: false,
             last_heard: self.now,
@@ -389,11 +389,14 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
 impl<C, L: Link> Client<C, L> {
     /// When, and why, this client is closed if it stays silent.
     fn overdue(&self, plan: &ServePlan) -> Option<(u64, Ended)> {
+        if !self.withheld.is_empty() {
+            return None; // it is our turn
+        }
         if let Some(ended) = self.closing {
             return Some((self.last_heard + FAREWELL_NS, ended));
         }
-        if self.held || self.waiting && !self.channel.sending() {
-            return None; // it is our turn
+        if self.waiting && !self.channel.sending() {
+            return None; // here, too
         }
         if !self.shaken || self.channel.kept() > 0 || self.channel.sending() {
             return Some((self.last_heard + plan.stall.ns(), Ended::Stalled));

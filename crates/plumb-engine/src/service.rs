@@ -168,11 +168,21 @@ pub trait Service {
         None
     }
 
-    /// True when a client may be told what it was answered so far. Until then its replies stay
-    /// where they are, and it is neither read nor closed for being silent. Asked behind
-    /// [`settle`](Self::settle) of each client whose replies wait for that.
-    fn may_tell(&self, conn: &Self::Conn) -> bool {
+    /// On what the replies depend that were appended for a client just now: a number that means
+    /// something to the service. Asked after [`serve`](Self::serve),
+    /// [`late_reply`](Self::late_reply) and [`message`](Self::message), where
+    /// [`SETTLES`](Self::SETTLES).
+    fn mark(&self, conn: &Self::Conn) -> u64 {
         let _ = conn;
+        0
+    }
+
+    /// True when a client may be told what depends on `mark`. Until then those replies and all
+    /// behind them are withheld, and it is not closed for being silent; it is served further, as
+    /// long as it has not too many of them. Asked right behind [`mark`](Self::mark), and behind
+    /// each [`settle`](Self::settle) of the first that is withheld of each client.
+    fn may_tell(&self, conn: &Self::Conn, mark: u64) -> bool {
+        let _ = (conn, mark);
         true
     }
 

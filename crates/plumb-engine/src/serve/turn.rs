@@ -7,7 +7,7 @@ use plumb_socket::{Readiness, Time};
 use super::{Client, Serve, Slot};
 use crate::channel::{Channel, Filled, READS_A_TURN};
 use crate::link::Link;
-use crate::service::{Ended, Service, StampWish};
+use crate::service::{ConnectionId, Ended, Service, StampWish};
 
 /// A client whose replies have grown to this is read again once they are sent.
 const UNSENT_MAX: usize = 1 << 20;
@@ -49,10 +49,9 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
                 Err(error) => return self.unsecured(index, &error),
             }
         }
-        let owes = self.client(index).is_some_and(|client| {
-            // what is not settled yet is sent once it is, whatever the socket says meanwhile
-            !client.unsettled && (client.channel.sending() || client.closing.is_some())
-        });
+        let owes = self
+            .client(index)
+            .is_some_and(|client| client.channel.sending() || client.closing.is_some());
         if ready.writable && owes {
             self.flush(index);
         }
@@ -76,12 +75,11 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
             let Some(client) = self.slots[index].client.as_mut() else {
                 return turn > 0;
             };
-            if S::WAITS && client.waiting || client.held {
-                client.announced = true;
-                return turn > 0;
+            if S::WAITS && client.waiting {
+                return turn > 0; // it is read once it was answered
             }
             let holds_back = if S::SETTLES {
-                client.channel.unsent() > UNSENT_MAX
+                client.channel.unsent() > UNSENT_MAX || client.withheld.is_full()
             } else {
                 client.channel.sending()
             };
@@ -153,6 +151,7 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
         if S::STAMPS {
             tell_stamps(&mut client.channel, self.service, conn);
         }
+        let unsent = client.channel.unsent();
         let mut at = 0;
         let mut broken = false;
         loop {
@@ -199,15 +198,12 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
                 }
             }
         }
-        if S::SETTLES && (client.unsettled || self.service.unsettled()) {
-            client.channel.hold(&self.reply);
-        } else if !self.reply.is_empty() && !broken {
-            broken = client.channel.send(&self.reply).is_err();
-        }
-        self.reply.clear();
-        self.reply.shrink_to(REPLY_KEPT);
-        client.unserved &= at < client.channel.bytes(&self.buffer).len();
         let leaves = S::HANDS_OVER && self.service.leaves(conn);
+        broken |= self.reply_to(index, unsent).is_err();
+        let Some(client) = self.slots[index].client.as_mut() else {
+            return;
+        };
+        client.unserved &= at < client.channel.bytes(&self.buffer).len();
         client.channel.keep_from(at, &mut self.buffer);
         if S::WAITS && client.waiting && client.channel.hung_up() {
             return self.close(index, Ended::ByClient);
@@ -222,32 +218,69 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
         }
     }
 
-    /// Sends what is held: now, or once the service has settled.
-    fn owe(&mut self, index: usize) {
-        let unsettled = S::SETTLES && self.service.unsettled();
-        match self.client(index) {
-            Some(client) if client.unsettled => {}
-            Some(client) if unsettled => {
-                client.unsettled = true;
-                self.unsettled.push(index);
+    /// Sends the reply, or withholds it with what was appended behind the first `unsent` bytes.
+    fn reply_to(&mut self, index: usize, unsent: usize) -> io::Result<()> {
+        let Self { slots, service, reply, .. } = self;
+        let Some(Client { conn: Some(conn), withheld, channel, .. }) = &mut slots[index].client
+        else {
+            return Ok(());
+        };
+        let mut sent = Ok(());
+        if S::SETTLES {
+            let mark = service.mark(conn);
+            if !withheld.is_empty() || service.unsettled() || !service.may_tell(conn, mark) {
+                channel.hold(reply);
+                withheld.push(channel, channel.unsent() - unsent, mark);
+                reply.clear();
             }
-            _ => self.flush(index),
         }
+        if !reply.is_empty() {
+            sent = channel.send(reply).map(drop);
+        }
+        reply.clear();
+        reply.shrink_to(REPLY_KEPT);
+        sent
+    }
+
+    /// Sends what is held: now, or once the service lets it go.
+    fn owe(&mut self, index: usize) {
+        let Some(client) = self.client(index) else {
+            return;
+        };
+        if client.withheld.is_empty() {
+            self.flush(index);
+        } else if !std::mem::replace(&mut client.unsettled, true) {
+            self.unsettled.push(index);
+        }
+    }
+
+    /// Holds what the service says to a client that has not asked just now; who that is, if it is
+    /// there.
+    fn hold_reply(&mut self, id: ConnectionId) -> Option<&mut Client<S::Conn, L>> {
+        let slot = self.slots.get_mut(id.index).filter(|slot| slot.generation == id.generation);
+        let mut client = slot.and_then(|slot| slot.client.as_mut());
+        if let Some(client) = &mut client {
+            client.channel.hold(&self.reply);
+            if S::SETTLES
+                && let Some(conn) = &client.conn
+            {
+                let mark = self.service.mark(conn);
+                client.withheld.push(&mut client.channel, self.reply.len(), mark);
+            }
+        }
+        self.reply.clear();
+        client
     }
 
     /// Replies to those whose wait is over; then they are served again.
     pub(super) fn answer_late(&mut self) {
         self.service.due(self.now);
         while let Some(connection_id) = self.service.late_reply(&mut self.reply) {
-            let slot = self.slots.get_mut(connection_id.index);
-            let slot = slot.filter(|slot| slot.generation == connection_id.generation);
-            let client = slot.and_then(|slot| slot.client.as_mut());
-            if let Some(client) = client {
-                client.channel.hold(&self.reply);
+            let now = self.now;
+            if let Some(client) = self.hold_reply(connection_id) {
                 client.waiting = false;
-                client.last_heard = self.now; // it may be silent for as long as anybody
+                client.last_heard = now; // it may be silent for as long as anybody
             }
-            self.reply.clear();
             self.again.push_back(connection_id.index); // what came meanwhile was announced already
             let kept = self.slots.get(connection_id.index).and_then(|slot| slot.client.as_ref());
             if kept.is_some_and(|client| client.channel.kept() > 0) {
@@ -257,12 +290,7 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
             }
         }
         while let Some(connection_id) = self.service.message(&mut self.reply) {
-            let slot = self.slots.get_mut(connection_id.index);
-            let slot = slot.filter(|slot| slot.generation == connection_id.generation);
-            let client = slot.and_then(|slot| slot.client.as_mut());
-            let there = client.map(|client| client.channel.hold(&self.reply)).is_some();
-            self.reply.clear();
-            if there {
+            if self.hold_reply(connection_id).is_some() {
                 self.owe(connection_id.index);
             }
         }
@@ -278,18 +306,20 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
                 self.unsettled.swap_remove(at); // it is gone
                 continue;
             };
-            if client.conn.as_ref().is_some_and(|conn| !self.service.may_tell(conn)) {
-                client.held = true;
-                at += 1;
+            let told = client.release(&*self.service, self.now);
+            if client.withheld.is_empty() {
+                client.unsettled = false;
+                self.unsettled.swap_remove(at);
+                self.flush(index);
                 continue;
             }
-            client.unsettled = false;
-            let was_held = std::mem::take(&mut client.held);
-            self.unsettled.swap_remove(at);
-            self.flush(index);
-            let came = self.client(index).is_some_and(|it| std::mem::take(&mut it.announced));
-            if was_held && came {
-                self.again.push_back(index); // what came meanwhile is announced once
+            at += 1;
+            // the rest of what it has sent does not wait for that
+            if client.unserved && !client.paused {
+                self.again.push_back(index);
+            }
+            if told {
+                self.flush(index);
             }
         }
         Ok(())
@@ -301,6 +331,7 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
             let slot = self.slots.get_mut(id.index).filter(|slot| slot.generation == id.generation);
             if let Some(client) = slot.and_then(|slot| slot.client.as_mut()) {
                 client.channel.hold(&self.reply);
+                client.withheld.release_all(&mut client.channel);
                 self.flush(id.index);
             }
             self.reply.clear();

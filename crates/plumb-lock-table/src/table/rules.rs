@@ -34,6 +34,10 @@ pub enum Fault {
     SharedBesideExclusive,
     /// Clients are told of what the replica does not have.
     AcknowledgesBeforeReplica,
+    /// A reply depends on the batches before that of its own changes.
+    DependsOnEarlierBatch,
+    /// The beginning of a command makes a server forget on what the replies before it depend.
+    ForgetsBehindCutCommand,
     /// A replica that lacks something may be promoted.
     PromotesBehind,
     /// Any one of its witnesses makes a server the primary.
@@ -60,7 +64,12 @@ impl Fault {
     ];
 
     /// Those of two servers.
-    pub const OF_TWO: [Self; 2] = [Self::AcknowledgesBeforeReplica, Self::PromotesBehind];
+    pub const OF_TWO: [Self; 4] = [
+        Self::AcknowledgesBeforeReplica,
+        Self::DependsOnEarlierBatch,
+        Self::ForgetsBehindCutCommand,
+        Self::PromotesBehind,
+    ];
 
     /// Those of two servers among witnesses.
     pub const OF_ELECTED: [Self; 2] = [Self::AcknowledgesBeforeReplica, Self::ElectedByAnyWitness];

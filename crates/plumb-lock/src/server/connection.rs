@@ -11,6 +11,7 @@ use super::Event;
 use super::LockServer;
 use super::guesses::Turn;
 use super::refusal::Refusal;
+use super::replicate::Mark;
 use super::words::Command;
 use crate::users::Rights;
 
@@ -51,9 +52,9 @@ pub(super) struct Client {
     pub(super) connection_id: Option<ConnectionId>,
     pub(super) waits: Waits,
     pub(super) purpose: Purpose,
-    /// It is told of what it was answered once its replica has everything up to here.
-    pub(super) until: u64,
-    /// The turn of the loop in which it was last answered with what is locked; 0: that was told.
+    /// Behind which position a replica has what it was answered last, of what is locked.
+    pub(super) mark: Mark,
+    /// The turn of the loop in which that was; 0: never.
     pub(super) shown_in: u64,
     /// Its number among those that wait.
     pub(super) seat: Option<u64>,
@@ -87,7 +88,7 @@ impl Client {
             connection_id: None,
             waits: Waits::No,
             purpose: Purpose::Client,
-            until: 0,
+            mark: Mark::NOTHING,
             shown_in: 0,
             seat: None,
             guesses: 0,

@@ -20,7 +20,27 @@ use super::{Event, LockServer};
 /// Places of the table that go into one slice of a snapshot. A lock with its life takes at most
 /// 900 bytes, so that a slice keeps to the maximum of a frame.
 const PLACES_A_SLICE: u32 = 1_000;
+/// Commands of fewer bytes are not worth a turn of their own.
+const PIECE_BYTES_MIN: usize = 2 << 10;
 const MS: u64 = 1_000_000;
+
+/// On what a reply depends before a client may be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mark(pub(super) u64);
+
+impl Mark {
+    /// On nothing: it does not show what is locked.
+    pub(super) const NOTHING: Self = Self(0);
+
+    /// It shows what is locked, of which a replica has everything at this position.
+    fn at(end: u64) -> Self {
+        Self(end.saturating_add(1))
+    }
+
+    fn is_behind(self, tellable: u64) -> bool {
+        self.0 <= tellable.saturating_add(1)
+    }
+}
 
 impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     /// `REPLICA STREAM version rows id epoch stream position`: the client is a replica from now on.
@@ -158,29 +178,39 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         }
     }
 
-    /// True when what was answered last may not be told yet, for want of a replica that has it.
-    pub(super) fn waits_for_replica(&self) -> bool {
-        self.replicated.shows
-            && (self.replicated.voting.is_some()
-                || self.primary_that_streams().is_some_and(|(tellable, end)| end > tellable))
+    /// So many bytes of a client's commands are served in a turn: half of them, so that the replica
+    /// works at these while the rest is served.
+    pub(super) fn piece_of(&self, commands: &[u8]) -> usize {
+        match &self.replicated.role {
+            Role::Primary(primary)
+                if primary.replica().is_some() && commands.len() >= 2 * PIECE_BYTES_MIN =>
+            {
+                commands.len() / 2
+            }
+            _ => usize::MAX,
+        }
     }
 
-    /// True when a client may be told what it was answered so far.
-    pub(super) fn may_be_told(&self, client: usize) -> bool {
-        let Some(client) = &self.clients[client] else {
-            return true;
-        };
-        if client.purpose != Purpose::Client {
+    /// On what that depends what a client was answered in this turn.
+    pub(super) fn mark_of(&self, client: usize) -> Mark {
+        let client = self.clients[client].as_ref();
+        let shown = client.filter(|client| client.shown_in == self.turn.number);
+        shown.map_or(Mark::NOTHING, |client| client.mark)
+    }
+
+    /// True when a client may be told what depends on this.
+    pub(super) fn may_be_told(&self, client: usize, mark: Mark) -> bool {
+        let purpose = self.clients[client].as_ref().map(|client| client.purpose);
+        if purpose != Some(Purpose::Client) || mark == Mark::NOTHING {
             return true;
         }
         match &self.replicated.role {
-            Role::Primary(_) if client.shown_in != 0 && !self.is_let() => false,
             Role::Primary(_) => {
                 let tellable = self.primary_that_streams().map_or(u64::MAX, |(at, _)| at);
-                client.until <= tellable
+                mark.is_behind(tellable) && self.is_let()
             }
             Role::Replica(_) | Role::Witness(_) => true,
-            Role::Fenced { .. } => client.until == 0 && client.shown_in == 0,
+            Role::Fenced { .. } => false,
         }
     }
 
@@ -189,20 +219,10 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         if !self.replicated.shows {
             return;
         }
-        let end = self.primary_that_streams().map(|(_, end)| end);
+        let end = self.primary_that_streams().map_or(0, |(_, end)| end);
         if let Some(client) = &mut self.clients[client] {
-            client.until = end.unwrap_or(client.until);
+            client.mark = Mark::at(end);
             client.shown_in = self.turn.number;
-        }
-    }
-
-    /// What a client was answered in an earlier turn was told: it would not be heard otherwise.
-    pub(super) fn was_told_before(&mut self, client: usize) {
-        let turn = self.turn.number;
-        if let Some(client) = &mut self.clients[client]
-            && client.shown_in != turn
-        {
-            client.shown_in = 0;
         }
     }
 
@@ -216,7 +236,9 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         }
         let early = R::makes(Fault::AcknowledgesBeforeReplica);
         let tellable = if early { u64::MAX } else { primary.tellable() };
-        Some((tellable, primary.end() + self.notes.batch_bytes() as u64))
+        let earlier = R::makes(Fault::DependsOnEarlierBatch);
+        let batch = if earlier { 0 } else { self.notes.batch_bytes() as u64 };
+        Some((tellable, primary.end() + batch))
     }
 }
 

@@ -3,11 +3,12 @@
 use std::io;
 
 use plumb_engine::{ConnectionId, Ended, Endpoint, Peer, Served, Service, StampWish, TurnedAway};
-use plumb_lock_table::table::Rules;
+use plumb_lock_table::table::{Fault, Rules};
 use plumb_measure::{Clock, Residence};
 use plumb_wire::resp;
 
 use super::connection::{Client, Purpose, Waits};
+use super::replicate::Mark;
 use super::words::Command;
 use super::{After, Event, LockServer};
 
@@ -52,7 +53,11 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
             return Served { consumed: bytes.len(), close: true, ..Served::default() };
         }
         self.replicated.shows = false;
-        self.was_told_before(*conn);
+        if R::makes(Fault::ForgetsBehindCutCommand)
+            && let Some(client) = &mut self.clients[*conn]
+        {
+            client.shown_in = 0;
+        }
         match self.clients[*conn].as_ref().map(|client| client.purpose) {
             Some(Purpose::Replica) => return heard(self.hear_replica(*conn, bytes), bytes),
             Some(Purpose::Primary { .. } | Purpose::Herald { .. } | Purpose::Witness { .. }) => {
@@ -64,6 +69,7 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
         let mut served = Served::default();
         let (mut commands, mut answered) = (0, true);
         self.looked = false;
+        let piece = self.piece_of(bytes);
         while !self.looked {
             let rest = &bytes[served.consumed..];
             match resp::command(rest, &self.plan.limits, &mut words) {
@@ -77,7 +83,10 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
                     commands += 1;
                     match self.obey(*conn, command, out) {
                         After::Stream => break,
-                        After::Next => self.looked |= self.work_of_turn() > WORK_A_TURN,
+                        After::Next => {
+                            self.looked |=
+                                served.consumed >= piece || self.work_of_turn() > WORK_A_TURN;
+                        }
                         After::Wait => {
                             let owner = self.table.owner(command.get(1));
                             self.keep_waiting(*conn, owner, &rest[..taken]);
@@ -119,11 +128,15 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
     }
 
     fn unsettled(&self) -> bool {
-        self.notes.unsettled(&self.table) || self.waits_for_replica() || self.has_to_keep()
+        self.notes.unsettled(&self.table) || self.has_to_keep()
     }
 
-    fn may_tell(&self, conn: &usize) -> bool {
-        self.may_be_told(*conn)
+    fn mark(&self, conn: &usize) -> u64 {
+        self.mark_of(*conn).0
+    }
+
+    fn may_tell(&self, conn: &usize, mark: u64) -> bool {
+        self.may_be_told(*conn, Mark(mark))
     }
 
     fn push(&mut self, out: &mut Vec<u8>) -> Option<ConnectionId> {

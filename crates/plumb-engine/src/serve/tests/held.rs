@@ -8,11 +8,13 @@ use plumb_socket::Peer;
 use super::{Stand, plan, said};
 use crate::Endpoint;
 use crate::service::{ConnectionId, Ended, Served, Service};
+use crate::testing::MS;
 
-/// A client's replies are kept back until another says `g`; `d` drops the one that waits.
+/// The n-th reply of a client is withheld until others have said `g` n times; `d` drops the client
+/// that came first, `p` tells it something.
 #[derive(Default)]
 struct Keeper {
-    go: bool,
+    goes: u64,
     first: Option<ConnectionId>,
     push: bool,
     drop: bool,
@@ -21,39 +23,47 @@ struct Keeper {
 }
 
 impl Service for Keeper {
-    type Conn = bool;
+    /// Replies so far.
+    type Conn = u64;
     const SETTLES: bool = true;
     const WAITS: bool = true;
 
-    fn open(&mut self, _: &Peer) -> Result<bool, Vec<u8>> {
-        Ok(false)
+    fn open(&mut self, _: &Peer) -> Result<u64, Vec<u8>> {
+        Ok(0)
     }
 
-    fn accepted(&mut self, _: &mut bool, id: ConnectionId) {
+    fn accepted(&mut self, _: &mut u64, id: ConnectionId) {
         self.first.get_or_insert(id);
     }
 
-    /// The conn is true once it has said something that is kept back.
-    fn serve(&mut self, conn: &mut bool, bytes: &[u8], out: &mut Vec<u8>) -> Served {
+    fn serve(&mut self, conn: &mut u64, bytes: &[u8], out: &mut Vec<u8>) -> Served {
         self.served.push(bytes[0]);
         match bytes[0] {
-            b'g' => self.go = true,
+            b'g' => self.goes += 1,
             b'p' => self.push = true,
             b'd' => self.drop = true,
             byte => {
-                *conn = true;
+                *conn += 1;
                 out.push(byte);
             }
         }
         Served { consumed: 1, echo: 0, close: false }
     }
 
-    fn yields(&self, conn: &bool) -> bool {
-        *conn // one a turn
+    fn yields(&self, _: &u64) -> bool {
+        true // one a turn
     }
 
-    fn may_tell(&self, conn: &bool) -> bool {
-        !*conn || self.go
+    fn unsettled(&self) -> bool {
+        false
+    }
+
+    fn mark(&self, conn: &u64) -> u64 {
+        *conn
+    }
+
+    fn may_tell(&self, _: &u64, mark: u64) -> bool {
+        mark <= self.goes
     }
 
     fn push(&mut self, out: &mut Vec<u8>) -> Option<ConnectionId> {
@@ -65,49 +75,71 @@ impl Service for Keeper {
         if std::mem::take(&mut self.drop) { self.first } else { None }
     }
 
-    fn close(&mut self, _: bool, ended: Ended) {
+    fn close(&mut self, _: u64, ended: Ended) {
         self.ended.push(ended);
     }
 }
 
-/// What the first client was told until the server stopped, when another says `then` later.
-fn told(then: &'static [u8]) -> (String, Keeper) {
+/// What the first client, which asks for `first` and may end then, was told until the server stopped,
+/// when another says `then` later, a byte at a time.
+fn told(first: &[u8], ends: bool, then: &'static [u8]) -> (String, Keeper) {
     let stand = Stand::new();
     let (mut client, mut other) = (stand.connect(), stand.connect());
-    client.write_all(b"12").unwrap();
+    client.write_all(first).unwrap();
+    if ends {
+        client.shutdown(std::net::Shutdown::Write).unwrap();
+    }
     let mut service = Keeper::default();
     let (tell, told) = std::sync::mpsc::channel();
-    let mut looks = 0;
-    stand.serve(&plan(), &mut service, move |_| {
+    let (mut looks, begins) = (0, first.len() + 3);
+    stand.serve(&plan(), &mut service, move |now| {
         looks += 1;
-        let at = usize::checked_sub(looks, 3);
+        let at = usize::checked_sub(looks, begins);
         if let Some(byte) = at.and_then(|at| then.get(at..=at)) {
             tell.send("-".to_owned()).unwrap();
             other.write_all(byte).unwrap();
         }
         tell.send(said(&mut client)).unwrap();
-        None
+        (looks < begins + then.len()).then_some(now + MS)
     });
     (told.iter().collect(), service)
 }
 
 #[test]
-fn a_client_is_told_when_it_may_be_and_is_served_no_further_before() {
-    let (told, service) = told(b"g");
-    assert_eq!(told, "-12");
-    assert_eq!(service.served, b"1g2", "the second waited for the first");
+fn a_client_is_told_what_it_may_be_and_served_further_meanwhile() {
+    let (told, service) = told(b"12", false, b"g");
+    assert_eq!(told, "-1");
+    assert_eq!(service.served, b"12g", "the second did not wait for the first");
     assert_eq!(service.ended, [Ended::Stopped, Ended::Stopped], "silence was not its own");
 }
 
 #[test]
+fn replies_come_in_their_order_each_as_soon_as_it_may_be_told() {
+    assert_eq!(told(b"123", false, b"ggg").0, "--1-23");
+}
+
+#[test]
+fn a_client_of_too_many_replies_that_wait_is_not_served_further() {
+    let (told, service) = told(&[b'x'; 200], false, b"g");
+    assert_eq!(told, "-x");
+    assert_eq!(service.served, [[b'x'; 64].as_slice(), b"g"].concat());
+}
+
+#[test]
+fn whoever_says_nothing_more_is_told_what_it_waits_for() {
+    let (told, service) = told(b"12", true, b"gg");
+    assert_eq!(told, "--12");
+    assert_eq!(service.ended.iter().filter(|ended| **ended == Ended::ByClient).count(), 1);
+}
+
+#[test]
 fn what_is_pushed_does_not_wait_and_takes_along_what_does() {
-    let (told, _) = told(b"p");
-    assert_eq!(told, "-1!");
+    assert_eq!(told(b"12", false, b"p").0, "-12!");
 }
 
 #[test]
 fn whoever_is_dropped_is_told_nothing() {
-    let (told, service) = told(b"d");
+    let (told, service) = told(b"12", false, b"d");
     assert_eq!(told, "-");
     assert!(service.ended.contains(&Ended::ByService), "{:?}", service.ended);
 }

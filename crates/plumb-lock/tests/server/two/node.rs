@@ -1,6 +1,6 @@
 //! One server, served by the world as the engine's loop serves it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -23,9 +23,11 @@ pub(super) const TIMEOUT_NS: u64 = 100_000_000;
 struct Seat {
     conn: usize,
     inbox: Vec<u8>,
+    /// What is in the inbox is the beginning of a command.
+    cut: bool,
     out: Vec<u8>,
-    unsettled: bool,
-    held: bool,
+    /// Replies that wait, each with its mark.
+    withheld: VecDeque<(Vec<u8>, u64)>,
     waiting: bool,
     closing: bool,
 }
@@ -113,6 +115,7 @@ impl<'a> Node<'a> {
     pub(super) fn hear(&mut self, uid: usize, bytes: &[u8]) {
         if let Some(seat) = self.seats.get_mut(&uid) {
             seat.inbox.extend_from_slice(bytes);
+            seat.cut = false;
         }
     }
 
@@ -166,7 +169,7 @@ impl<'a> Node<'a> {
     }
 
     fn is_ready(seat: &Seat) -> bool {
-        !seat.inbox.is_empty() && !seat.held && !seat.waiting && !seat.closing
+        !seat.inbox.is_empty() && !seat.cut && !seat.waiting && !seat.closing
     }
 
     /// One turn, in the order of the engine's loop; `disk_ns` is how long its disk takes. What it
@@ -182,23 +185,22 @@ impl<'a> Node<'a> {
         let mut out = Vec::new();
         while let Some(id) = self.server.late_reply(&mut out) {
             if let Some((uid, seat)) = self.seats.iter_mut().find(|(uid, _)| id == id_of(**uid)) {
-                seat.out.append(&mut out);
                 seat.waiting = false;
                 let uid = *uid;
-                self.owe(uid, &mut did);
+                self.answer(uid, std::mem::take(&mut out), &mut did);
             }
             out.clear();
         }
         while let Some(id) = self.server.message(&mut out) {
-            if let Some((uid, seat)) = self.seats.iter_mut().find(|(uid, _)| id == id_of(**uid)) {
-                seat.out.append(&mut out);
-                let uid = *uid;
-                self.owe(uid, &mut did);
+            let uid = self.seats.keys().copied().find(|uid| id == id_of(*uid));
+            if let Some(uid) = uid {
+                self.answer(uid, std::mem::take(&mut out), &mut did);
             }
             out.clear();
         }
         while let Some(id) = self.server.push(&mut out) {
             if let Some((uid, seat)) = self.seats.iter_mut().find(|(uid, _)| id == id_of(**uid)) {
+                seat.withheld.drain(..).for_each(|(reply, _)| seat.out.extend(reply));
                 seat.out.append(&mut out);
                 let uid = *uid;
                 self.flush(uid, &mut did);
@@ -228,43 +230,48 @@ impl<'a> Node<'a> {
         let Some(seat) = self.seats.get_mut(&uid).filter(|seat| Self::is_ready(seat)) else {
             return;
         };
+        let mut reply = Vec::new();
         while !seat.inbox.is_empty() && !seat.waiting {
             let inbox = seat.inbox.clone();
-            let served = self.server.serve(&mut seat.conn, &inbox, &mut seat.out);
+            let served = self.server.serve(&mut seat.conn, &inbox, &mut reply);
             seat.inbox.drain(..served.consumed);
             seat.waiting = self.server.waits(&seat.conn);
             seat.closing |= served.close;
-            if served.consumed == 0 || served.close {
+            seat.cut = served.consumed == 0;
+            if seat.cut || served.close {
                 break;
             }
         }
         let closes = seat.closing;
-        self.owe(uid, did);
+        self.answer(uid, reply, did);
         if closes {
             self.close(uid, did);
         }
     }
 
-    fn owe(&mut self, uid: usize, did: &mut Vec<Did>) {
-        let unsettled = self.server.unsettled();
-        match self.seats.get_mut(&uid) {
-            Some(seat) if seat.unsettled => {}
-            Some(seat) if unsettled => seat.unsettled = true,
-            _ => self.flush(uid, did),
+    /// Sends a reply, or withholds it.
+    fn answer(&mut self, uid: usize, reply: Vec<u8>, did: &mut Vec<Did>) {
+        let Some(seat) = self.seats.get_mut(&uid) else { return };
+        let mark = self.server.mark(&seat.conn);
+        let told = seat.withheld.is_empty() && self.server.may_tell(&seat.conn, mark);
+        if told && !self.server.unsettled() {
+            seat.out.extend(reply);
+            return self.flush(uid, did);
         }
+        seat.withheld.push_back((reply, mark));
     }
 
     fn settle(&mut self, did: &mut Vec<Did>) {
         self.server.settle().expect("nothing is written");
-        let unsettled = self.seats.iter().filter(|(_, seat)| seat.unsettled);
-        let unsettled: Vec<usize> = unsettled.map(|(uid, _)| *uid).collect();
-        for uid in unsettled {
+        for uid in self.seats.keys().copied().collect::<Vec<_>>() {
             let Some(seat) = self.seats.get_mut(&uid) else { continue };
-            seat.held = !self.server.may_tell(&seat.conn);
-            if !seat.held {
-                seat.unsettled = false;
-                self.flush(uid, did);
+            while let Some((_, mark)) = seat.withheld.front()
+                && self.server.may_tell(&seat.conn, *mark)
+            {
+                let reply = seat.withheld.pop_front();
+                seat.out.extend(reply.into_iter().flat_map(|(reply, _)| reply));
             }
+            self.flush(uid, did);
         }
     }
 

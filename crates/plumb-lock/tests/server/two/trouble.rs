@@ -14,7 +14,14 @@ impl World {
         let players: Vec<_> = self
             .players
             .iter()
-            .map(|it| (it.target, it.pipe, it.call.as_ref().map(|it| it.0.to_string()), it.left))
+            .map(|it| {
+                (
+                    it.target,
+                    it.pipe,
+                    it.calls.iter().map(|it| it.0.to_string()).collect::<Vec<_>>(),
+                    it.left,
+                )
+            })
             .collect();
         let kept: Vec<_> =
             self.disks.iter().map(|disk| *disk.0.lock().expect("nobody panics")).collect();

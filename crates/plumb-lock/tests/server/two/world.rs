@@ -94,7 +94,7 @@ impl World {
             cut: vec![vec![0; 2 + witnesses]; 2 + witnesses],
             pipes: BTreeMap::new(),
             pipes_so_far: 0,
-            players: (0..PLAYERS).map(|at| Player::new(seed * 100 + at as u64)).collect(),
+            players: Vec::new(),
             primary: 0,
             events: Vec::new(),
             moment: 1,
@@ -105,6 +105,10 @@ impl World {
             next_trouble: 0,
             look_at: 0,
         };
+        for at in 0..PLAYERS {
+            let depth = world.numbers.one(&[1, 1, 2, 3]);
+            world.players.push(Player::new(seed * 100 + at as u64, depth));
+        }
         clock.set(world.now);
         world.disks = (0..witnesses).map(|_| Disk::default()).collect();
         (0..witnesses).for_each(|at| world.start_witness(at));
@@ -187,7 +191,7 @@ impl World {
             next = next.min(at);
         }
         for player in &self.players {
-            if !player.is_done() && player.call.is_none() {
+            if !player.is_done() && player.calls.is_empty() {
                 next = next.min(player.rests_until);
             }
         }
@@ -282,7 +286,21 @@ impl World {
         }
     }
 
+    /// Bytes may come in two pieces.
     pub(super) fn send(&mut self, number: usize, from: usize, payload: Payload) {
+        let cuts = self.numbers.below(4) == 0;
+        match payload {
+            Payload::Bytes(mut bytes) if cuts && bytes.len() > 1 => {
+                let at = 1 + self.numbers.below(bytes.len() as u64 - 1);
+                let rest = bytes.split_off(usize::try_from(at).expect("few"));
+                self.put(number, from, Payload::Bytes(bytes));
+                self.put(number, from, Payload::Bytes(rest));
+            }
+            whole => self.put(number, from, whole),
+        }
+    }
+
+    fn put(&mut self, number: usize, from: usize, payload: Payload) {
         let most = self.numbers.one(&[MS / 2, MS / 2, MS / 2, 5 * MS]);
         let delay = 20_000 + self.numbers.below(most);
         let Some(pipe) = self.pipes.get_mut(&number) else { return };
@@ -297,7 +315,7 @@ impl World {
         })
     }
 
-    fn connect(&mut self, ends: [End; 2]) -> usize {
+    pub(super) fn connect(&mut self, ends: [End; 2]) -> usize {
         self.pipes_so_far += 1;
         let wires = [VecDeque::new(), VecDeque::new()];
         self.pipes.insert(self.pipes_so_far, Pipe { ends, wires });
@@ -343,97 +361,8 @@ impl World {
         self.promotions += 1;
     }
 
-    fn next_moment(&mut self) -> u64 {
+    pub(super) fn next_moment(&mut self) -> u64 {
         self.moment += 1;
         self.moment
-    }
-
-    /// The connection of a player is gone.
-    fn lost(&mut self, at: usize) {
-        let player = &mut self.players[at];
-        (player.pipe, player.inbox) = (None, Vec::new());
-        let asked_of = player.target;
-        player.target = 1 - player.target;
-        player.rests_until = self.now + MS;
-        let Some((call, asked)) = player.call.take() else { return };
-        let (client, reply) = (at, Reply::Unknown);
-        // one that was replaced does nothing that counts from then on
-        let replaced = asked_of != self.primary;
-        if replaced && asked > self.promoted_at {
-            return;
-        }
-        let answered = if replaced { self.promoted_at } else { u64::MAX };
-        self.events.push(Event { client, call, reply, asked, answered });
-    }
-
-    fn play_one(&mut self, at: usize) {
-        if self.now < self.players[at].rests_until {
-            return;
-        }
-        if self.players[at].call.is_some()
-            && let Some(reply) = self.players[at].answer()
-        {
-            self.answered(at, reply);
-        }
-        let player = &mut self.players[at];
-        if player.call.is_some() || player.left == 0 {
-            return;
-        }
-        let Some(pipe) = player.pipe else {
-            return self.connect_player(at);
-        };
-        let call = player.chooser.next_call();
-        player.left -= 1;
-        let mut words = call.words();
-        if self.has_witnesses() && [&b"ENQ"[..], b"PROMOTE"].contains(&&*words[0]) {
-            // whoever leaves a server that waits for its witnesses loses nothing with its connection
-            words.insert(2, b"KEEP".to_vec());
-        }
-        let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
-        let mut bytes = Vec::new();
-        resp::push_command(&mut bytes, &words);
-        let asked = self.next_moment();
-        self.players[at].call = Some((call, asked));
-        self.send(pipe, 0, Payload::Bytes(bytes));
-    }
-
-    fn answered(&mut self, at: usize, reply: Reply) {
-        let Some((call, asked)) = self.players[at].call.take() else { return };
-        if let Reply::Other(text) = &reply
-            && (text.starts_with("READONLY") || text.starts_with("NOREPLICAS"))
-        {
-            let elected = self.has_witnesses();
-            // nothing was done: once more, of the other one if this one never will
-            let player = &mut self.players[at];
-            player.left += 1;
-            player.rests_until = self.now + 5 * MS;
-            // among witnesses one that waits may have been replaced without its knowing
-            if (text.starts_with("READONLY") || elected)
-                && let Some(number) = player.pipe.take()
-            {
-                player.target = 1 - player.target;
-                self.send(number, 0, Payload::Close);
-            }
-            return;
-        }
-        self.players[at].chooser.note(&call, &reply);
-        let answered = self.next_moment();
-        self.events.push(Event { client: at, call, reply, asked, answered });
-    }
-
-    fn connect_player(&mut self, at: usize) {
-        let target = self.players[at].target;
-        if self.nodes[target].is_none() {
-            let player = &mut self.players[at];
-            player.target = 1 - target;
-            player.rests_until = self.now + MS;
-            return;
-        }
-        let uid = 2 * (self.pipes_so_far + 1);
-        let number = self.connect([End::Player(at), End::Node(target, uid)]);
-        if let Some(node) = &mut self.nodes[target] {
-            node.accept(uid);
-        }
-        self.players[at].pipe = Some(number);
     }
 }
