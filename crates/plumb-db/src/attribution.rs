@@ -26,6 +26,8 @@ pub(crate) struct Known<'a> {
     pub(crate) batches: Option<BatchMeans>,
     pub(crate) found: &'a Observations,
     pub(crate) observed: u64,
+    /// Calls could be looked into.
+    pub(crate) looks: bool,
     pub(crate) handshake: Option<&'a Histogram>,
     pub(crate) echo: Option<&'a Histogram>,
     pub(crate) tls: Option<&'a Histogram>,
@@ -38,11 +40,11 @@ pub(crate) struct Known<'a> {
 /// How the rest is found out.
 const REST: &str = "what the other parts leave: the driver, and what was not measured";
 
-/// Attributes the time; `None` when no call was answered or not both looks were taken.
+/// Attributes the time; `None` when no call was answered or, of two kinds of looks, not both were taken.
 pub(crate) fn attribute(known: Known<'_>) -> Option<Attribution> {
     let found = known.found;
     let unseen = found.wire.times.is_empty() || found.statement.times.is_empty();
-    if known.response.is_empty() || unseen {
+    if known.response.is_empty() || (known.looks && unseen) {
         return None;
     }
     let attribution = Attribution {
@@ -66,19 +68,18 @@ pub(crate) fn attribute(known: Known<'_>) -> Option<Attribution> {
 fn parts(known: &Known<'_>, known_as: fn(&Series) -> Estimate) -> Vec<TimePart> {
     let found = known.found;
     let Methods { server, wire, connect } = known.methods;
-    let mut parts = vec![
-        TimePart {
-            kind: PartKind::Server,
-            time: known_as(&found.statement).less(&[known_as(&found.empty)]),
-            how: server.into(),
-        },
-        TimePart { kind: PartKind::Wire, time: known_as(&found.wire), how: wire.into() },
-    ];
+    let mut parts = Vec::new();
+    if known.looks {
+        let time = known_as(&found.statement).less(&[known_as(&found.empty)]);
+        parts.push(TimePart { kind: PartKind::Server, time, how: server.into() });
+    }
     let mut add = |wanted: bool, kind, series: &Series, how: &str| {
         if wanted {
             parts.push(TimePart { kind, time: known_as(series), how: how.into() });
         }
     };
+    add(known.looks, PartKind::Wire, &found.wire, wire);
+    add(!known.looks, PartKind::Away, &found.exchange, server);
     add(known.open, PartKind::Due, &found.due, "from the due time until a caller began");
     let pooled = known.over == Over::Pool;
     add(pooled, PartKind::Queue, &found.queue, "in the queue for a connection of the pool");
@@ -157,8 +158,8 @@ fn of_the_time(account: &Account, share: &PartShare<PartKind>) -> String {
 }
 
 /// What to do where too little is known.
-const LONGER: &str = "Measure for longer (--for), on a machine that does nothing else: only few \
-    calls are looked into.";
+const LONGER: &str = "Measure for longer (--for), on a machine that does nothing else: the parts are \
+    known of few calls only.";
 
 /// What is not told where only the faster nine tenths are.
 fn slowest_tenth(attribution: &Attribution) -> Option<Advice> {
@@ -209,6 +210,11 @@ fn next(known: &Known<'_>, kind: PartKind) -> String {
             known.callers, known.pool
         ),
         PartKind::Connect => connect(known),
+        PartKind::Away => {
+            "This driver does not tell the server and the way to it apart. Ask the database \
+            itself what it does for the statement, and plumb net ping how long the way is."
+                .into()
+        }
         // the parts of a runtime, of an application server and of packets are none of a statement
         PartKind::Door
         | PartKind::Front
@@ -225,7 +231,6 @@ fn next(known: &Known<'_>, kind: PartKind) -> String {
         | PartKind::Commit
         | PartKind::Flush
         | PartKind::Sending
-        | PartKind::Away
         | PartKind::ServerWaking
         | PartKind::ServerSending
         | PartKind::Waking

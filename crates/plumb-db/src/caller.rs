@@ -132,7 +132,7 @@ impl<D: Database> Office<'_, D> {
 
     async fn ask(&self, connection: &mut D::Connection, patience: &mut Patience) -> CallEnd {
         let now = MonotonicClock.now_ns();
-        let look = self.looks.borrow_mut().wanted(now);
+        let look = if D::LOOKS { self.looks.borrow_mut().wanted(now) } else { None };
         let call = async {
             match look {
                 Some(look) => self.look(connection, look).await.map(CallEnd::Insight),

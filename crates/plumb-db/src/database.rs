@@ -6,13 +6,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use plumb_engine::Endpoint;
-use plumb_measure::{Advice, FailureKind, Floor, Reading, Span, Transport};
+use plumb_measure::{Advice, FailureKind, Floor, Reading, Recorder, Span, Transport};
 
 use crate::DbError;
 use crate::answer::{Answered, Limits};
 use crate::login::Login;
 use crate::looks::{Look, Seen};
-use crate::statement::Statement;
+use crate::statement::{Statement, Which};
 use crate::stream::Traffic;
 
 /// Whether a statement may change data.
@@ -44,12 +44,26 @@ pub(crate) struct Asked<'a> {
 /// How long it took to open a connection, until the server would take a statement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Opened {
-    /// Until the transport's connection stood, nanoseconds.
-    pub(crate) transport_ns: u64,
+    /// Until the transport's connection stood, nanoseconds; `None` where the driver does not tell.
+    pub(crate) transport_ns: Option<u64>,
     /// The TLS handshake, nanoseconds; `None` without TLS.
     pub(crate) tls_ns: Option<u64>,
     /// The whole, nanoseconds.
     pub(crate) total_ns: u64,
+}
+
+impl Opened {
+    /// Records what is known of the transport and of the handshake of TLS.
+    pub(crate) fn times_into(&self, recorder: &mut Recorder) {
+        self.transport_ns.iter().for_each(|ns| recorder.connect.record(*ns));
+        self.tls_ns.iter().for_each(|ns| recorder.handshake.record(*ns));
+    }
+
+    /// What the log-on took behind the transport and TLS, nanoseconds.
+    pub(crate) fn log_on_ns(&self) -> Option<u64> {
+        let before_ns = self.transport_ns? + self.tls_ns.unwrap_or(0);
+        Some(self.total_ns.saturating_sub(before_ns))
+    }
 }
 
 /// How the parts of a call are measured, in words.
@@ -106,6 +120,8 @@ pub(crate) trait Database: Clone + fmt::Debug + Sync {
 
     /// The driver as every output names it.
     const DRIVER: &'static str;
+    /// Calls can be looked into.
+    const LOOKS: bool = true;
 
     /// Reaches it for the first time: which server is it, and what keeps statements from writing?
     ///
@@ -133,6 +149,11 @@ pub(crate) trait Database: Clone + fmt::Debug + Sync {
     /// are.
     fn sessions_promise(&self) -> bool {
         false
+    }
+
+    /// A statement of ours in this server's own language, where its product alone does not say what that is.
+    fn in_its_language(&self, _: Which) -> Option<Statement> {
+        None
     }
 
     /// What is peculiar about how it was reached.

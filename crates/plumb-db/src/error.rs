@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use plumb_engine::EngineError;
+use plumb_sql_log::UnreadableLog;
 
 /// Why there is no measurement. Each message says what to try.
 #[derive(Debug, thiserror::Error)]
@@ -13,12 +14,21 @@ pub enum DbError {
     Engine(#[from] EngineError),
     /// The text is no target.
     #[error(
-        "this is no target: {complaint}; write postgres://[USER@]HOST[:PORT][/DATABASE], mysql:// for MariaDB and MySQL, mssql:// for SQL Server, or hana:// for SAP HANA"
+        "this is no target: {complaint}; write postgres://[USER@]HOST[:PORT][/DATABASE], mysql:// for MariaDB and MySQL, mssql:// for SQL Server, hana:// for SAP HANA, or odbc:DATA-SOURCE"
     )]
     Url {
         /// What was expected where.
         complaint: String,
     },
+    /// The program was built without drivers of ODBC.
+    #[error(
+        "this program was built without ODBC, whose drivers a static program cannot load: build one with \
+         cargo build --release -p plumb --features odbc"
+    )]
+    NoOdbc,
+    /// A log of statements cannot be read.
+    #[error(transparent)]
+    Log(#[from] UnreadableLog),
     /// A password stands where others can read it.
     #[error(
         "a password in the URL can be read by everybody on this machine: leave it out and {remedy}"

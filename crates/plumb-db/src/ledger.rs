@@ -222,10 +222,7 @@ impl Ledger {
     /// Books the connection of a session.
     pub(crate) fn connected(&mut self, opened: Opened) {
         self.down_since = None;
-        self.recorder.connect.record(opened.transport_ns);
-        if let Some(ns) = opened.tls_ns {
-            self.recorder.handshake.record(ns);
-        }
+        opened.times_into(&mut self.recorder);
     }
 
     /// Books a connection that could not be made; true when there was none for `patience_ns`.
@@ -250,8 +247,7 @@ impl Ledger {
         self.found.queue.record(sent.saturating_sub(taken));
         if let Some(opened) = opened {
             self.found.connect.record(opened.total_ns);
-            let known_ns = opened.transport_ns + opened.tls_ns.unwrap_or(0);
-            self.found.startup.record(opened.total_ns.saturating_sub(known_ns));
+            opened.log_on_ns().iter().for_each(|ns| self.found.startup.record(*ns));
         }
         self.found.exchange.record(last.saturating_sub(sent).saturating_sub(opened_ns));
         self.pass(last);

@@ -7,7 +7,7 @@
 //! | module | question |
 //! |---|---|
 //! | `database` | what is a database, to everything else? |
-//! | `postgres`, `mysql`, `mssql`, `hana` | how is this one asked, and what keeps a statement from writing? |
+//! | `postgres`, `mysql`, `mssql`, `hana`, `odbc` | how is this one asked, and what keeps a statement from writing? |
 //! | `product`, `url`, `login`, `ssl_mode`, `tls`, `certificate`, `stream` | where, as whom, how encrypted? |
 //! | `client` | what do clients of our own share? |
 //! | `statement`, `answer` | what is asked, and how much may come? |
@@ -33,6 +33,8 @@ mod login;
 mod looks;
 mod mssql;
 mod mysql;
+#[cfg(feature = "odbc")]
+mod odbc;
 mod options;
 mod patience;
 mod ping;
@@ -54,7 +56,8 @@ use plumb_engine::layer::{Job, JobError, Layer};
 pub use error::DbError;
 pub use options::PingOptions;
 pub use ping::Ping;
-pub use replay::{LogFormat, Replay, ReplayOptions, Speed};
+pub use plumb_sql_log::LogFormat;
+pub use replay::{Replay, ReplayOptions, Speed};
 pub use statement::{Over, Which};
 
 /// The database layer.

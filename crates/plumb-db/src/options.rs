@@ -17,18 +17,19 @@ pub struct PingOptions {
     #[arg(
         value_name = "URL",
         help = "The database: postgres://[USER@]HOST[:PORT][/DATABASE][?sslmode=MODE&...], mysql:// \
-                for MariaDB and MySQL, mssql:// for SQL Server, or hana:// for SAP HANA",
+                for MariaDB and MySQL, mssql:// for SQL Server, hana:// for SAP HANA, or odbc:DATA-SOURCE",
         long_help = "The database: postgres://[USER@]HOST[:PORT][/DATABASE][?sslmode=MODE&...], or \
                      mysql://[USER@]HOST[:PORT][/DATABASE][?ssl-mode=MODE&...] for MariaDB and MySQL, \
-                     mssql://[USER@]HOST[:PORT][/DATABASE][?encrypt=yes|no&...] for SQL Server, or \
-                     hana://[USER@]HOST[:PORT][/SCHEMA][?encrypt=true|false&...] for SAP HANA\n\n\
+                     mssql://[USER@]HOST[:PORT][/DATABASE][?encrypt=yes|no&...] for SQL Server, \
+                     hana://[USER@]HOST[:PORT][/SCHEMA][?encrypt=true|false&...] for SAP HANA; \
+                     odbc:DATA-SOURCE or odbc:KEY=VALUE;... in a program that was built with ODBC\n\n\
                      What is left out comes from PGHOST, PGPORT, PGUSER, PGDATABASE, PGSERVICE and \
                      PGSSLMODE; the password from PGPASSWORD, PGPASSFILE or ~/.pgpass, or is asked \
                      for at the terminal. For MariaDB and MySQL it comes from MYSQL_HOST, \
                      MYSQL_TCP_PORT, MYSQL_UNIX_PORT and ~/.my.cnf; the password from MYSQL_PWD or \
                      ~/.my.cnf. For SQL Server it comes from SQLCMDSERVER, SQLCMDUSER and \
                      SQLCMDDBNAME; the password from SQLCMDPASSWORD; for SAP HANA from \
-                     HDB_PASSWORD."
+                     HDB_PASSWORD, over ODBC from ODBC_PASSWORD."
     )]
     pub url: String,
 

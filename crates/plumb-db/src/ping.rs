@@ -67,6 +67,10 @@ impl Ping {
         options.check()?;
         let login = Login::of(&Url::parse(&options.url)?, &login::process_environment)?;
         let own = own_statement(&options, login.product)?;
+        #[cfg(feature = "odbc")]
+        if options.explain && login.product == Product::Odbc {
+            return Err(DbError::Options("--explain: ODBC has no call for a plan".into()));
+        }
         let statements = statements(&options, own, login.product);
         let seed = options.load.seed.unwrap_or_else(clock::seed);
         let mut points = points(&statements, &options.over);
@@ -108,6 +112,11 @@ impl Ping {
         }
         let database = first?;
         watch.server(database.describe());
+        for statement in &mut self.statements {
+            if let Some(suitable) = database.in_its_language(statement.which) {
+                *statement = suitable;
+            }
+        }
         let floor = D::floor()?;
         let floor_ns = floor.as_ref().map(|floor| floor.service_ns.p50);
         if let Some(floor) = floor {
@@ -211,6 +220,7 @@ impl Ping {
                 batches: record.batches.clone(),
                 found,
                 observed: *observed,
+                looks: D::LOOKS,
                 handshake: handshake.as_ref(),
                 echo: ground.echo.as_ref(),
                 tls: Some(&recorder.handshake),
@@ -228,6 +238,8 @@ impl Ping {
             Product::Mysql => Mysql::DRIVER,
             Product::Mssql => Mssql::DRIVER,
             Product::Hana => Hana::DRIVER,
+            #[cfg(feature = "odbc")]
+            Product::Odbc => crate::odbc::Odbc::DRIVER,
         }
     }
 
@@ -305,6 +317,8 @@ impl Measure for Ping {
             Product::Mysql => self.run_against::<Mysql>(watch, stop),
             Product::Mssql => self.run_against::<Mssql>(watch, stop),
             Product::Hana => self.run_against::<Hana>(watch, stop),
+            #[cfg(feature = "odbc")]
+            Product::Odbc => self.run_against::<crate::odbc::Odbc>(watch, stop),
         }
     }
 }

@@ -11,6 +11,9 @@ pub(crate) enum Product {
     Mssql,
     /// SAP HANA.
     Hana,
+    /// Whatever has a driver of ODBC.
+    #[cfg(feature = "odbc")]
+    Odbc,
 }
 
 impl Product {
@@ -45,6 +48,8 @@ impl Product {
             Self::Mysql => &["socket", "ssl-ca", "ssl-cert", "ssl-key", "ssl-mode"],
             Self::Mssql => &["encrypt", "servercertificate", "trustservercertificate"],
             Self::Hana => &["encrypt", "ssltruststore", "sslvalidatecertificate"],
+            #[cfg(feature = "odbc")]
+            Self::Odbc => &[],
         }
     }
 
@@ -60,6 +65,8 @@ impl Product {
             }
             Self::Mssql => "set SQLCMDPASSWORD",
             Self::Hana => "set HDB_PASSWORD",
+            #[cfg(feature = "odbc")]
+            Self::Odbc => crate::odbc::KEEPS_PASSWORDS,
         }
     }
 
@@ -82,6 +89,8 @@ impl Product {
                 "name the certificate of the authority in ssltruststore, or write \
                  sslvalidatecertificate=false to take any"
             }
+            #[cfg(feature = "odbc")]
+            Self::Odbc => "the driver of ODBC says how authorities are named",
         }
     }
 }

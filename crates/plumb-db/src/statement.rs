@@ -106,6 +106,8 @@ impl Statement {
         let text = match product {
             Product::Postgres | Product::Mysql | Product::Mssql => "SELECT 1",
             Product::Hana => "SELECT 1 FROM DUMMY",
+            #[cfg(feature = "odbc")]
+            Product::Odbc => return crate::odbc::trivial(""),
         };
         Self::plain(Which::Trivial, text, product)
     }
@@ -121,6 +123,8 @@ impl Statement {
             inline: write(&format!("'{}'", *PARAMETER), &ROWS.to_string()),
         };
         match product {
+            #[cfg(feature = "odbc")]
+            Product::Odbc => crate::odbc::sized(""),
             Product::Postgres => sized(
                 |text, rows| {
                     format!("SELECT n, repeat(md5({text}), 3) FROM generate_series(1, {rows}) AS n")
@@ -173,7 +177,7 @@ impl Statement {
         Self { parameters, ..Self::own(text, product) }
     }
 
-    fn plain(which: Which, text: &str, product: Product) -> Self {
+    pub(crate) fn plain(which: Which, text: &str, product: Product) -> Self {
         Self { which, product, text: text.into(), parameters: Vec::new(), inline: text.into() }
     }
 

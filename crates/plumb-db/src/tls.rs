@@ -68,7 +68,7 @@ impl Tls {
         // what a server says behind a handshake of TLS 1.3 has no place between its packets
         let versions = match login.product {
             Product::Mssql => &[&rustls::version::TLS12],
-            Product::Postgres | Product::Mysql | Product::Hana => rustls::DEFAULT_VERSIONS,
+            _ => rustls::DEFAULT_VERSIONS,
         };
         let builder = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(versions)

@@ -56,6 +56,13 @@ impl Attempt<'_> {
         DbError::Statement { statement: self.asked.statement.which.name(), complaint }
     }
 
+    /// Why it is refused where nothing keeps it from writing.
+    pub(crate) fn unkept(&self, why: &str) -> DbError {
+        self.wrong(format!(
+            "cannot be kept from writing, because {why}: --allow-writes measures it, and rolls each call back"
+        ))
+    }
+
     /// Why it is refused when the server says that it writes.
     pub(crate) fn writes(&self, said: &str) -> DbError {
         self.wrong(refused_for_writing(said))

@@ -1,10 +1,14 @@
 //! `postgres://[USER@]HOST[:PORT][/DATABASE][?NAME=VALUE&...]`, as `psql` reads it, `mysql://`, with the
-//! options of the clients of MariaDB and MySQL, `mssql://`, with those of SQL Server, and `hana://`.
+//! options of the clients of MariaDB and MySQL, `mssql://`, with those of SQL Server, and `hana://`; `odbc:`
+//! with a data source or a connection string behind it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use percent_encoding::percent_decode_str;
+
+#[cfg(feature = "odbc")]
+use plumb_sql::odbc::Attributes;
 
 use crate::DbError;
 use crate::product::Product;
@@ -19,6 +23,9 @@ pub(crate) struct Url {
     pub(crate) database: Option<String>,
     /// Parameters behind the question mark, each of [`Product::parameters`].
     pub(crate) parameters: BTreeMap<String, String>,
+    /// What a driver of ODBC is told.
+    #[cfg(feature = "odbc")]
+    pub(crate) attributes: Attributes,
 }
 
 /// A parameter of both kinds, which may stand in both places.
@@ -30,8 +37,11 @@ impl Url {
     /// # Errors
     /// [`DbError::PasswordInUrl`], or [`DbError::Url`] with what was expected.
     pub(crate) fn parse(text: &str) -> Result<Self, DbError> {
+        if let Some(attributes) = text.strip_prefix("odbc:") {
+            return of_odbc(attributes);
+        }
         let (product, rest) = Product::of_url(text).ok_or_else(|| {
-            wrong("it does not begin with postgres://, mysql://, mssql:// or hana://")
+            wrong("it does not begin with postgres://, mysql://, mssql://, hana:// or odbc:")
         })?;
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
@@ -51,6 +61,8 @@ impl Url {
             port: port.map(port_of).transpose()?,
             database: given(database)?,
             parameters: BTreeMap::new(),
+            #[cfg(feature = "odbc")]
+            attributes: Attributes::default(),
         };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             url.take(pair)?;
@@ -83,6 +95,32 @@ impl Url {
         let name: String = name.chars().take(40).collect();
         wrong(&format!("the parameter `{name}` is not understood (understood are {known}, {USER})"))
     }
+}
+
+/// What a driver of ODBC is told.
+#[cfg(feature = "odbc")]
+fn of_odbc(attributes: &str) -> Result<Url, DbError> {
+    use plumb_sql::odbc::WrongAttributes;
+
+    let attributes = Attributes::parse(attributes).map_err(|trouble| match trouble {
+        WrongAttributes::Secret => password_in_url(Product::Odbc),
+        WrongAttributes::Complaint(complaint) => DbError::Url { complaint },
+    })?;
+    Ok(Url {
+        product: Product::Odbc,
+        user: attributes.get("UID").map(str::to_owned),
+        host: None,
+        port: None,
+        database: attributes.get("DATABASE").map(str::to_owned),
+        parameters: BTreeMap::new(),
+        attributes,
+    })
+}
+
+/// The same of a program that is built without them.
+#[cfg(not(feature = "odbc"))]
+fn of_odbc(_: &str) -> Result<Url, DbError> {
+    Err(DbError::NoOdbc)
 }
 
 fn password_in_url(product: Product) -> DbError {
@@ -176,7 +214,7 @@ mod tests {
     #[test]
     fn what_is_no_target_says_what_was_expected() {
         for (text, expected) in [
-            ("db1", "begin with postgres://, mysql://, mssql:// or hana://"),
+            ("db1", "begin with postgres://, mysql://, mssql://, hana:// or odbc:"),
             ("postgres://db1:sesame", "no port from 1 to 65535"),
             ("postgres://[::1", "`]` is missing"),
             ("postgres://a,b/x", "several hosts"),
@@ -194,7 +232,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_brings_it_down(text in "(postgres://|mysql://|mssql://|hana://)?[ -~]{0,60}") {
+        fn no_text_brings_it_down(text in "(postgres://|mysql://|mssql://|hana://|odbc:)?[ -~]{0,60}") {
             let _ = Url::parse(&text);
         }
     }

@@ -143,7 +143,7 @@ pub(crate) fn floor(record: &RunRecord) -> String {
 
 fn transport(record: &RunRecord) -> String {
     match &record.target.transport {
-        None => "not proven: no connection stood long enough to be read back".into(),
+        None => "not proven: no connection could be read back".into(),
         Some(proven) => {
             let tls = proven.tls.as_ref().map_or(String::new(), |tls| format!("+{tls}"));
             format!(

@@ -177,8 +177,8 @@ pub(crate) fn further(record: &RunRecord) -> Table {
         r.cpu.and_then(|cpu| cpu.server_ns_per_op).map_or_else(|| ABSENT.into(), show_ns)
     });
     add(true, "duration", false, |r| show_ns(r.duration_ns));
-    add(true, "sent", false, |r| with_unit(crate::figures::real(r.bytes_sent), "B"));
-    add(true, "received", false, |r| with_unit(crate::figures::real(r.bytes_received), "B"));
+    add(true, "sent", false, |r| carried(r, r.bytes_sent));
+    add(true, "received", false, |r| carried(r, r.bytes_received));
 
     let formulas = formulas(record);
     columns.extend(formulas.iter().map(|(name, _)| Column::figure(*name)));
@@ -190,6 +190,14 @@ pub(crate) fn further(record: &RunRecord) -> Table {
         table.push_trusted(row, Trust::of(&result.validity));
     }
     table
+}
+
+/// Bytes that were carried; a driver that counts none does not tell.
+fn carried(result: &ResultRecord, bytes: u64) -> String {
+    if result.operations > 0 && result.bytes_received == 0 {
+        return ABSENT.into();
+    }
+    with_unit(crate::figures::real(bytes), "B")
 }
 
 /// The further figures of the layer: names and formulas, each once.

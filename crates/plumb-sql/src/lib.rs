@@ -6,10 +6,12 @@
 //! | [`mysql`] | that of MariaDB and MySQL |
 //! | [`tds`] | the Tabular Data Stream of SQL Server |
 //! | [`hana`] | SAP HANA's |
+//! | [`odbc`] | connection strings of ODBC |
 
 mod bytes;
 pub mod hana;
 pub mod mysql;
+pub mod odbc;
 pub mod tds;
 
 pub use bytes::Bytes;

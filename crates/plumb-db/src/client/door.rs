@@ -63,7 +63,7 @@ impl Door {
             let wire = Wire::connect(&self.endpoint, Arc::clone(&self.traffic))
                 .await
                 .map_err(NotOpened::Socket)?;
-            let transport_ns = MonotonicClock.now_ns().saturating_sub(began_ns);
+            let transport_ns = Some(MonotonicClock.now_ns().saturating_sub(began_ns));
             let (session, tls_ns) = over(wire).await?;
             session.transport().iter().for_each(|it| self.traffic.stands(it));
             let total_ns = MonotonicClock.now_ns().saturating_sub(began_ns);

@@ -13,30 +13,34 @@ use crate::statement::Statement;
 
 /// Calls that the floor is taken from, and those before it that are not recorded.
 pub(crate) const CALLS: u64 = 10_000;
-const WARM_UP: u64 = 500;
+pub(crate) const WARM_UP: u64 = 500;
 /// For each of them.
 pub(crate) const PATIENCE: Span = Span::from_ms(10_000);
 /// The most that their answers hold.
 pub(crate) const LIMITS: Limits = Limits { rows: 1, bytes: 1 << 10 };
 
-/// The floor of `driver`, whose calls `measured` times; `None` when its server was not understood.
+/// The floor of a driver, which `method` describes and whose calls `measured` times; `None` when its server was
+/// not understood.
 ///
 /// # Errors
 /// When sockets cannot be made.
 pub(crate) fn floor(
-    driver: &str,
+    method: String,
     measured: impl Future<Output = Result<Option<Histogram>, DbError>>,
 ) -> Result<Option<Floor>, DbError> {
     let passes = Arc::default();
     // its server is in the same thread, so that it never waits
     let times = runtime(&passes, Tick::Free)?.block_on(measured)?;
-    Ok(times.as_ref().and_then(Distribution::of).map(|service_ns| Floor {
-        method: format!(
-            "{driver}: SELECT 1 until its answer has come, against a server in the same thread that \
-             answers with bytes that are ready; no other process"
-        ),
-        service_ns,
-    }))
+    let service_ns = times.as_ref().and_then(Distribution::of);
+    Ok(service_ns.map(|service_ns| Floor { method, service_ns }))
+}
+
+/// How the floor of `driver` is measured where bytes come from a server that is made here.
+pub(crate) fn of_bytes(driver: &str) -> String {
+    format!(
+        "{driver}: SELECT 1 until its answer has come, against a server in the same thread that answers \
+         with bytes that are ready; no other process"
+    )
 }
 
 /// The times of calls of `statement` over `connection`; `None` when one has no answer.

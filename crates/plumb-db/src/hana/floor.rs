@@ -29,7 +29,7 @@ pub(super) const ALL: u8 = 17;
 /// # Errors
 /// When sockets cannot be made.
 pub(super) fn floor() -> Result<Option<Floor>, DbError> {
-    floor::floor(Hana::DRIVER, measure())
+    floor::floor(floor::of_bytes(Hana::DRIVER), measure())
 }
 
 async fn measure() -> Result<Option<Histogram>, DbError> {

@@ -41,18 +41,13 @@ impl Login {
         if host.starts_with('/') {
             return Err(wrong("the host is no socket file: SAP HANA listens at none"));
         }
+        let user = user.ok_or_else(|| wrong("no user is named, in the URL or USER"))?;
         Ok(Self {
-            product: Product::Hana,
-            host,
-            port: url.port.unwrap_or(PORT),
-            user: user.ok_or_else(|| wrong("no user is named, in the URL or USER"))?,
             database: url.database.clone().unwrap_or_default(),
             password: env("HDB_PASSWORD").map(Secret),
-            application: "plumb".into(),
             ssl,
             root_cert: Some(authority.unwrap_or("system").into()),
-            client_cert: None,
-            ignored: None,
+            ..Self::at(Product::Hana, host, url.port.unwrap_or(PORT), user)
         })
     }
 }

@@ -5,6 +5,8 @@
 mod hana;
 mod mssql;
 mod mysql;
+#[cfg(feature = "odbc")]
+mod odbc;
 mod passfile;
 mod prompt;
 mod service;
@@ -15,6 +17,9 @@ use std::path::PathBuf;
 
 use plumb_engine::options::{TransportKind, TransportOptions};
 use plumb_engine::{Address, Endpoint};
+
+#[cfg(feature = "odbc")]
+use plumb_sql::odbc::Attributes;
 
 use crate::DbError;
 use crate::product::Product;
@@ -63,6 +68,9 @@ pub(crate) struct Login {
     pub(crate) client_cert: Option<(PathBuf, PathBuf)>,
     /// Why the password file was not read.
     pub(crate) ignored: Option<String>,
+    /// What a driver of ODBC is told.
+    #[cfg(feature = "odbc")]
+    pub(crate) attributes: Attributes,
 }
 
 /// What the environment says, so that a test can say something else.
@@ -84,6 +92,27 @@ impl Login {
             Product::Mysql => Self::of_mysql(url, env),
             Product::Mssql => Self::of_mssql(url, env),
             Product::Hana => Self::of_hana(url, env),
+            #[cfg(feature = "odbc")]
+            Product::Odbc => Ok(Self::of_odbc(url, env)),
+        }
+    }
+
+    /// A login that says nothing else.
+    fn at(product: Product, host: String, port: u16, user: String) -> Self {
+        Self {
+            product,
+            host,
+            port,
+            user,
+            database: String::new(),
+            password: None,
+            application: "plumb".into(),
+            ssl: SslMode::Disable,
+            root_cert: None,
+            client_cert: None,
+            ignored: None,
+            #[cfg(feature = "odbc")]
+            attributes: Attributes::default(),
         }
     }
 
@@ -127,19 +156,13 @@ impl Login {
             }
         };
         let mut login = Self {
-            product: Product::Postgres,
-            host,
-            port,
-            user,
             database,
-            password: None,
-            application: parameter("application_name", "PGAPPNAME")
-                .unwrap_or_else(|| "plumb".into()),
             ssl,
             root_cert,
             client_cert,
-            ignored: None,
+            ..Self::at(Product::Postgres, host, port, user)
         };
+        login.application = parameter("application_name", "PGAPPNAME").unwrap_or(login.application);
         login.password = match env("PGPASSWORD").or_else(|| service.get("password").cloned()) {
             Some(password) => Some(Secret(password)),
             None => login.kept_password(parameter("passfile", "PGPASSFILE"), env),
@@ -181,6 +204,10 @@ impl Login {
 
     /// The server as messages name it.
     pub(crate) fn server(&self) -> String {
+        #[cfg(feature = "odbc")]
+        if self.product == Product::Odbc {
+            return self.attributes.place();
+        }
         match self.endpoint_file() {
             Some(file) => format!("unix:{}", file.display()),
             None => self.address().to_string(),
@@ -194,7 +221,7 @@ impl Login {
     fn endpoint_file(&self) -> Option<PathBuf> {
         self.unix().then(|| match self.product {
             Product::Postgres => PathBuf::from(&self.host).join(format!(".s.PGSQL.{}", self.port)),
-            Product::Mysql | Product::Mssql | Product::Hana => PathBuf::from(&self.host),
+            _ => PathBuf::from(&self.host),
         })
     }
 
@@ -203,6 +230,10 @@ impl Login {
     /// # Errors
     /// When it has no address of the version of IP asked for.
     pub(crate) fn endpoints(&self, transport: &TransportOptions) -> Result<Vec<Endpoint>, DbError> {
+        #[cfg(feature = "odbc")]
+        if self.product == Product::Odbc {
+            return odbc::endpoints(transport);
+        }
         match (self.endpoint_file(), &transport.transport) {
             (Some(_), TransportKind::Smc) => {
                 let problem = "--transport smc: the server is named by a socket file";

@@ -50,17 +50,11 @@ impl Login {
         }
         let database = url.database.clone().or_else(|| env("SQLCMDDBNAME"));
         Ok(Self {
-            product: Product::Mssql,
-            host,
-            port: url.port.unwrap_or(PORT),
-            user,
             database: database.unwrap_or_default(),
             password: env("SQLCMDPASSWORD").map(Secret),
-            application: "plumb".into(),
             ssl,
             root_cert: Some(authority.unwrap_or("system").into()),
-            client_cert: None,
-            ignored: None,
+            ..Self::at(Product::Mssql, host, url.port.unwrap_or(PORT), user)
         })
     }
 }

@@ -75,17 +75,13 @@ impl Login {
         let ssl = SslMode::of_mysql(parameter("ssl-mode").as_deref())?;
         let authorities = parameter("ssl-ca").unwrap_or_else(|| "system".into());
         let mut login = Self {
-            product: Product::Mysql,
-            host,
-            port,
-            user,
             database: url.database.clone().unwrap_or_default(),
             password: env("MYSQL_PWD").or_else(|| kept.get("password").cloned()).map(Secret),
-            application: "plumb".into(),
             ssl,
             root_cert: Some(authorities.into()),
             client_cert,
             ignored,
+            ..Self::at(Product::Mysql, host, port, user)
         };
         if login.unix() {
             login.ssl = SslMode::Disable; // nothing to hide

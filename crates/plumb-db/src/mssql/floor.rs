@@ -38,7 +38,7 @@ const ONE: &[u8] = &[
 /// # Errors
 /// When sockets cannot be made.
 pub(super) fn floor() -> Result<Option<Floor>, DbError> {
-    floor::floor(Mssql::DRIVER, measure())
+    floor::floor(floor::of_bytes(Mssql::DRIVER), measure())
 }
 
 async fn measure() -> Result<Option<Histogram>, DbError> {

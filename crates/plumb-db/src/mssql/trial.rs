@@ -23,11 +23,7 @@ pub(super) async fn run(
     let attempt = Attempt { asked, patience, product: PRODUCT };
     let may_write = asked.access == Access::RolledBack;
     if asked.statement.which == Which::Own && !may_write {
-        return Err(attempt.wrong(
-            "cannot be kept from writing, because SQL Server has no transactions that only read: \
-             --allow-writes measures it, and rolls each call back"
-                .into(),
-        ));
+        return Err(attempt.unkept("SQL Server has no transactions that only read"));
     }
     let opened = server.open(asked, Form::Text).await;
     let (mut exchange, _) = opened.map_err(|trouble| server.explain(asked, &trouble))?;

@@ -39,7 +39,7 @@ const ONE: &[u8] = b"\x01\0\0\x01\x01";
 /// # Errors
 /// When sockets cannot be made.
 pub(super) fn floor() -> Result<Option<Floor>, DbError> {
-    floor::floor(Mysql::DRIVER, measure())
+    floor::floor(floor::of_bytes(Mysql::DRIVER), measure())
 }
 
 async fn measure() -> Result<Option<Histogram>, DbError> {

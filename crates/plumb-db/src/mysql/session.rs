@@ -137,7 +137,7 @@ impl Door {
         let wire = Wire::connect(&self.endpoint, Arc::clone(&self.traffic))
             .await
             .map_err(NotOpened::Socket)?;
-        let transport_ns = MonotonicClock.now_ns().saturating_sub(began_ns);
+        let transport_ns = Some(MonotonicClock.now_ns().saturating_sub(began_ns));
         let (mut session, tls_ns) = self.over(wire).await?;
         session.promise().await?;
         session.transport.iter().for_each(|it| self.traffic.stands(it));

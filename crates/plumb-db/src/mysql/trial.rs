@@ -51,11 +51,9 @@ impl Trial<'_> {
     fn may_be(&self) -> Result<(), DbError> {
         let is_own = self.attempt.asked.statement.which == Which::Own;
         match self.server.promise {
-            Promise::None(why) if is_own && !self.may_write() => Err(self.attempt.wrong(format!(
-                "cannot be kept from writing, because {}: --allow-writes measures it, and rolls \
-                 each call back",
-                why.describe()
-            ))),
+            Promise::None(why) if is_own && !self.may_write() => {
+                Err(self.attempt.unkept(why.describe()))
+            }
             Promise::None(_) | Promise::Session => Ok(()),
         }
     }

@@ -1,10 +1,8 @@
 //! What this driver costs: a server in this process that answers at once with bytes that are ready.
 
-use std::sync::Arc;
-
 use futures_util::StreamExt as _;
 use plumb_engine::clock::MonotonicClock;
-use plumb_measure::{Clock as _, Distribution, Floor, Histogram, Tick};
+use plumb_measure::{Clock as _, Floor, Histogram};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio_postgres::config::{Config, SslMode};
@@ -13,14 +11,10 @@ use tokio_postgres::{Client, Statement};
 use super::Postgres;
 use super::conversation::Conversation;
 use crate::DbError;
+use crate::client::floor::{self, CALLS, WARM_UP};
 use crate::database::Database as _;
-use crate::drive::runtime;
 use crate::stream::{Arrivals, Wire};
 use crate::tls::Tls;
-
-/// Calls that the floor is taken from, and those before it that are not recorded.
-const CALLS: u64 = 10_000;
-const WARM_UP: u64 = 500;
 
 /// Answers of the null server: frames as the protocol writes them.
 const WELCOME: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
@@ -36,17 +30,7 @@ const READY: &[u8] = b"Z\0\0\0\x05I";
 /// # Errors
 /// When sockets cannot be made.
 pub(crate) fn floor() -> Result<Option<Floor>, DbError> {
-    let passes = Arc::default();
-    // its server is in the same thread, so that it never waits
-    let times = runtime(&passes, Tick::Free)?.block_on(measure())?;
-    Ok(times.as_ref().and_then(Distribution::of).map(|service_ns| Floor {
-        method: format!(
-            "{}: the prepared SELECT 1 until its answer has come, against a server in the same thread \
-             that answers with bytes that are ready; no other process",
-            Postgres::DRIVER
-        ),
-        service_ns,
-    }))
+    floor::floor(floor::of_bytes(Postgres::DRIVER), measure())
 }
 
 async fn measure() -> Result<Option<Histogram>, DbError> {

@@ -173,7 +173,7 @@ impl Door {
         let transport = transport.map(|it| Transport { tls: tls.proof(), ..it });
         transport.iter().for_each(|it| self.traffic.stands(it));
         let opened = Opened {
-            transport_ns: connected_ns.saturating_sub(began_ns),
+            transport_ns: Some(connected_ns.saturating_sub(began_ns)),
             tls_ns: tls.taken_ns(),
             total_ns: MonotonicClock.now_ns().saturating_sub(began_ns),
         };

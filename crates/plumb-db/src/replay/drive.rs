@@ -102,8 +102,7 @@ async fn run<D: Database>(
     for _ in 0..load.plan.connections.get() {
         let opened = database.open(load.asked, Form::Text).await;
         let (connection, times) = opened.map_err(|it| database.explain(load.asked, &it))?;
-        recorder.connect.record(times.transport_ns);
-        times.tls_ns.iter().for_each(|ns| recorder.handshake.record(*ns));
+        times.times_into(&mut recorder);
         connections.push(connection);
     }
     outlet.begin(connections.first().and_then(|it| it.transport().cloned()));
@@ -279,7 +278,7 @@ impl<D: Database> Office<'_, D> {
         loop {
             match self.database.open(self.load.asked, Form::Text).await {
                 Ok((connection, times)) => {
-                    self.book.borrow_mut().recorder.connect.record(times.transport_ns);
+                    times.times_into(&mut self.book.borrow_mut().recorder);
                     return Some(connection);
                 }
                 Err(trouble) => {

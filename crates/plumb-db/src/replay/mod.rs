@@ -1,8 +1,6 @@
 //! `plumb db replay`: the statements of a log, at their own pace or faster.
 
 mod drive;
-mod fingerprint;
-mod logged;
 mod options;
 mod survey;
 
@@ -17,6 +15,7 @@ use plumb_engine::{
     Lengths, LoadPlan, LoadResult, Pace, Stop, Waiting, load, part_record, reachable, result_record,
 };
 use plumb_measure::{Figure, Rate, ResultRecord, Span, Tick};
+use plumb_sql_log::{LogFormat, LogReader};
 use serde_json::json;
 use tokio::sync::mpsc::channel;
 
@@ -31,11 +30,9 @@ use crate::product::Product;
 use crate::statement::Statement;
 use crate::url::Url;
 
-pub use logged::LogFormat;
 pub use options::{ReplayOptions, Speed};
 
 use drive::{Load, drive, lasts};
-use logged::LogReader;
 use survey::{Due, Reading, Replayed, Series, Survey};
 
 /// From so many on, a series of one statement is worth a figure.
@@ -317,6 +314,13 @@ impl Measure for Replay {
         match self.login.product {
             Product::Postgres => self.run_against::<Postgres>(watch, stop),
             Product::Mysql => self.run_against::<Mysql>(watch, stop),
+            #[cfg(feature = "odbc")]
+            Product::Odbc => Err(DbError::Options(
+                "statements are replayed over sessions that promise not to write, and no driver of ODBC \
+                 has to heed that: replay against PostgreSQL, MariaDB or MySQL"
+                    .into(),
+            )
+            .into()),
             // their sessions cannot promise not to write
             Product::Mssql | Product::Hana => Err(DbError::Options(
                 "statements are replayed over sessions that promise not to write, and SQL Server \

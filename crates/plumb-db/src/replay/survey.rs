@@ -4,12 +4,12 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 
+use plumb_sql_log::fingerprint::{self, Language};
+use plumb_sql_log::{Entry, Logged, UnreadableLog};
+
 use crate::DbError;
 use crate::product::Product;
 use crate::statement::{Given, Statement};
-
-use super::fingerprint;
-use super::logged::{Entry, Logged};
 
 /// Different statements that are told from each other while a file is surveyed.
 const FINGERPRINTS_MAX: usize = 10_000;
@@ -76,6 +76,15 @@ pub(super) struct Reading {
 }
 
 impl Reading {
+    /// The statement without its values.
+    fn fingerprint(self, logged: &Logged) -> String {
+        let language = match self.product {
+            Product::Mysql => Language::Mysql,
+            _ => Language::Standard,
+        };
+        fingerprint::of(&logged.text, language)
+    }
+
     fn statement(self, logged: &Logged) -> Statement {
         let given = logged.parameters.iter().cloned().map(Given).collect();
         Statement::logged(&logged.text, given, self.product)
@@ -117,7 +126,7 @@ impl Survey {
     /// # Errors
     /// Those of the entries.
     pub(super) fn of(
-        entries: impl Iterator<Item = Result<Entry, DbError>>,
+        entries: impl Iterator<Item = Result<Entry, UnreadableLog>>,
         reading: Reading,
     ) -> Result<Self, DbError> {
         let mut survey = Self { first_us: i64::MAX, last_us: i64::MIN, ..Self::default() };
@@ -132,7 +141,7 @@ impl Survey {
                     survey.replayed += 1;
                     survey.first_us = survey.first_us.min(logged.at_us);
                     survey.last_us = survey.last_us.max(logged.at_us);
-                    let name = fingerprint::of(&logged.text, reading.product);
+                    let name = reading.fingerprint(&logged);
                     let session = number_of(&logged.session);
                     if sessions.len() < SESSIONS_MAX || sessions.contains_key(&session) {
                         survey.follow(sessions.entry(session).or_default(), &name);
@@ -220,7 +229,7 @@ impl PartialOrd for Waiting {
     }
 }
 
-impl<'a, I: Iterator<Item = Result<Entry, DbError>>> Replayed<'a, I> {
+impl<'a, I: Iterator<Item = Result<Entry, UnreadableLog>>> Replayed<'a, I> {
     pub(super) fn of(entries: I, survey: &'a Survey, reading: Reading) -> Self {
         Self { entries, survey, reading, waiting: BinaryHeap::new(), bytes: 0, number: 0 }
     }
@@ -246,7 +255,7 @@ fn size(logged: &Logged) -> usize {
     logged.text.len() + logged.session.len() + values
 }
 
-impl<I: Iterator<Item = Result<Entry, DbError>>> Iterator for Replayed<'_, I> {
+impl<I: Iterator<Item = Result<Entry, UnreadableLog>>> Iterator for Replayed<'_, I> {
     type Item = Result<Due, DbError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -256,7 +265,7 @@ impl<I: Iterator<Item = Result<Entry, DbError>>> Iterator for Replayed<'_, I> {
         }
         let Reverse(Waiting { logged, .. }) = self.waiting.pop()?;
         self.bytes -= size(&logged);
-        let name = fingerprint::of(&logged.text, self.reading.product);
+        let name = self.reading.fingerprint(&logged);
         Some(Ok(Due {
             after_us: u64::try_from(logged.at_us - self.survey.first_us).unwrap_or(0),
             session: number_of(&logged.session),
@@ -270,13 +279,13 @@ impl<I: Iterator<Item = Result<Entry, DbError>>> Iterator for Replayed<'_, I> {
 mod tests {
     use super::*;
 
-    fn logged(at_us: i64, session: &str, text: &str) -> Result<Entry, DbError> {
+    fn logged(at_us: i64, session: &str, text: &str) -> Result<Entry, UnreadableLog> {
         let (session, text) = (session.into(), text.into());
         let parameters = Vec::new();
         Ok(Entry::Statement(Logged { at_us, logged_us: at_us, session, text, parameters }))
     }
 
-    fn day() -> Vec<Result<Entry, DbError>> {
+    fn day() -> Vec<Result<Entry, UnreadableLog>> {
         vec![
             logged(9_000, "a", "SELECT 2"),
             Ok(Entry::Other),

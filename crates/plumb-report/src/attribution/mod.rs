@@ -125,9 +125,13 @@ const SHARES: &str = ", shares with their 95 % intervals";
 /// The answer, then the figures behind it.
 fn sentence(attribution: &Attribution) -> String {
     let calls = grouped(attribution.client.count);
+    let looks = if attribution.observed == 0 { "" } else { " and of every look" };
     let of_a_runtime = attribution.parts.iter().any(|part| part.kind.is_of_a_runtime());
     let (question, looked) = match of_a_runtime {
         true => ("The runtime or the way to it?", "told with every answer".to_owned()),
+        false if attribution.observed == 0 => {
+            ("Network or database?", "the server's own time is not told".to_owned())
+        }
         false => (
             "Network or database?",
             format!("looked into {}", counted(attribution.observed, "time")),
@@ -140,9 +144,7 @@ fn sentence(attribution: &Attribution) -> String {
             let (means, slowest) = match account.of {
                 Calls::All => (format!("means of {calls} calls{shares}"), String::new()),
                 Calls::Faster => (
-                    format!(
-                        "means of the faster nine tenths of {calls} calls and of every look{shares}"
-                    ),
+                    format!("means of the faster nine tenths of {calls} calls{looks}{shares}"),
                     slowest_tenth(attribution),
                 ),
             };

@@ -11,6 +11,8 @@ mod flow_shared;
 mod hana;
 mod mariadb;
 mod mssql;
+#[cfg(feature = "odbc")]
+mod odbc;
 mod ping;
 mod pooler;
 mod read_only;

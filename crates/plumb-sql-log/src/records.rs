@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use csv::{ByteRecord, Reader, ReaderBuilder};
 use serde::Deserialize;
 
-use super::message::Line;
-use super::{Entry, RECORD_MAX, numbered_lines};
+use crate::Entry;
+use crate::message::Line;
+use crate::reader::{RECORD_MAX, numbered_lines};
 
 /// Columns of csvlog: when, whose, what, and what more.
 const TIME: usize = 0;
@@ -40,7 +41,7 @@ impl<R: Read> Read for Bounded<R> {
 }
 
 /// Records of csvlog.
-pub(super) struct Csv<R> {
+pub(crate) struct Csv<R> {
     reader: Reader<Bounded<R>>,
     left: Arc<AtomicU64>,
     record: ByteRecord,
@@ -48,7 +49,7 @@ pub(super) struct Csv<R> {
 }
 
 impl<R: Read> Csv<R> {
-    pub(super) fn new(bytes: R) -> Self {
+    pub(crate) fn new(bytes: R) -> Self {
         let left = Arc::new(AtomicU64::new(0));
         let bytes = Bounded { inner: bytes, left: Arc::clone(&left) };
         let reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bytes);
@@ -109,7 +110,7 @@ struct Object {
 }
 
 /// Records of jsonlog.
-pub(super) fn json(bytes: impl BufRead) -> impl Iterator<Item = Result<Entry, String>> {
+pub(crate) fn json(bytes: impl BufRead) -> impl Iterator<Item = Result<Entry, String>> {
     numbered_lines(bytes).filter(|line| !matches!(line, Ok((_, text)) if text.is_empty())).map(
         |line| {
             let (number, line) = line?;

@@ -1,22 +1,30 @@
 //! Statements without their values: what a load of many statements is counted under, and what is written
 //! down of them, as values may be secrets.
 
-use crate::product::Product;
+/// Whose rules of quotes and comments a statement follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// Standard SQL, with the quotes of PostgreSQL.
+    Standard,
+    /// That of MariaDB and MySQL.
+    Mysql,
+}
 
 /// Characters of a statement that are kept.
 const LENGTH_MAX: usize = 300;
 
 /// `text` without comments and values: each value is `?`, lists of values are one, and so are spaces.
-/// A statement that is longer than that is cut. What is a value is told by the language of `product`: in that
+/// A statement that is longer than that is cut. What is a value is told by the language of `language`: in that
 /// of MariaDB and MySQL a backslash keeps a quote from ending one, and double quotes hold values, too.
-pub(crate) fn of(text: &str, product: Product) -> String {
+#[must_use]
+pub fn of(text: &str, language: Language) -> String {
     let mut out = Normalized::default();
     let mut rest = text;
     while let Some(next) = rest.chars().next() {
-        let length = if let Some(length) = comment(rest, product) {
+        let length = if let Some(length) = comment(rest, language) {
             out.space();
             length
-        } else if let Some(length) = quoted(rest, out.tail(), product) {
+        } else if let Some(length) = quoted(rest, out.tail(), language) {
             out.value();
             length
         } else if next == '"' || next == '`' {
@@ -49,8 +57,8 @@ fn is_of_name(it: char) -> bool {
 }
 
 /// Bytes of the comment that `rest` begins with.
-fn comment(rest: &str, product: Product) -> Option<usize> {
-    if rest.starts_with("--") || (product == Product::Mysql && rest.starts_with('#')) {
+fn comment(rest: &str, language: Language) -> Option<usize> {
+    if rest.starts_with("--") || (language == Language::Mysql && rest.starts_with('#')) {
         return Some(rest.find('\n').unwrap_or(rest.len()));
     }
     let inner = rest.strip_prefix("/*")?;
@@ -59,9 +67,9 @@ fn comment(rest: &str, product: Product) -> Option<usize> {
 
 /// Bytes of the text in quotes that `rest` begins with: `'...'`, `E'...'` and `$tag$...$tag$`. `before` is
 /// what stands before it.
-fn quoted(rest: &str, before: Option<char>, product: Product) -> Option<usize> {
+fn quoted(rest: &str, before: Option<char>, language: Language) -> Option<usize> {
     let is_name = before.is_some_and(is_of_name);
-    let is_mysql = product == Product::Mysql;
+    let is_mysql = language == Language::Mysql;
     if let Some(quote) = rest.chars().next().filter(|it| *it == '\'' || (is_mysql && *it == '"')) {
         return Some(behind(rest, quote, 1, is_mysql));
     }
@@ -161,26 +169,26 @@ mod tests {
             ("insert into t values (-5, 0x1F, null)", "insert into t values (-?, null)"),
             ("select 'sesame", "select ?"),
         ] {
-            let found = of(text, Product::Postgres);
+            let found = of(text, Language::Standard);
             assert_eq!(found, expected, "{text}");
             assert!(!found.contains("sesame"));
         }
-        assert_eq!(of(&"a".repeat(400), Product::Mysql).len(), LENGTH_MAX + 3);
+        assert_eq!(of(&"a".repeat(400), Language::Mysql).len(), LENGTH_MAX + 3);
         let text = "select \"sesame\", 'it\\'s sesame' from `a b` where a = 1 # sesame\n or b = 2";
-        assert_eq!(of(text, Product::Mysql), "select ? from `a b` where a = ? or b = ?");
+        assert_eq!(of(text, Language::Mysql), "select ? from `a b` where a = ? or b = ?");
     }
 
     proptest! {
         #[test]
         fn no_statement_brings_it_down(text in "[-a-z0-9'\"`$/*\\\\,;() \n\u{e9}]{0,60}") {
-            let _ = (of(&text, Product::Postgres), of(&text, Product::Mysql));
+            let _ = (of(&text, Language::Standard), of(&text, Language::Mysql));
         }
 
         #[test]
         fn what_stands_in_quotes_is_never_kept(value in "[a-z]{8}", before in "[ =(,a-z]{0,9}") {
             let text = format!("select x{before}'{value}' from t");
-            for product in [Product::Postgres, Product::Mysql] {
-                let kept = of(&text, product);
+            for language in [Language::Standard, Language::Mysql] {
+                let kept = of(&text, language);
                 prop_assert!(!kept.contains(&value), "{}", kept);
             }
         }

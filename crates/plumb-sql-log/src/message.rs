@@ -7,15 +7,15 @@
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-use super::{Entry, Logged};
+use crate::{Entry, Logged};
 
 /// A line of the log, as far as it says something of a statement.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Line<'a> {
-    pub(super) time: &'a str,
-    pub(super) session: &'a str,
-    pub(super) message: &'a str,
-    pub(super) detail: &'a str,
+pub(crate) struct Line<'a> {
+    pub(crate) time: &'a str,
+    pub(crate) session: &'a str,
+    pub(crate) message: &'a str,
+    pub(crate) detail: &'a str,
 }
 
 impl Line<'_> {
@@ -23,7 +23,7 @@ impl Line<'_> {
     ///
     /// # Errors
     /// When its time or its parameters cannot be read.
-    pub(super) fn entry(&self) -> Result<Entry, String> {
+    pub(crate) fn entry(&self) -> Result<Entry, String> {
         let Some((duration_us, text)) = statement(self.message) else { return Ok(Entry::Other) };
         let logged_us = civil_us(self.time).ok_or_else(|| {
             format!(
@@ -65,7 +65,7 @@ fn statement(message: &str) -> Option<(Option<i64>, &str)> {
 
 /// The moment that `time` names, microseconds since 1970 on the clock that it was read from: the name of a
 /// time zone behind it is not looked at, as all moments of one log are of one.
-pub(super) fn civil_us(time: &str) -> Option<i64> {
+pub(crate) fn civil_us(time: &str) -> Option<i64> {
     let end = time.match_indices(' ').nth(1).map_or(time.len(), |(at, _)| at);
     let moment: DateTime = time.get(..end)?.parse().ok()?;
     Some(moment.to_zoned(TimeZone::UTC).ok()?.timestamp().as_microsecond())

@@ -1,5 +1,5 @@
-use super::message::civil_us;
 use super::*;
+use crate::message::civil_us;
 use proptest::prelude::*;
 
 fn all(text: &str, format: LogFormat) -> Result<Vec<Logged>, String> {

@@ -1,18 +1,14 @@
 //! Files of statements with their times: PostgreSQL's csvlog and jsonlog, and lines of plain text.
 
-mod message;
-mod plain;
-mod records;
-
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use crate::DbError;
+use crate::{plain, records};
 
 /// Bytes that one record of a file may have.
-const RECORD_MAX: usize = 16 << 20;
+pub(crate) const RECORD_MAX: usize = 16 << 20;
 
 /// How a file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +22,9 @@ pub enum LogFormat {
 }
 
 impl LogFormat {
-    pub(crate) fn name(self) -> &'static str {
+    /// As options name it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
         match self {
             Self::Csvlog => "csvlog",
             Self::Jsonlog => "jsonlog",
@@ -35,7 +33,8 @@ impl LogFormat {
     }
 
     /// The format that the name of `file` ends like.
-    pub(crate) fn of_name(file: &Path) -> Self {
+    #[must_use]
+    pub fn of_name(file: &Path) -> Self {
         match file.extension().and_then(|it| it.to_str()) {
             Some("csv") => Self::Csvlog,
             Some("json") => Self::Jsonlog,
@@ -57,28 +56,40 @@ impl FromStr for LogFormat {
 
 /// A statement that was logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Logged {
+pub struct Logged {
     /// When it began, microseconds since some moment that is the same for the whole file.
-    pub(crate) at_us: i64,
+    pub at_us: i64,
     /// When it was logged.
-    pub(crate) logged_us: i64,
+    pub logged_us: i64,
     /// Whose it is: statements of one session follow each other.
-    pub(crate) session: String,
-    pub(crate) text: String,
+    pub session: String,
+    /// The statement.
+    pub text: String,
     /// Values of `$1`, `$2` and so on; `None` for each that is null.
-    pub(crate) parameters: Vec<Option<String>>,
+    pub parameters: Vec<Option<String>>,
 }
 
 /// What a record of a file holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Entry {
+pub enum Entry {
+    /// A statement.
     Statement(Logged),
     /// Something else that a server logs.
     Other,
 }
 
+/// Why a file cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {complaint}", file.display())]
+pub struct UnreadableLog {
+    /// The file.
+    pub file: PathBuf,
+    /// Where, what is wrong with it, and what was expected.
+    pub complaint: String,
+}
+
 /// A file, read record by record.
-pub(crate) struct LogReader {
+pub struct LogReader {
     file: PathBuf,
     records: Box<dyn Iterator<Item = Result<Entry, String>> + Send>,
 }
@@ -93,10 +104,10 @@ impl LogReader {
     /// Opens `file`.
     ///
     /// # Errors
-    /// [`DbError::File`].
-    pub(crate) fn open(file: &Path, format: LogFormat) -> Result<Self, DbError> {
+    /// [`UnreadableLog`].
+    pub fn open(file: &Path, format: LogFormat) -> Result<Self, UnreadableLog> {
         let complain =
-            |error: io::Error| DbError::File { file: file.into(), complaint: error.to_string() };
+            |error: io::Error| UnreadableLog { file: file.into(), complaint: error.to_string() };
         let bytes = BufReader::new(File::open(file).map_err(complain)?);
         Ok(Self { file: file.into(), records: records_of(bytes, format) })
     }
@@ -114,16 +125,16 @@ fn records_of(
 }
 
 impl Iterator for LogReader {
-    type Item = Result<Entry, DbError>;
+    type Item = Result<Entry, UnreadableLog>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.records.next()?;
-        Some(next.map_err(|complaint| DbError::File { file: self.file.clone(), complaint }))
+        Some(next.map_err(|complaint| UnreadableLog { file: self.file.clone(), complaint }))
     }
 }
 
 /// Lines of a file with their numbers, each no longer than [`RECORD_MAX`].
-fn numbered_lines(
+pub(crate) fn numbered_lines(
     mut bytes: impl io::BufRead,
 ) -> impl Iterator<Item = Result<(u64, String), String>> {
     let mut number = 0;
@@ -157,4 +168,5 @@ fn numbered_lines(
 }
 
 #[cfg(test)]
+#[path = "tests.rs"]
 mod tests;

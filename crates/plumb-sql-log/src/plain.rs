@@ -2,7 +2,8 @@
 
 use std::io::BufRead;
 
-use super::{Entry, Logged, numbered_lines};
+use crate::reader::numbered_lines;
+use crate::{Entry, Logged};
 
 /// Microseconds of a second.
 const SECOND_US: f64 = 1e6;
@@ -10,7 +11,7 @@ const SECOND_US: f64 = 1e6;
 const SECONDS_MAX: f64 = 1e9;
 
 /// The statements in `bytes`. Empty lines, and those that begin with `#`, are none.
-pub(super) fn lines(bytes: impl BufRead) -> impl Iterator<Item = Result<Entry, String>> {
+pub(crate) fn lines(bytes: impl BufRead) -> impl Iterator<Item = Result<Entry, String>> {
     numbered_lines(bytes).map(|line| {
         let (number, line) = line?;
         if line.trim().is_empty() || line.starts_with('#') {
