@@ -52,10 +52,7 @@ impl PageReport {
 
     /// What the connections of all threads did over HTTP/2.
     pub(crate) fn http2_of(reports: &[Self]) -> Option<Http2Figures> {
-        let mut all = reports.iter().filter_map(|report| report.http2.as_ref());
-        let mut first = all.next()?.clone();
-        all.for_each(|other| first.merge(other));
-        (first.connections > 0).then_some(first)
+        Http2Figures::of_all(reports.iter().filter_map(|report| report.http2.as_ref()))
     }
 }
 

@@ -12,7 +12,7 @@ use plumb_engine::{
     Lengths, LoadPlan, LoadResult, Sampler, Stop, clock, floor, part_record, result_record,
 };
 use plumb_measure::statistics::SplitMix64;
-use plumb_measure::{PartRecord, RemoteSelector, ResultRecord};
+use plumb_measure::{Http2Figures, PartRecord, RemoteSelector, ResultRecord};
 use plumb_scenario::Expected;
 use plumb_wire::http::{Scheme, Url};
 use serde_json::json;
@@ -364,6 +364,8 @@ impl Spread for Ping {
 
     fn conclude(&mut self, _: usize, result: &mut ResultRecord, parts: &SpreadParts<'_>) {
         account_all(&mut result.parts, parts.whole);
+        result.http2 =
+            Http2Figures::of_all(parts.results.iter().filter_map(|it| it.http2.as_ref()));
     }
 }
 

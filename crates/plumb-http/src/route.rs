@@ -312,13 +312,13 @@ impl Route {
         let schemes = || self.links.iter().map(Links::scheme).collect();
         let over = |number: usize| OverHttp2::new(player(number), schemes());
         let load = self.drive_crews(crews, shape, over, by)?;
-        let mut figures = Http2Figures::default();
+        let mut figures = Vec::new();
         let load = load.map(|over| {
             let (player, of_thread) = over.into_parts();
-            figures.merge(&of_thread);
+            figures.push(of_thread);
             player
         });
-        Ok((load, (figures.connections > 0).then_some(figures)))
+        Ok((load, Http2Figures::of_all(&figures)))
     }
 
     fn links_of(&self, route: u16, identity: u32) -> &Links {

@@ -34,6 +34,14 @@ pub struct Http2Figures {
 }
 
 impl Http2Figures {
+    /// What connections did together; `None` where none came to stand.
+    #[must_use]
+    pub fn of_all<'a>(all: impl IntoIterator<Item = &'a Self>) -> Option<Self> {
+        let mut sum = Self::default();
+        all.into_iter().for_each(|figures| sum.merge(figures));
+        (sum.connections > 0).then_some(sum)
+    }
+
     /// Adds what other connections did.
     pub fn merge(&mut self, other: &Self) {
         self.connections += other.connections;
@@ -75,7 +83,10 @@ mod tests {
             connection_errors: errors("PROTOCOL_ERROR", 1),
             ..Http2Figures::default()
         };
+        assert_eq!(Http2Figures::of_all([&Http2Figures::default()]), None);
+        let sum = Http2Figures::of_all([&one, &other]);
         one.merge(&other);
+        assert_eq!(sum.as_ref(), Some(&one));
         assert_eq!((one.connections, one.streams_at_once, one.streams_allowed), (3, 3, Some(100)));
         assert_eq!((one.stream_errors, one.connection_errors.len()), (errors("CANCEL", 3), 1));
     }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use tempfile::tempdir;
 
 use crate::kit::http::{Reply, ReplyServer};
+use crate::kit::http2::{Http2Server, page};
 use crate::kit::locks::Server as LockServer;
 use crate::kit::{Server, plumb, record};
 
@@ -90,6 +91,28 @@ fn what_servers_tell_of_their_time_is_put_together_by_name() {
         assert_eq!((told["min"].as_u64(), told["max"].as_u64()), (Some(ns), Some(ns)), "{name}");
         assert_eq!(told["count"], 90);
     }
+}
+
+#[test]
+fn what_was_spoken_over_http2_is_put_together() {
+    let server = Http2Server::start(&[(3, 50)], |asked| Some(page(asked.stream, "hello")));
+    let at = tempdir().expect("a folder");
+    let scenario = format!(
+        "base = \"{}\"\n[[scenario]]\nname = \"reader\"\nusers = 6\niterations = 5\n\
+         [[scenario.step]]\nname = \"page\"\nget = \"/\"\n",
+        server.url().trim_end_matches('/')
+    );
+    fs::write(at.path().join("s.toml"), scenario).expect("written");
+    let run = measured(&["http", "load", "s.toml", "--http=2"], at.path());
+    let http2 = &only(&run)["http2"];
+    assert_eq!((&http2["connections"], &http2["streams"]), (&Value::from(6), &Value::from(30)));
+    assert_eq!(http2["streams_allowed"], 50);
+    let at = tempdir().expect("a folder");
+    let words = ["http", "ping", &server.url(), "--http=2", "--streams=4", "--connections=3"];
+    let run = measured(&[&words[..], &["--count=90", "--warmup=0s"]].concat(), at.path());
+    let http2 = &only(&run)["http2"];
+    assert_eq!((&http2["connections"], &http2["streams"]), (&Value::from(3), &Value::from(90)));
+    assert_eq!(http2["streams_at_once"], 4, "on one connection");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use plumb_engine::Lengths;
 use plumb_engine::layer::{NamedFile, Spread, SpreadParts, SpreadPoint};
-use plumb_measure::ResultRecord;
+use plumb_measure::{Http2Figures, ResultRecord};
 
 use super::finish;
 use super::hops::settle_hops;
@@ -35,6 +35,8 @@ impl Spread for ScenarioLoad {
     fn conclude(&mut self, _: usize, result: &mut ResultRecord, parts: &SpreadParts<'_>) {
         result.finish = finish::of_all(parts.results);
         account_all(&mut result.parts, parts.whole);
+        result.http2 =
+            Http2Figures::of_all(parts.results.iter().filter_map(|it| it.http2.as_ref()));
         result.groups.iter_mut().for_each(|group| group.first_byte_ns = None);
         settle_hops(result);
         if let Ok(compiled) = self.compile(&[]) {
