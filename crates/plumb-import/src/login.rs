@@ -5,6 +5,8 @@
 pub(crate) struct Login {
     pub(crate) user: String,
     pub(crate) password: String,
+    /// The password is proved when the server asks for that (Digest), and not sent with every request.
+    pub(crate) digest: bool,
 }
 
 impl Login {
@@ -12,7 +14,11 @@ impl Login {
     pub(crate) fn new(user: &str, password: &str) -> Option<Self> {
         let sound = !user.is_empty() && !user.contains(':');
         let plain = ![user, password].iter().any(|text| text.contains(char::is_control));
-        (sound && plain).then(|| Self { user: user.into(), password: password.into() })
+        (sound && plain).then(|| Self {
+            user: user.into(),
+            password: password.into(),
+            digest: false,
+        })
     }
 }
 

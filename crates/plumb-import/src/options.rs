@@ -39,9 +39,13 @@ pub struct ImportOptions {
     #[arg(long)]
     pub force: bool,
 
-    /// The server to keep, of several: http://HOST:PORT; that which is asked most unless given
+    /// The main server of several: http://HOST:PORT; that which is asked most unless given
     #[arg(long, value_name = "URL", value_parser = url)]
     pub base: Option<Url>,
+
+    /// Leave out what other servers than the main one are asked
+    #[arg(long)]
+    pub one_server: bool,
 
     /// Write the user and the password of the file to this one, readable for its owner only
     #[arg(long, value_name = "FILE")]
@@ -95,6 +99,7 @@ impl ImportOptions {
             out: None,
             force: false,
             base: None,
+            one_server: false,
             credentials_out: None,
             strict: false,
             drop_static: false,

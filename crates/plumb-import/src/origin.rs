@@ -1,8 +1,15 @@
 //! The one server that a load goes to, among those that a file names.
 
+use plumb_scenario::cookies::SITES_MAX;
+use plumb_scenario::file::placed;
 use plumb_wire::http::Url;
 
+use super::draft::Draft;
 use super::error::ImportError;
+
+/// What is said above the servers beside the main one.
+const ASKED_TOO: &str = "these servers are asked, too: take those out that are not yours, \
+                                    with their steps, or import again with --one-server";
 
 /// How often the servers of a file are asked, the most often first.
 #[derive(Debug, Default)]
@@ -24,6 +31,22 @@ impl Origins {
         self.seen.is_empty()
     }
 
+    /// Makes `base` the main server of `draft` and the others its hosts, those that are asked most
+    /// often first, unless it keeps `one_server`; which these are.
+    pub(crate) fn name(&self, base: &Url, one_server: bool, draft: &mut Draft) -> Vec<Url> {
+        let most = if one_server { 0 } else { SITES_MAX - 1 };
+        let mut others: Vec<&(Url, usize)> =
+            self.seen.iter().filter(|(url, _)| !url.same_origin(base)).collect();
+        others.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+        let hosts: Vec<Url> = others.into_iter().take(most).map(|(url, _)| url.clone()).collect();
+        draft.file.base = Some(placed(base_of(base)));
+        draft.file.hosts = hosts.iter().map(|host| placed(base_of(host))).collect();
+        if !hosts.is_empty() {
+            draft.remark("hosts", ASKED_TOO);
+        }
+        hosts
+    }
+
     /// The server that is asked most often, of several the first; with `wanted` that one.
     ///
     /// # Errors
@@ -42,6 +65,20 @@ impl Origins {
             }),
         }
     }
+}
+
+/// What stands in front of the path of a step to `url`: nothing where it goes to `base`, the server
+/// where it goes to one of `hosts`; `None` where it goes to none of them.
+pub(crate) fn server_in_step(url: &Url, base: &Url, hosts: &[Url]) -> Option<String> {
+    if url.same_origin(base) {
+        return Some(String::new());
+    }
+    hosts.iter().any(|host| url.same_origin(host)).then(|| base_of(url))
+}
+
+/// Why a request to `url` is left out.
+pub(crate) fn elsewhere(url: &Url) -> String {
+    format!("it goes to {}, which is none of the servers that are kept", base_of(url))
 }
 
 /// `http://HOST[:PORT]` of a URL.

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     fn login() -> Login {
-        Login { user: "me".into(), password: "open sesame".into() }
+        Login::new("me", "open sesame").unwrap()
     }
 
     #[test]

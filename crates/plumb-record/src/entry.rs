@@ -51,6 +51,7 @@ impl Writer {
             response,
             cache: Cache::default(),
             timings,
+            resource_type: None,
             connection: exchange.port.map(|port| port.to_string()),
             comment: (!remarks.is_empty()).then(|| remarks.join("; ")),
         }

@@ -81,6 +81,9 @@ pub struct Entry {
     /// What names the connection to the server: of requests that share it, it is the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<String>,
+    /// What it is to the page, as Chromium and what is built on it tell.
+    #[serde(default, rename = "_resourceType", skip_serializing_if = "Option::is_none")]
+    pub resource_type: Option<String>,
     /// What is to be said of it: why it has no answer, why a body was not kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,

@@ -54,8 +54,8 @@ pub(crate) fn import(source: &Source, options: &ImportOptions) -> Result<Draft, 
     }
     let mut importer = Importer::new(all);
     let tests = importer.tests();
-    let base = importer.base(&tests, options)?;
-    let steps = importer.steps(&tests, base.as_ref());
+    let (base, hosts) = importer.servers(&tests, options)?;
+    let steps = importer.steps(&tests, base.as_ref(), &hosts);
     let steps = if steps.is_empty() { vec![importer.stand_in()] } else { steps };
     importer.scenario(steps);
     importer.name_the_rest();

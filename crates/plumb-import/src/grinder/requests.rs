@@ -16,7 +16,7 @@ use crate::error::ImportError;
 use crate::har::{is_left_out, is_sendable};
 use crate::login::Login;
 use crate::note::Place;
-use crate::origin::{Origins, base_of};
+use crate::origin::{Origins, elsewhere, server_in_step};
 use crate::template::{literal, variable, variable_name};
 use crate::wait::Sequence;
 
@@ -48,34 +48,41 @@ impl Importer {
         tests
     }
 
-    /// The server that is asked most, or that of `--base`.
-    pub(super) fn base(
+    /// The server that is asked most, or that of `--base`, and the others.
+    pub(super) fn servers(
         &mut self,
         tests: &[Test],
         options: &ImportOptions,
-    ) -> Result<Option<Url>, ImportError> {
+    ) -> Result<(Option<Url>, Vec<Url>), ImportError> {
         let mut origins = Origins::default();
         tests.iter().for_each(|test| origins.count(&test.url));
         let base = match (tests.is_empty(), &options.base) {
             (true, wanted) => wanted.clone(),
             (false, wanted) => origins.main(wanted.as_ref())?.cloned(),
         };
-        self.draft.file.base = base.as_ref().map(|base| placed(base_of(base)));
-        Ok(base)
+        let named = |base: &Url| origins.name(base, options.one_server, &mut self.draft);
+        let hosts = base.as_ref().map_or_else(Vec::new, named);
+        Ok((base, hosts))
     }
 
-    /// The steps of the tests that `base` is asked.
-    pub(super) fn steps(&mut self, tests: &[Test], base: Option<&Url>) -> Vec<DraftStep> {
+    /// The steps of the tests that `base` and `hosts` are asked.
+    pub(super) fn steps(
+        &mut self,
+        tests: &[Test],
+        base: Option<&Url>,
+        hosts: &[Url],
+    ) -> Vec<DraftStep> {
         let mut sequence = Sequence::default();
         for test in tests {
-            if base.is_some_and(|base| !base.same_origin(&test.url)) {
+            let server =
+                base.map_or(Some(String::new()), |base| server_in_step(&test.url, base, hosts));
+            let Some(server) = server else {
                 self.leave_out(test.number);
-                let why = format!("it goes to {}; a load goes to one server", base_of(&test.url));
                 let what = format!("grinder.test{}", test.number);
-                self.draft.notes.add(Place::Line(test.line), what, why);
+                self.draft.notes.add(Place::Line(test.line), what, elsewhere(&test.url));
                 continue;
-            }
-            let step = self.step(test);
+            };
+            let step = self.step(test, &server);
             let sleep = self.number(&[&format!("grinder.test{}.sleepTime", test.number)]);
             let wait = sleep.and_then(|sleep| self.sleep(sleep));
             sequence.push(step, wait);
@@ -83,7 +90,7 @@ impl Importer {
         sequence.take()
     }
 
-    fn step(&mut self, test: &Test) -> DraftStep {
+    fn step(&mut self, test: &Test, server: &str) -> DraftStep {
         let of = |name: &str| format!("grinder.test{}.{name}", test.number);
         let post = self.take(&of("parameter.post"));
         let method = if post.is_some() { "POST" } else { "GET" };
@@ -94,7 +101,7 @@ impl Importer {
         };
         let mut step = Step { name: Some(placed(name)), ..Step::default() };
         let target = masked_target(test.url.target(), &mut self.secrets);
-        let target = self.without_beans(target, test.line);
+        let target = format!("{server}{}", self.without_beans(target, test.line));
         match post {
             None => step.get = Some(placed(target)),
             Some(post) => {
@@ -111,7 +118,9 @@ impl Importer {
                 step.check = Some(placed(Check { contains, ..Check::default() }));
             }
         }
-        self.take_login(test);
+        if server.is_empty() {
+            self.take_login(test); // credentials go to the base alone
+        }
         let mut draft = DraftStep::around(step, Vec::new());
         draft.remarks.push(format!("grinder.test{}, line {}", test.number, test.line));
         draft

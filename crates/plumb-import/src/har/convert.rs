@@ -9,7 +9,9 @@ use plumb_scenario::har::{Entry, Har, Pair, Param, PostData};
 use plumb_wire::http::Url;
 use plumb_wire::percent::form_encoded;
 
+use super::chain;
 use super::headers::{is_condition, is_left_out, is_sendable, joined, value};
+use super::parts;
 use super::read::{self, Seen};
 use super::timeline::find_thinks;
 use crate::ImportOptions;
@@ -43,11 +45,13 @@ pub(crate) fn import(source: &Source, options: &ImportOptions) -> Result<Draft, 
     let base = base.ok_or_else(|| {
         source.nothing("no entry was asked over http or https and answered: record a page first")
     })?;
-    import.keep_base(&mut seen, &base);
+    let hosts = origins.name(&base, options.one_server, &mut import.draft);
+    import.keep_hosts(&mut seen, &base, &hosts);
     import.leave_challenges_out(&mut seen);
     if options.drop_static {
         import.leave_static_out(&mut seen);
     }
+    chain::follow(&mut seen);
     if seen.is_empty() {
         return Err(source.nothing("nothing is left of it: import it without --drop-static"));
     }
@@ -57,7 +61,7 @@ pub(crate) fn import(source: &Source, options: &ImportOptions) -> Result<Draft, 
 
 /// What is collected on the way.
 pub(super) struct Importer<'a> {
-    options: &'a ImportOptions,
+    pub(super) options: &'a ImportOptions,
     pub(super) draft: Draft,
     secrets: Secrets,
     labels: Labels,
@@ -72,18 +76,7 @@ impl<'a> Importer<'a> {
     /// The draft with everything in it; `None` when no request is left.
     fn finished(mut self, har: &Har, base: &Url, seen: &[Seen<'_>]) -> Option<Draft> {
         self.name_old_cookies(seen);
-        let mut steps = Vec::new();
-        let mut page = None;
-        for one in seen {
-            let Some(mut step) = self.step(one) else { continue };
-            let think = Think::Fixed(Span::from_ms(one.think_ms));
-            step.step.think = (one.think_ms > 0).then(|| placed(think));
-            if page != Some(&one.entry.pageref) {
-                page = Some(&one.entry.pageref);
-                step.remarks.splice(0..0, page_title(har, one));
-            }
-            steps.push(step);
-        }
+        let mut steps = self.steps(har, base, seen);
         let headers = shared_headers(steps.iter_mut());
         if steps.is_empty() {
             return None;
@@ -91,7 +84,6 @@ impl<'a> Importer<'a> {
         let draft = &mut self.draft;
         draft.head = vec![recorded(har, seen)];
         draft.file.name = Some(format!("recording of {}", base.host()));
-        draft.file.base = Some(placed(base_of(base)));
         draft.remark(
             "scenario.0",
             "one user, once: raise `users`, and replace `iterations` by `for`",
@@ -109,9 +101,43 @@ impl<'a> Importer<'a> {
         Some(self.draft)
     }
 
+    /// The steps of all requests, those that are made at the same time in one.
+    fn steps(&mut self, har: &Har, base: &Url, mut seen: &[Seen<'_>]) -> Vec<DraftStep> {
+        let mut steps = Vec::new();
+        let mut page = None;
+        let mut document = String::new();
+        while let Some(first) = seen.first() {
+            let (together, rest) = seen.split_at(parts::at_once(seen));
+            seen = rest;
+            let mut inner: Vec<DraftStep> =
+                together.iter().filter_map(|one| self.step(base, one)).collect();
+            let mut step = match inner.len() {
+                0 => continue,
+                1 => inner.remove(0),
+                _ => {
+                    let name = self.labels.unique(format!("parts of {document}").trim());
+                    let step = Step { parallel: Some(placed(name)), ..Step::default() };
+                    DraftStep::around(step, inner)
+                }
+            };
+            if parts::is_document(first) {
+                document = step.step.name.as_ref().map_or("", |name| name.get_ref()).to_owned();
+            }
+            let think_ms = together.last().map_or(0, |last| last.think_ms);
+            let think = Think::Fixed(Span::from_ms(think_ms));
+            step.step.think = (think_ms > 0).then(|| placed(think));
+            if page != Some(&first.entry.pageref) {
+                page = Some(&first.entry.pageref);
+                step.remarks.splice(0..0, page_title(har, first));
+            }
+            steps.push(step);
+        }
+        steps
+    }
+
     /// The step of a request; `None` when its body cannot be sent as it was: without it the server would
     /// be asked something else.
-    fn step(&mut self, one: &Seen<'_>) -> Option<DraftStep> {
+    fn step(&mut self, base: &Url, one: &Seen<'_>) -> Option<DraftStep> {
         let request = &one.entry.request;
         let method = request.method.as_str();
         let body = match self.body(one) {
@@ -122,15 +148,20 @@ impl<'a> Importer<'a> {
                 return None;
             }
         };
-        let name = self.labels.of_request(method, one.url.target());
-        let target = masked_target(one.url.target(), &mut self.secrets);
+        let at_base = one.url.same_origin(base);
+        let (server, label) = match at_base {
+            true => (String::new(), String::new()),
+            false => (base_of(&one.url), one.url.authority()),
+        };
+        let name = self.labels.of_request(method, &format!("{label}{}", one.url.target()));
+        let target = server + &masked_target(one.url.target(), &mut self.secrets);
         if one.url.target().to_ascii_lowercase().contains(";jsessionid=") {
             let why = "its path holds a session, which is another one in each run";
             self.draft.notes.add(Place::Entry(one.number), what(one), why);
         }
         let mut step = Step {
             name: Some(placed(name)),
-            headers: self.headers(one),
+            headers: self.headers(one, at_base),
             check: Some(placed(self.check(one))),
             ..Step::default()
         };
@@ -142,7 +173,11 @@ impl<'a> Importer<'a> {
             step.method = (!usual).then(|| placed(method.to_owned()));
         }
         step.body = body.map(placed);
-        Some(DraftStep { remarks: Vec::new(), step, steps: Vec::new() })
+        Some(DraftStep {
+            remarks: chain::remark(one).into_iter().collect(),
+            step,
+            steps: Vec::new(),
+        })
     }
 
     /// The body as a template.
@@ -187,14 +222,14 @@ impl<'a> Importer<'a> {
         Ok((!text.is_empty()).then(|| masked(&data.mime_type, &text, &mut self.secrets)))
     }
 
-    fn headers(&mut self, one: &Seen<'_>) -> Pairs {
+    fn headers(&mut self, one: &Seen<'_>, at_base: bool) -> Pairs {
         let mut headers = Pairs::new();
         for (lower, pair) in joined(one.entry.request.headers.iter()) {
             if !lower.starts_with(':') && !is_sendable(&pair.name, &pair.value) {
                 let what = format!("header {}", pair.name.escape_debug());
                 self.draft.notes.add(Place::Entry(one.number), what, "it cannot be sent");
             } else if lower == "authorization" {
-                headers.extend(self.authorization(one, &pair));
+                headers.extend(self.authorization(one, at_base, &pair));
             } else if !is_left_out(&lower)
                 && (self.options.keep_conditions || !is_condition(&lower))
             {
@@ -206,10 +241,20 @@ impl<'a> Importer<'a> {
     }
 
     /// Who asks: credentials, or a token as a variable.
-    fn authorization(&mut self, one: &Seen<'_>, pair: &Pair) -> Option<(String, String)> {
+    fn authorization(
+        &mut self,
+        one: &Seen<'_>,
+        at_base: bool,
+        pair: &Pair,
+    ) -> Option<(String, String)> {
         let (scheme, secret) = pair.value.trim().split_once(' ').unwrap_or((&pair.value, ""));
         let place = Place::Entry(one.number);
         match scheme.to_ascii_lowercase().as_str() {
+            "basic" if !at_base => {
+                let why = "credentials go to `base` alone; add the header where they are meant";
+                self.draft.notes.add(place, "header Authorization", why);
+                None
+            }
             "basic" => {
                 match (login(secret), &self.draft.login) {
                     (Some(login), None) => self.draft.login = Some(login),
@@ -234,13 +279,13 @@ impl<'a> Importer<'a> {
     }
 
     fn check(&mut self, one: &Seen<'_>) -> Check {
-        let response = &one.entry.response;
-        let headers = &one.entry.request.headers;
+        let response = &one.last().response;
+        let headers = &one.last().request.headers;
         let asked_changes = headers.iter().any(|pair| is_condition(&pair.name));
         let unchanged = response.status == 304 && asked_changes && !self.options.keep_conditions;
         let status = if unchanged { 200 } else { response.status };
         let length = if self.options.check_length && !unchanged {
-            let length = length_of(one.entry);
+            let length = length_of(one.last());
             if length.is_none() {
                 let why = "the recording does not say how long its answer was (--check-length)";
                 self.draft.notes.add(Place::Entry(one.number), what(one), why);
@@ -315,15 +360,19 @@ fn page_title(har: &Har, one: &Seen<'_>) -> Option<String> {
 fn recorded(har: &Har, seen: &[Seen<'_>]) -> String {
     let creator = &har.log.creator;
     let start = seen.first().map_or("", |one| one.entry.started_date_time.as_str());
+    let entries: usize = seen.iter().map(|one| one.entries().count()).sum();
     format!(
         "Recorded by {} {} at {start}: {} of {} entries.",
         creator.name,
         creator.version,
-        seen.len(),
+        entries,
         har.log.entries.len()
     )
 }
 
+#[cfg(test)]
+#[path = "session_tests.rs"]
+mod session_tests;
 #[cfg(test)]
 #[path = "convert_tests.rs"]
 mod tests;

@@ -17,9 +17,17 @@ fn draft(text: &str, options: &ImportOptions) -> Draft {
     import(&source(text), options).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// All requests of the scenario, in their order.
+fn requests(draft: &Draft) -> Vec<&Step> {
+    let steps = draft.file.scenario[0].step.iter();
+    steps
+        .flat_map(|step| if step.step.is_empty() { vec![step] } else { step.step.iter().collect() })
+        .collect()
+}
+
 fn rows(draft: &Draft) -> Vec<String> {
-    let steps = &draft.file.scenario[0].step;
-    steps.iter().map(|step| step.name.as_ref().unwrap().get_ref().clone()).collect()
+    let names = requests(draft).into_iter().map(|step| step.name.as_ref().unwrap());
+    names.map(|name| name.get_ref().clone()).collect()
 }
 
 fn notes(draft: &Draft) -> Vec<String> {
@@ -31,9 +39,17 @@ fn a_session_of_a_browser_becomes_steps_in_the_order_of_their_beginnings() {
     let draft = draft(SHOP, &options());
     assert_eq!(
         rows(&draft),
-        ["/login", "/style.css", "POST /login", "/home", "/odata/Orders", "PUT /odata/Orders(7)"]
+        [
+            "/login",
+            "/style.css",
+            "cdn.example/logo.png",
+            "POST /login",
+            "/odata/Orders",
+            "PUT /odata/Orders(7)"
+        ]
     );
     let steps = &draft.file.scenario[0].step;
+    assert_eq!(steps[1].parallel.as_ref().unwrap().get_ref(), "parts of /login");
     let thinks: Vec<Option<u64>> = steps
         .iter()
         .map(|step| match step.think.as_ref().map(|think| *think.get_ref()) {
@@ -42,13 +58,17 @@ fn a_session_of_a_browser_becomes_steps_in_the_order_of_their_beginnings() {
         })
         .collect();
     // ten seconds between the pages, five inside the second one
-    assert_eq!(thinks, [None, Some(10_000), None, None, Some(5_000), None]);
-    let checks: Vec<String> = steps
+    assert_eq!(thinks, [None, Some(10_000), None, Some(5_000), None]);
+    let checks: Vec<String> = requests(&draft)
         .iter()
         .map(|step| step.check.as_ref().unwrap().get_ref().status.clone().unwrap())
         .collect();
-    assert_eq!(checks, ["200", "200", "302", "200", "200", "204"]);
+    // a log-on is led on to the page behind it
+    assert_eq!(checks, ["200", "200", "200", "200", "200", "204"]);
+    assert_eq!(draft.remarks["scenario.0.step.2"][1], "led on to https://shop.example/home");
     assert_eq!(draft.file.base.as_ref().unwrap().get_ref(), "https://shop.example");
+    let hosts: Vec<&String> = draft.file.hosts.iter().map(|host| host.get_ref()).collect();
+    assert_eq!(hosts, ["https://cdn.example"]);
 }
 
 #[test]
@@ -58,9 +78,9 @@ fn no_secret_of_the_recording_is_left() {
     for secret in ["sesame", "s3cr3t", "t0ken", "aaa.bbb", "4711", "QU5OQT"] {
         assert!(!all.contains(secret), "{secret} in {all}");
     }
-    let steps = &draft.file.scenario[0].step;
+    let steps = requests(&draft);
     let body = |at: usize| steps[at].body.as_ref().unwrap().get_ref().clone();
-    assert_eq!(body(2), "user=ANNA&password=${password}&lang=$${x}");
+    assert_eq!(body(3), "user=ANNA&password=${password}&lang=$${x}");
     assert_eq!(body(5), "{\"note\":\"call \\\"me\\\"\",\"pin\":${pin}}");
     let path = steps[5].path.as_ref().unwrap().get_ref();
     assert_eq!(path, "/odata/Orders(7)?access_token=${access_token}");
@@ -74,7 +94,7 @@ fn no_secret_of_the_recording_is_left() {
 
 #[test]
 fn headers_of_the_client_are_left_out_and_common_ones_said_once() {
-    let draft = draft(SHOP, &options());
+    let draft = draft(SHOP, &ImportOptions { one_server: true, ..options() });
     let scenario = &draft.file.scenario[0];
     assert_eq!(scenario.headers, Pairs::from([("User-Agent".into(), "Browser/131".into())]));
     let login = &scenario.step[0].headers;
@@ -84,7 +104,7 @@ fn headers_of_the_client_are_left_out_and_common_ones_said_once() {
 
 #[test]
 fn what_is_left_out_is_named_with_its_entry() {
-    let draft = draft(SHOP, &options());
+    let draft = draft(SHOP, &ImportOptions { one_server: true, ..options() });
     let notes = notes(&draft);
     for (entry, words) in [
         (2, "cookie consent: it was there before"),
@@ -111,14 +131,13 @@ fn static_files_conditions_and_lengths_are_options() {
     // the page ended with its style sheet, asked for or not
     let think = dropped.file.scenario[0].step[0].think.as_ref().map(|think| *think.get_ref());
     assert_eq!(think, Some(Think::Fixed(Span::from_ms(10_000))));
-    let lengths: Vec<Option<u64>> = dropped.file.scenario[0]
-        .step
+    let lengths: Vec<Option<u64>> = requests(&dropped)
         .iter()
         .map(|step| step.check.as_ref().unwrap().get_ref().length)
         .collect();
-    assert_eq!(lengths, [Some(512), Some(0), Some(700), Some(4000), Some(0)]);
+    assert_eq!(lengths, [Some(512), Some(700), Some(4000), Some(0)]);
     let kept = draft(SHOP, &ImportOptions { keep_conditions: true, ..options() });
-    let style = &kept.file.scenario[0].step[1];
+    let style = requests(&kept)[1];
     assert!(style.headers.contains_key("If-None-Match"));
     assert_eq!(style.check.as_ref().unwrap().get_ref().status.as_deref(), Some("304"));
 }
@@ -126,8 +145,13 @@ fn static_files_conditions_and_lengths_are_options() {
 #[test]
 fn another_server_may_be_chosen_and_must_be_there() {
     let base = Some(Url::parse("https://cdn.example").unwrap());
+    let told = ImportOptions { base: base.clone(), one_server: true, ..options() };
+    assert_eq!(rows(&draft(SHOP, &told)), ["/logo.png"]);
     let other = draft(SHOP, &ImportOptions { base, ..options() });
-    assert_eq!(rows(&other), ["/logo.png"]);
+    assert_eq!(rows(&other)[..3], ["shop.example/login", "shop.example/style.css", "/logo.png"]);
+    // who asks is told the base alone
+    assert!(other.login.is_none());
+    assert!(notes(&other).iter().any(|note| note.contains("credentials go to `base` alone")));
     let base = Some(Url::parse("https://nowhere.example").unwrap());
     let error = import(&source(SHOP), &ImportOptions { base, ..options() }).err().unwrap();
     assert!(error.to_string().contains("https://shop.example (7)"), "{error}");
@@ -147,7 +171,7 @@ fn a_recording_without_requests_is_refused() {
 fn tokens_of_bearers_are_variables_and_other_schemes_named() {
     let text = SHOP.replace("Basic QU5OQTpvcGVuIHNlc2FtZQ==", "Bearer ey.ab.cd");
     let bearer = draft(&text, &options());
-    assert_eq!(bearer.file.scenario[0].step[4].headers["Authorization"], "Bearer ${token}");
+    assert_eq!(requests(&bearer)[4].headers["Authorization"], "Bearer ${token}");
     assert!(bearer.login.is_none() && bearer.file.variables.contains_key("token"));
     let text = SHOP.replace("Basic QU5OQTpvcGVuIHNlc2FtZQ==", "NTLM abcdef");
     let other = draft(&text, &options());
@@ -165,7 +189,7 @@ fn bodies_that_the_recording_does_not_hold_are_named() {
         .replace(form, "application/x-www-form-urlencoded\", \"text\": \"\"")
         .replacen("\"params\": []", "\"params\": [{\"name\": \"a b\", \"value\": \"c&d\"}]", 1);
     let made = draft(&fields, &options());
-    let body = made.file.scenario[0].step[2].body.as_ref().unwrap().get_ref();
+    let body = requests(&made)[3].body.as_ref().unwrap().get_ref();
     assert_eq!(body, "a+b=c%26d");
 }
 
@@ -189,11 +213,11 @@ fn uploads_are_sent_as_they_were_or_left_out() {
     }
     let whole = chrome.replace("pdf\\r\\n\\r\\n\\r\\n--B--", "pdf\\r\\n\\r\\n%PDF\\r\\n--B--");
     let made = draft(&with(&whole, ""), &options());
-    let body = made.file.scenario[0].step[2].body.as_ref().unwrap().get_ref();
+    let body = requests(&made)[3].body.as_ref().unwrap().get_ref();
     assert!(body.ends_with("application/pdf\r\n\r\n%PDF\r\n--B--\r\n"), "{body}");
     let fields = with("", "{\"name\": \"a\", \"value\": \"1\"}");
     let made = draft(&fields, &options());
-    let body = made.file.scenario[0].step[2].body.as_ref().unwrap().get_ref();
+    let body = requests(&made)[3].body.as_ref().unwrap().get_ref();
     assert_eq!(body, "--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--B--\r\n");
 }
 

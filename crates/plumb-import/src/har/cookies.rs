@@ -14,7 +14,7 @@ impl Importer<'_> {
         let mut set = BTreeSet::new();
         let mut named = BTreeSet::new();
         for one in seen {
-            for name in cookies_sent(one.entry) {
+            for name in one.entries().flat_map(cookies_sent) {
                 if !set.contains(&name) && named.insert(name.clone()) {
                     let why = "it was there before the recording; users begin without cookies";
                     self.draft.notes.add(
@@ -24,7 +24,7 @@ impl Importer<'_> {
                     );
                 }
             }
-            set.extend(cookies_set(one.entry));
+            set.extend(one.entries().flat_map(cookies_set));
         }
     }
 }

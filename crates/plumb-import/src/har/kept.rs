@@ -10,7 +10,7 @@ use super::read::{Seen, times};
 use super::timeline::keep;
 use crate::counted;
 use crate::note::Place;
-use crate::origin::base_of;
+use crate::origin::{base_of, server_in_step};
 
 /// Kinds of content that a browser's cache usually holds.
 const STATIC_TYPES: [&str; 8] = [
@@ -36,8 +36,7 @@ impl Importer<'_> {
         number: usize,
         entry: &'e Entry,
     ) -> Result<Option<Seen<'e>>, String> {
-        let (start_ns, end_ns) =
-            times(entry).map_err(|cause| format!("entry {number}: {cause}"))?;
+        let times = times(entry).map_err(|cause| format!("entry {number}: {cause}"))?;
         let request = &entry.request;
         let what = shown(&request.method, &request.url);
         let refused = match Url::parse(&without_user(&request.url)) {
@@ -46,9 +45,7 @@ impl Importer<'_> {
             Ok(_) if entry.response.status == 101 => Some("it became another protocol"),
             Ok(_) if !(100..1000).contains(&entry.response.status) => Some("no answer came"),
             Ok(_) if !is_method(&request.method) => Some("its method cannot be sent"),
-            Ok(url) => {
-                return Ok(Some(Seen { number, entry, url, start_ns, end_ns, think_ms: 0 }));
-            }
+            Ok(url) => return Ok(Some(Seen::new((number, entry), url, times))),
         };
         if let Some(why) = refused {
             self.draft.notes.add(Place::Entry(number), what, why);
@@ -56,19 +53,23 @@ impl Importer<'_> {
         Ok(None)
     }
 
-    /// Leaves out what another server was asked, and names each server once.
-    pub(super) fn keep_base(&mut self, seen: &mut Vec<Seen<'_>>, base: &Url) {
+    /// Leaves out what servers were asked that are neither `base` nor one of `hosts`, and names each
+    /// server once.
+    pub(super) fn keep_hosts(&mut self, seen: &mut Vec<Seen<'_>>, base: &Url, hosts: &[Url]) {
         let mut others: BTreeMap<String, (usize, usize)> = BTreeMap::new();
         keep(seen, |one| {
-            let kept = one.url.same_origin(base);
+            let kept = server_in_step(&one.url, base, hosts).is_some();
             if !kept {
                 others.entry(base_of(&one.url)).or_insert((one.number, 0)).1 += 1;
             }
             kept
         });
+        let why = match self.options.one_server {
+            true => "--one-server",
+            false => "a load goes to 64 servers at most",
+        };
         for (origin, (first, times)) in others {
-            let why =
-                format!("{} to another server; a load goes to one", counted(times, "request"));
+            let why = format!("{} to another server; {why}", counted(times, "request"));
             self.draft.notes.add(Place::Entry(first), origin, why);
         }
     }
@@ -108,8 +109,9 @@ fn is_method(method: &str) -> bool {
     !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase())
 }
 
-fn is_static(one: &Seen<'_>) -> bool {
-    let kind = one.entry.response.content.mime_type.to_ascii_lowercase();
+/// True of what a browser's cache usually holds.
+pub(super) fn is_static(one: &Seen<'_>) -> bool {
+    let kind = one.last().response.content.mime_type.to_ascii_lowercase();
     let path = one.url.target().split('?').next().unwrap_or_default().to_ascii_lowercase();
     let named = || STATIC_ENDINGS.iter().any(|ending| path.ends_with(ending));
     STATIC_TYPES.iter().any(|known| kind.starts_with(known))

@@ -1,9 +1,11 @@
 //! HAR 1.2: what browsers and recording proxies save.
 
+mod chain;
 mod convert;
 mod cookies;
 mod headers;
 mod kept;
+mod parts;
 mod read;
 mod timeline;
 

@@ -49,6 +49,32 @@ pub(super) struct Seen<'a> {
     pub(super) end_ns: i128,
     /// How long somebody thought behind it.
     pub(super) think_ms: u64,
+    /// Requests to which its answer led, one after the other.
+    pub(super) hops: Vec<&'a Entry>,
+    /// What was asked for last.
+    pub(super) reached: Url,
+}
+
+impl<'a> Seen<'a> {
+    /// The request of an entry that asked for `url`, between two moments in nanoseconds since 1970.
+    pub(super) fn new(
+        (number, entry): (usize, &'a Entry),
+        url: Url,
+        (start_ns, end_ns): (i128, i128),
+    ) -> Self {
+        let (hops, reached) = (Vec::new(), url.clone());
+        Self { number, entry, url, start_ns, end_ns, think_ms: 0, hops, reached }
+    }
+
+    /// The entry whose answer was not led on.
+    pub(super) fn last(&self) -> &'a Entry {
+        self.hops.last().unwrap_or(&self.entry)
+    }
+
+    /// Its entry and those to which that led.
+    pub(super) fn entries(&self) -> impl Iterator<Item = &'a Entry> {
+        std::iter::once(self.entry).chain(self.hops.iter().copied())
+    }
 }
 
 /// When an entry began and when it was over, in nanoseconds since 1970.

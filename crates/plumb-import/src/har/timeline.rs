@@ -72,13 +72,9 @@ mod tests {
         let mut seen: Vec<Seen<'_>> = times
             .iter()
             .zip(&entries)
-            .map(|((start, end, _), entry)| Seen {
-                number: 1,
-                entry,
-                url: Url::parse("http://h/").unwrap(),
-                start_ns: start * 1_000_000,
-                end_ns: end * 1_000_000,
-                think_ms: 0,
+            .map(|((start, end, _), entry)| {
+                let url = Url::parse("http://h/").unwrap();
+                Seen::new((1, entry), url, (start * 1_000_000, end * 1_000_000))
             })
             .collect();
         find_thinks(&mut seen, Span::from_ms(200));

@@ -15,14 +15,7 @@ impl Importer {
         element: &Element<'a>,
         scope: &Scope<'a>,
     ) -> Result<Vec<DraftStep>, String> {
-        let below = element.below();
-        let makes = |element: &&Element<'a>| {
-            matches!(role(element), Role::Request | Role::Controller | Role::Action)
-        };
-        let chosen: Vec<Element<'a>> = below.iter().filter(makes).copied().collect();
-        for beside in below.iter().filter(|it| !makes(it)) {
-            self.beside(beside);
-        }
+        let chosen = self.made_below(element);
         self.choices += 1;
         let name = format!("choice_{}", self.choices);
         let count = chosen.len();
@@ -106,6 +99,11 @@ impl Importer {
         let around = Step { repeat: Some(placed(1)), set, ..Step::default() };
         Ok(if steps.is_empty() { steps } else { vec![DraftStep::around(around, steps)] })
     }
+}
+
+/// True of what makes steps.
+pub(super) fn makes(element: &Element<'_>) -> bool {
+    matches!(role(element), Role::Request | Role::Controller | Role::Action)
 }
 
 /// `steps`, done when `condition` holds.

@@ -99,11 +99,6 @@ impl Importer {
             "ThroughputController" => self.share(element),
             "OnceOnlyController" => Ok(self.once(element)),
             "WhileController" => self.repeated_while(element),
-            "RandomOrderController" => {
-                let why = "its elements are done in random order; here in that of the plan";
-                self.draft.notes.add(element.place(), element.what(), why);
-                Ok(Around::Nothing)
-            }
             "CriticalSectionController" => {
                 let why = "one user at a time does what stands in it; here they do not wait";
                 self.draft.notes.add(element.place(), element.what(), why);
@@ -112,14 +107,17 @@ impl Importer {
             "RandomController" | "InterleaveControl" | "SwitchController" => {
                 let inside = outer.with(&element.below());
                 match self.choice(element, &inside) {
-                    Ok(mut steps) => {
-                        if let Some(first) = steps.first_mut() {
-                            first.remarks.insert(0, element.remark());
-                        }
-                        return steps;
-                    }
+                    Ok(steps) => return remarked(element, steps),
                     Err(why) => Err(why),
                 }
+            }
+            "RandomOrderController" => {
+                let steps = self.random_order(element, &outer.with(&element.below()));
+                return remarked(element, steps);
+            }
+            "ParallelSampler" => {
+                let steps = self.at_the_same_time(element, &outer.with(&element.below()));
+                return remarked(element, steps);
             }
             _ => Err(element.attribute(EMPTY).to_owned()),
         };
@@ -282,6 +280,14 @@ impl Importer {
         let step = Step { share: Some(placed(format!("{percent}%"))), ..Step::default() };
         Ok(Around::Condition(Box::new(step)))
     }
+}
+
+/// `steps`, with what they come from said above the first.
+fn remarked(element: &Element<'_>, mut steps: Vec<DraftStep>) -> Vec<DraftStep> {
+    if let Some(first) = steps.first_mut() {
+        first.remarks.insert(0, element.remark());
+    }
+    steps
 }
 
 /// What a controller puts around its steps.

@@ -31,8 +31,9 @@ impl Importer {
             let text = entry.text(name);
             self.words.known(text).ok_or_else(|| format!("{name} is not known before the load"))
         };
-        if !matches!(entry.text("Authorization.mechanism"), "" | "BASIC" | "BASIC_DIGEST") {
-            return Err("only Basic is answered".into());
+        let mechanism = entry.text("Authorization.mechanism");
+        if !matches!(mechanism, "" | "BASIC" | "BASIC_DIGEST" | "DIGEST") {
+            return Err(format!("{mechanism} is not answered, only Basic and Digest"));
         }
         let url = known("Authorization.url")?;
         if let (Some(base), Ok(url)) = (&self.base, Url::parse(&url))
@@ -40,7 +41,9 @@ impl Importer {
         {
             return Err("one of its users is that of another server".into());
         }
-        Login::new(&known("Authorization.username")?, &known("Authorization.password")?)
-            .ok_or_else(|| "one of its users cannot be sent".into())
+        let login =
+            Login::new(&known("Authorization.username")?, &known("Authorization.password")?)
+                .ok_or("one of its users cannot be sent")?;
+        Ok(Login { digest: mechanism == "DIGEST", ..login })
     }
 }

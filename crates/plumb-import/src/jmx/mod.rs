@@ -18,6 +18,7 @@ mod functions;
 mod inserted;
 mod login;
 mod pacing;
+mod random_order;
 mod request;
 mod schedule;
 mod scope;
@@ -34,8 +35,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use plumb_scenario::file::Pick;
-use plumb_scenario::file::placed;
-use plumb_scenario::file::{Redirects, Step};
+use plumb_scenario::file::{Authentication, Redirects, Step};
 use plumb_wire::http::Url;
 
 use crate::ImportOptions;
@@ -45,7 +45,7 @@ use crate::error::ImportError;
 use crate::label::Labels;
 use crate::login::Login;
 use crate::note::{Notes, Place};
-use crate::origin::{Origins, base_of};
+use crate::origin::Origins;
 use crate::secrets::Secrets;
 use crate::source::Source;
 use element::Element;
@@ -101,6 +101,12 @@ struct Importer {
     labels: Labels,
     words: Words,
     base: Option<Url>,
+    /// Servers beside it.
+    hosts: Vec<Url>,
+    /// Requests whose connection is kept.
+    kept_alive: usize,
+    /// Those whose connection is not, and what they are.
+    closed: Vec<(Place, String)>,
     /// Variables that something sets.
     set: BTreeSet<String>,
     /// A data file names its variables itself: nobody knows them here.
@@ -180,7 +186,9 @@ impl Importer {
             (false, wanted) => origins.main(wanted)?.cloned(),
         };
         match &self.base {
-            Some(base) => self.draft.file.base = Some(placed(base_of(base))),
+            Some(base) => {
+                self.hosts = origins.name(base, options.one_server, &mut self.draft);
+            }
             None => {
                 let why = "none that is known before the load: name it with the load";
                 self.draft.notes.add(plan.place(), "the server of the plan", why);
@@ -266,6 +274,7 @@ impl Importer {
     fn finished(mut self, plan: &Element<'_>) -> Draft {
         self.draft.file.name = Some(plan.name().trim().to_owned()).filter(|name| !name.is_empty());
         self.settle_timeouts();
+        self.settle_connections();
         self.settle_logins();
         if !self.follows_any {
             self.draft.file.redirects = Some(Redirects::NONE);
@@ -296,6 +305,17 @@ impl Importer {
         }
     }
 
+    /// Whether connections are kept, for the whole file.
+    fn settle_connections(&mut self) {
+        self.draft.file.close = self.kept_alive == 0 && !self.closed.is_empty();
+        if !self.draft.file.close {
+            let why = "its connection is kept, as those of the other requests are";
+            for (place, what) in std::mem::take(&mut self.closed) {
+                self.draft.notes.add(place, what, why);
+            }
+        }
+    }
+
     /// One login for the scenarios that have it.
     fn settle_logins(&mut self) {
         let Some(first) = self.logins.iter().flatten().next().cloned() else { return };
@@ -311,6 +331,9 @@ impl Importer {
             let numbered = self.logins.iter().enumerate();
             self.draft.login_of =
                 numbered.filter(|(_, login)| having(login)).map(|(number, _)| number).collect();
+        }
+        if first.digest {
+            self.draft.file.authentication = Some(Authentication::Digest);
         }
         self.draft.login = Some(first);
     }

@@ -18,11 +18,14 @@ use super::{Importer, TimeLimit, assertion, extractor, timer};
 use crate::body::{masked_target_template, masked_template};
 use crate::draft::DraftStep;
 use crate::har::{is_left_out, is_sendable};
-use crate::origin::base_of;
+use crate::origin::{elsewhere, server_in_step};
 
 /// Switches of a request that have no equivalent, with what they would do.
 const SWITCHES: [(&str, &str); 3] = [
-    ("HTTPSampler.image_parser", "what its page embeds is not loaded: write steps for it"),
+    (
+        "HTTPSampler.image_parser",
+        "what its page embeds is not loaded: a recording (HAR) of the page has it as a parallel group",
+    ),
     ("HTTPSampler.md5", "no checksum is made of the answer"),
     ("HTTPSampler.monitor", "nothing is monitored"),
 ];
@@ -58,9 +61,7 @@ impl Importer {
     ) -> Option<(DraftStep, Option<Think>)> {
         let below = request.below();
         let scope = outer.with(&below);
-        if !self.goes_to_base(request, &scope) {
-            return None;
-        }
+        let server = self.server_in_step(request, &scope)?;
         let Some(method) = self.method(request, &scope) else {
             let why = "its method is not known before the load, or cannot be sent; it is left out";
             self.draft.notes.add(request.place(), request.what(), why);
@@ -73,7 +74,7 @@ impl Importer {
         }
         self.name_below(request, &below);
         self.name_settings(request, &scope);
-        let mut step = self.addressed(request, &scope, method);
+        let mut step = self.addressed(request, &scope, method, &server);
         let kind = step.headers.remove("Content-Type").or_else(|| {
             let kind = if has_form(request) { FORM } else { TEXT };
             step.body.is_some().then(|| kind.into())
@@ -95,20 +96,22 @@ impl Importer {
         Some((draft, wait))
     }
 
-    /// False for a request to another server, which is named.
-    fn goes_to_base(&mut self, request: &Element<'_>, scope: &Scope<'_>) -> bool {
-        let (why, goes) = match (self.server(request, scope), &self.base) {
-            (Server::Known(url), Some(base)) if !url.same_origin(base) => {
-                (format!("it goes to {}; a load goes to one server", base_of(&url)), false)
-            }
+    /// What stands in front of the path of a request: nothing for one to `base`, the server for one to
+    /// another. `None` for a request to one that is left out, which is named.
+    fn server_in_step(&mut self, request: &Element<'_>, scope: &Scope<'_>) -> Option<String> {
+        let (why, server) = match (self.server(request, scope), &self.base) {
+            (Server::Known(url), Some(base)) => match server_in_step(&url, base, &self.hosts) {
+                None => (elsewhere(&url), None),
+                found => return found,
+            },
             (Server::Later(text), _) => (
                 format!("its server `{text}` is not known before the load; it goes to `base`"),
-                true,
+                Some(String::new()),
             ),
-            (Server::Known(_) | Server::Unnamed, _) => return true,
+            (Server::Known(_) | Server::Unnamed, _) => return Some(String::new()),
         };
         self.draft.notes.add(request.place(), request.what(), why);
-        goes
+        server
     }
 
     /// The server of a request.
@@ -174,7 +177,9 @@ impl Importer {
             }
         }
         if scope.property(request, "HTTPSampler.use_keepalive").trim() == "false" {
-            lost.push("its connection is kept for the next request");
+            self.closed.push((request.place(), request.what()));
+        } else {
+            self.kept_alive += 1;
         }
         if scope.defaults.iter().any(|defaults| !arguments(defaults).is_empty()) {
             lost.push("arguments of the defaults are not added");
@@ -203,15 +208,28 @@ impl Importer {
         }
     }
 
-    /// Method, path with query, and body.
-    fn addressed(&mut self, request: &Element<'_>, scope: &Scope<'_>, method: String) -> Step {
+    /// Method, server, path with query, and body.
+    fn addressed(
+        &mut self,
+        request: &Element<'_>,
+        scope: &Scope<'_>,
+        method: String,
+        server: &str,
+    ) -> Step {
         let path = scope.property(request, "HTTPSampler.path").trim();
         let path = whole_address(path).map_or(path, |(_, path)| path);
         let target = self.words.template(path, request, &mut self.draft.notes);
         let mut target = masked_target_template(&target, &mut self.secrets);
-        if !target.starts_with('/') && !target.starts_with("${") {
+        let begins_with_variable = target.starts_with("${");
+        if !target.starts_with('/') && (!begins_with_variable || !server.is_empty()) {
             target.insert(0, '/');
         }
+        if begins_with_variable && !server.is_empty() {
+            let why =
+                "its path begins with a variable; a `/` stands in front of it, behind the server";
+            self.draft.notes.add(request.place(), request.what(), why);
+        }
+        target.insert_str(0, server);
         let is_raw = request.flag("HTTPSampler.postBodyRaw") && !arguments(request).is_empty();
         let has_body = is_raw || BODIES.contains(&method.as_str());
         let mut step =

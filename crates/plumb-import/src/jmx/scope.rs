@@ -59,6 +59,7 @@ pub(super) fn role(element: &Element<'_>) -> Role {
         | "InterleaveControl"
         | "SwitchController"
         | "CriticalSectionController"
+        | "ParallelSampler"
         | "ModuleController"
         | "IncludeController" => Role::Controller,
         "CounterConfig" | "RandomVariableConfig" | "UserParameters" => Role::Configured,

@@ -9,7 +9,11 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use kit::golden::check;
+use kit::http::{Reply, ReplyServer};
+use kit::recorder::Recorder;
+use kit::web::Web;
 use kit::{Ended, plumb};
+use serde_json::json;
 use tempfile::{TempDir, tempdir};
 
 /// A folder with the recordings and plans in it.
@@ -147,4 +151,39 @@ fn what_cannot_be_read_is_refused_with_place_and_remedy() {
     assert!(line.starts_with("--base http://x.example: the file does not ask it"), "{line}");
     let line = refusal(&["plain.txt", "--from", "grinder"], folder.path());
     assert!(line.contains("is it a grinder.properties?"), "{line}");
+}
+
+#[test]
+fn a_recorded_log_on_over_two_servers_is_played_as_it_was() {
+    let provider = ReplyServer::start(|head, _| match head.starts_with("GET /login ") {
+        true => Reply::answer(302, "Location: /form\r\nSet-Cookie: sso=1\r\n", ""),
+        false => Reply::page("form"),
+    });
+    let there = format!("http://localhost:{}", provider.address.port());
+    let login = format!("Location: {there}/login\r\n");
+    let site = ReplyServer::start(move |head, _| match head.starts_with("GET /start ") {
+        true => Reply::answer(302, &login, ""),
+        false => Reply::page("hello"),
+    });
+    let recorder = Recorder::start(&[]);
+    let mut client = Web::connect(&recorder.address);
+    let asked =
+        [site.url("/start"), format!("{there}/login"), format!("{there}/form"), site.url("/x")];
+    for (url, status) in asked.iter().zip([302, 302, 200, 200]) {
+        client.ask("GET", url, &[("X-Who", "me")], b"").with(status);
+        recorder.recorded();
+    }
+    let folder = tempdir().expect("a temporary folder");
+    fs::copy(recorder.file(), folder.path().join("s.har")).expect("a copy");
+    let made = import(&["s.har", "--out", "s.toml"], folder.path()).with(0);
+    assert!(made.stderr.contains("2 requests; everything"), "{}", made.stderr);
+    let (seen, there) = (site.asked().len(), provider.asked().len());
+    let words = ["http", "load", "s.toml", "--lag", "10s", "--json"];
+    let record = plumb(&words, folder.path()).with(0).json();
+    let result = &record["results"][0];
+    assert_eq!((&result["operations"], &result["failures"]), (&json!(4), &json!({})));
+    let again = provider.asked();
+    assert!(again[there + 1].contains("Cookie: sso=1\r\n"), "{}", again[there + 1]);
+    // the base is resolved first
+    assert!(site.asked().len() >= seen + 2);
 }

@@ -3,15 +3,17 @@
 
 use crate::kit;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use kit::http::{Reply, ReplyServer};
 use kit::plumb;
 use tempfile::{TempDir, tempdir};
 
 /// What a plan is to become, and what it may lose: plan, words that stand in the scenario, and how many
 /// things that change the load are not carried over.
-const PLANS: [(&str, &[&str], usize); 24] = [
+const PLANS: [(&str, &[&str], usize); 26] = [
     ("01-form-log-on", &["set", "shopper${user():url}", "name = \"shoppers\""], 0),
     (
         "02-rest-crud",
@@ -31,7 +33,7 @@ const PLANS: [(&str, &[&str], usize); 24] = [
     ("09-open-model", &["rate = \"20/s\"", "${counter(counter_1, load)}"], 0),
     ("10-set-up-and-tear-down", &["[[prepare]]", "[[finish]]", "${access_token}"], 0),
     ("11-poll-until-done", &["while = \"${state} != 'done'\"", "if = \"${state} == 'done'\""], 0),
-    ("12-mixes", &["${random(1, 3)}", "${counter(choice_2, user, 1, 1, 2)}", "share = \"10%\""], 1),
+    ("12-mixes", &["${random(1, 3)}", "${counter(choice_2, user, 1, 1, 2)}", "share = \"10%\""], 0),
     ("13-switch", &["== 'clerk'", "== 'manager'", "get = \"/1\""], 0),
     ("14-modules", &["name = \"log on\"", "name = \"log off\""], 0),
     ("15-include", &["name = \"first hit\""], 0),
@@ -60,6 +62,18 @@ const PLANS: [(&str, &[&str], usize); 24] = [
     ("22-scripts", &["name = \"second\""], 6),
     ("23-batch", &["header = \"x-csrf-token\"", "GET Flights?$top=1 HTTP/1.1"], 0),
     ("24-throughput", &["rate = \"5/s\""], 1),
+    (
+        "25-hosts-and-digest",
+        &[
+            "hosts = [\"https://idp.example\", \"https://static.example:8443\"]",
+            "close = true",
+            "authentication = \"digest\"",
+            "get = \"https://idp.example/oauth/token\"",
+            "credentials = ",
+        ],
+        0,
+    ),
+    ("26-orders", &["while = \"${order_1_left} > 0\"", "parallel = \"at once\""], 0),
 ];
 
 fn folder() -> TempDir {
@@ -84,9 +98,10 @@ fn plans_become_scenarios_that_a_load_takes() {
     let mut wrong = Vec::new();
     for (plan, words, lost) in PLANS {
         let (file, out) = (format!("{plan}.jmx"), format!("{plan}.toml"));
+        let kept = format!("{plan}.credentials");
         let mut told = vec!["http", "import", &file, "--out", &out];
         if words.iter().any(|word| word.starts_with("credentials")) {
-            told.extend(["--credentials-out", "21-details.credentials"]);
+            told.extend(["--credentials-out", &kept]);
         }
         let made = plumb(&told, folder.path());
         if made.code != Some(0) {
@@ -112,4 +127,34 @@ fn plans_become_scenarios_that_a_load_takes() {
         }
     }
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n\n"));
+}
+
+#[test]
+fn elements_in_random_order_are_all_done_each_time_and_in_every_order() {
+    let folder = folder();
+    let site = ReplyServer::always(Reply::page("hello"));
+    let plan = fs::read_to_string(folder.path().join("26-orders.jmx")).expect("a plan");
+    let here = plan.replace(">shop.example<", ">127.0.0.1<").replace(
+        "\"HTTPSampler.port\"><",
+        &format!("\"HTTPSampler.port\">{}<", site.address.port()),
+    );
+    fs::write(folder.path().join("here.jmx"), here).expect("it can be written");
+    plumb(&["http", "import", "here.jmx", "--out", "here.toml"], folder.path()).with(0);
+    let words = ["http", "load", "here.toml", "--lag", "10s", "--seed", "7", "--json"];
+    let record = plumb(&words, folder.path()).with(0).json();
+    assert_eq!(record["results"][0]["operations"], 30 * 6);
+    let asked = site.asked();
+    let paths: Vec<&str> = asked.iter().filter_map(|head| head.split(' ').nth(1)).collect();
+    let ordered: Vec<&str> =
+        paths.iter().copied().filter(|path| !["/red", "/blue", "/"].contains(path)).collect();
+    let mut orders = BTreeSet::new();
+    for turn in ordered.chunks(4) {
+        let mut sorted = turn.to_vec();
+        sorted.sort_unstable();
+        assert_eq!(sorted, ["/first", "/fourth", "/second", "/third"]);
+        let third = turn.iter().position(|path| *path == "/third").expect("it is there");
+        assert_eq!(turn[third + 1], "/fourth", "a transaction stays together");
+        orders.insert(turn.to_vec());
+    }
+    assert_eq!(orders.len(), 6, "three elements have six orders, all met in thirty turns");
 }

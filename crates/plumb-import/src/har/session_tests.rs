@@ -1,0 +1,143 @@
+use super::*;
+use crate::source::Source;
+use crate::{Format, ImportOptions};
+
+/// An entry: when it began and ended, milliseconds; its method and its URL; its status, and its type
+/// or where it leads.
+type Told<'a> = (u32, u32, &'a str, &'a str, u16, &'a str);
+
+fn har(entries: &[Told<'_>]) -> String {
+    let entry = |(start, end, method, url, status, what): &Told<'_>| {
+        let (redirect, kind) = if *status / 100 == 3 { (*what, "") } else { ("", *what) };
+        serde_json::json!({
+            "startedDateTime": format!("2026-03-02T09:00:{:02}.{:03}Z", start / 1_000, start % 1_000),
+            "time": end - start,
+            "request": {"method": method, "url": url},
+            "response": {"status": status, "redirectURL": redirect, "content": {"mimeType": kind}},
+            "timings": {"send": 0, "wait": 0, "receive": 0},
+        })
+    };
+    let entries: Vec<_> = entries.iter().map(entry).collect();
+    let creator = serde_json::json!({"name": "t", "version": "1"});
+    serde_json::json!({"log": {"version": "1.2", "creator": creator, "entries": entries}})
+        .to_string()
+}
+
+fn drafted(entries: &[Told<'_>]) -> Draft {
+    let source = Source { path: "a.har".into(), text: har(entries), format: Format::Har };
+    import(&source, &ImportOptions::of("a.har")).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The steps in words: `[a b]` are made at the same time, `>` is a think time.
+fn outline(draft: &Draft) -> String {
+    fn words(steps: &[Step]) -> String {
+        let one = |step: &Step| {
+            let think = if step.think.is_some() { " >" } else { "" };
+            match &step.name {
+                Some(name) => format!("{}{think}", name.get_ref()),
+                None => format!("[{}]{think}", words(&step.step)),
+            }
+        };
+        steps.iter().map(one).collect::<Vec<_>>().join(" ")
+    }
+    words(&draft.file.scenario[0].step)
+}
+
+#[test]
+fn a_log_on_over_two_servers_is_one_step_that_is_led_on() {
+    let draft = drafted(&[
+        (0, 40, "GET", "https://erp/start", 302, "https://idp/authorize?state=x"),
+        (40, 80, "GET", "https://idp/authorize?state=x", 303, "/form"),
+        (81, 120, "GET", "https://idp/form", 200, "text/html"),
+        (5_000, 5_050, "POST", "https://idp/form", 302, "https://erp/callback?code=1"),
+        (5_050, 5_090, "GET", "https://erp/callback?code=1", 302, "/home"),
+        (5_100, 5_200, "GET", "https://erp/home", 200, "text/html"),
+        (5_210, 5_230, "GET", "https://erp/logo.png", 200, "image/png"),
+        (9_000, 9_100, "GET", "https://erp/list", 200, "text/html"),
+    ]);
+    assert_eq!(outline(&draft), "/start > POST idp/form /logo.png > /list");
+    let steps = &draft.file.scenario[0].step;
+    assert_eq!(steps[1].path.as_ref().unwrap().get_ref(), "https://idp/form");
+    assert_eq!(steps[1].check.as_ref().unwrap().get_ref().status.as_deref(), Some("200"));
+    let led = "led on to https://idp/authorize, https://idp/form";
+    assert_eq!(draft.remarks["scenario.0.step.0"], [led]);
+    let hosts: Vec<&String> = draft.file.hosts.iter().map(|host| host.get_ref()).collect();
+    assert_eq!(hosts, ["https://idp"]);
+    assert!(draft.head[0].ends_with("8 of 8 entries."), "{:?}", draft.head);
+}
+
+#[test]
+fn a_redirect_that_the_recording_does_not_follow_stays_what_it_was() {
+    let draft = drafted(&[
+        (0, 40, "GET", "http://a/gone", 302, "/elsewhere"),
+        // 307 keeps the method, and a person came to the address in another way
+        (50, 90, "POST", "http://a/form", 307, "/form2"),
+        (95, 99, "GET", "http://a/form2", 200, "text/html"),
+        (100, 140, "GET", "http://a/old", 301, "/new"),
+        (9_000, 9_100, "GET", "http://a/new", 200, "text/html"),
+    ]);
+    assert_eq!(outline(&draft), "/gone POST /form /form2 /old > /new");
+    let status = |at: usize| {
+        let check = draft.file.scenario[0].step[at].check.as_ref().unwrap().get_ref();
+        check.status.clone().unwrap()
+    };
+    assert_eq!((status(0), status(1), status(3)), ("302".into(), "307".into(), "301".into()));
+}
+
+#[test]
+fn no_more_redirects_are_one_step_than_a_step_follows() {
+    let urls: Vec<String> = (0..14).map(|at| format!("http://a/{at}")).collect();
+    let mut told: Vec<Told<'_>> = Vec::new();
+    for (at, pair) in (0..).zip(urls.windows(2)) {
+        told.push((at * 10, at * 10 + 10, "GET", &pair[0], 302, &pair[1]));
+    }
+    told.push((130, 140, "GET", &urls[13], 200, "text/html"));
+    let draft = drafted(&told);
+    assert_eq!(outline(&draft), "/0 /11");
+    let first = draft.file.scenario[0].step[0].check.as_ref().unwrap().get_ref();
+    assert_eq!(first.status.as_deref(), Some("302"), "where ten lead to");
+}
+
+#[test]
+fn what_a_page_embeds_is_asked_for_at_the_same_time() {
+    let draft = drafted(&[
+        (0, 100, "GET", "http://a/page", 200, "text/html"),
+        (50, 90, "GET", "http://a/s.css", 200, "text/css"),
+        (60, 200, "GET", "http://a/a.js", 200, "application/javascript"),
+        // one behind the other, as they were found
+        (205, 240, "GET", "http://a/b.png", 200, "image/png"),
+        // asked for while the image was under way, and the second while the first was
+        (210, 300, "GET", "http://a/api/1", 200, "application/json"),
+        (220, 260, "GET", "http://a/api/2", 200, "application/json"),
+        // this one may need what came before
+        (270, 310, "GET", "http://a/api/3", 200, "application/json"),
+        (3_000, 3_010, "GET", "http://a/c.png", 200, "image/png"),
+        (5_000, 5_010, "GET", "http://a/d.png", 200, "image/png"),
+        (5_005, 5_015, "GET", "http://a/e.png", 200, "image/png"),
+        (5_016, 5_030, "GET", "http://a/page2", 200, "text/html"),
+    ]);
+    let expected =
+        "/page [/s.css /a.js /b.png /api/1 /api/2] /api/3 > /c.png > [/d.png /e.png] /page2";
+    assert_eq!(outline(&draft), expected);
+    let name = draft.file.scenario[0].step[1].parallel.as_ref().unwrap().get_ref();
+    assert_eq!(name, "parts of /page");
+    let name = draft.file.scenario[0].step[4].parallel.as_ref().unwrap().get_ref();
+    assert_eq!(name, "parts of /page 2");
+}
+
+#[test]
+fn kinds_that_the_browser_tells_count_more_than_types() {
+    let text = har(&[
+        (0, 10, "GET", "http://a/page", 200, "text/html"),
+        (12, 30, "GET", "http://a/fragment", 200, "text/html"),
+        (13, 30, "GET", "http://a/more", 200, "text/plain"),
+    ]);
+    let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    for (at, kind) in ["document", "xhr", "script"].into_iter().enumerate() {
+        value["log"]["entries"][at]["_resourceType"] = kind.into();
+    }
+    let source = Source { path: "a.har".into(), text: value.to_string(), format: Format::Har };
+    let draft =
+        import(&source, &ImportOptions::of("a.har")).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(outline(&draft), "/page [/fragment /more]");
+}
