@@ -101,7 +101,7 @@ pub(crate) struct Conn<P: Protocol, L> {
     pub(crate) wire: P::Wire,
     pub(crate) phase: Phase<L>,
     pub(crate) flights: VecDeque<Flight>,
-    /// A request that waits for the connection to stand; only of one beside that of its user.
+    /// What waits for the connection to stand, or for other requests that go with it.
     pub(crate) request: Vec<u8>,
     /// Operations that an earlier life of the connection did nothing for.
     pub(crate) unprocessed: Vec<Flight>,

@@ -174,6 +174,7 @@ pub fn place_of(step: &Step) -> Range<usize> {
         step.path.as_ref().map(toml::Spanned::span),
         step.each.as_ref().map(toml::Spanned::span),
         step.group.as_ref().map(toml::Spanned::span),
+        step.parallel.as_ref().map(toml::Spanned::span),
         step.repeat.as_ref().map(toml::Spanned::span),
         step.holds.as_ref().map(toml::Spanned::span),
         step.name.as_ref().map(toml::Spanned::span),

@@ -57,14 +57,32 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         self.conns[index].flights.push_back(flight);
         self.in_flight += 1;
         if open {
-            self.protocol.carry(&mut self.conns[index].wire, &mut self.requests);
-            self.send(index);
+            let conn = &mut self.conns[index];
+            self.protocol.carry(&mut conn.wire, &mut self.requests);
+            if P::MULTIPLEXED {
+                conn.request.append(&mut self.requests); // others may go with it
+            } else {
+                self.send(index);
+            }
             return;
         }
         self.conns[index].request.append(&mut self.requests);
         if matches!(self.conns[index].phase, Phase::Down { .. }) {
             // an error would be that of a first connection, and that of the user has stood
             let _ = self.connect(index);
+        }
+    }
+
+    /// Sends what was encoded for the connections of `user` that stand.
+    pub(super) fn send_together(&mut self, user: usize) {
+        let mut next = Some(user);
+        while let Some(at) = next {
+            let conn = &mut self.conns[at];
+            if conn.open() && !conn.request.is_empty() {
+                self.requests.append(&mut conn.request);
+                self.send(at);
+            }
+            next = self.conns[at].beside.map(NonZeroUsize::get);
         }
     }
 

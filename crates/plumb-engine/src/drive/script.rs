@@ -248,7 +248,13 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     /// Encodes what user `index` does next; false when that is no request. `None` when there are no
     /// scripts.
     pub(super) fn play(&mut self, index: usize, due: Option<u64>, counts: bool) -> Option<bool> {
-        P::SCRIPTED.then(|| self.play_on(index, due, counts))
+        P::SCRIPTED.then(|| {
+            let begun = self.play_on(index, due, counts);
+            if P::MULTIPLEXED && !begun {
+                self.send_together(index);
+            }
+            begun
+        })
     }
 
     fn play_on(&mut self, index: usize, due: Option<u64>, counts: bool) -> bool {
