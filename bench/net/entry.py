@@ -18,8 +18,20 @@ BENCH = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(BENCH))
 
 import peers  # noqa: E402
+import streams  # noqa: E402
 from lib import console, entries  # noqa: E402
-from peers import Endpoint, Load, Peer  # noqa: E402
+from peers import (  # noqa: E402
+    EPOLL,
+    PLUMB,
+    PLUMB_TLS,
+    SOCKPERF,
+    Endpoint,
+    Limit,
+    Load,
+    Peer,
+    Plumb,
+    Sockperf,
+)
 
 # An entry that was disturbed waits so long before the next one begins.
 CALM_SECONDS = 1.0
@@ -40,11 +52,22 @@ def main(arguments: Sequence[str]) -> int:
     options = parse(arguments)
     host, _, port = options.address.rpartition(":")
     endpoint = Endpoint(tuple(options.client), host, int(port))
-    peer = peers.named(options.kind, options.program, options.ca, options.hold_tick)
+    peer = named(options.kind, options.program, options.ca, options.hold_tick)
     load = Load(options.size, options.connections, options.seconds, options.response)
     return entries.watched(
         lambda: peer.ping(endpoint, load)[options.figure], options.family, CALM_SECONDS
     )
+
+
+def named(kind: str, program: Path, ca: Path | None, holds_tick: bool) -> Peer:
+    """The peer whose `words` were written, as far as its client goes."""
+    if kind == SOCKPERF:
+        return Sockperf()
+    if kind in streams.KINDS:
+        return streams.named(kind, program)
+    if kind in (PLUMB, PLUMB_TLS):
+        return Plumb(program, ca, holds_tick)
+    return Limit(program, kind == EPOLL, holds_tick=holds_tick)
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:

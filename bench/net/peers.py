@@ -198,19 +198,6 @@ class Sockperf:
         return sockperf_figures(process.run(command, seconds + PATIENCE_SECONDS))
 
 
-def named(kind: str, program: Path, ca: Path | None, holds_tick: bool) -> Peer:
-    """The peer whose `words` were written, as far as its client goes."""
-    if kind == SOCKPERF:
-        return Sockperf()
-    if kind in (STREAMING, IPERF3, IPERF, QPERF):
-        import streams  # it builds on this module
-
-        return streams.named(kind, program)
-    if kind in (PLUMB, PLUMB_TLS):
-        return Plumb(program, ca, holds_tick)
-    return Limit(program, kind == EPOLL, holds_tick=holds_tick)
-
-
 def _held(holds_tick: bool) -> tuple[str, ...]:
     return HELD if holds_tick else ()
 

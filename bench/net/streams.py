@@ -37,6 +37,7 @@ from peers import (
 BITS = "bits_per_s"
 # The program of each, and the package it comes in.
 PACKAGES = {IPERF3: "iperf3", IPERF: "iperf", QPERF: "qperf"}
+KINDS = (STREAMING, *PACKAGES)
 UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
