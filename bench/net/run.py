@@ -32,7 +32,7 @@ from comparisons import (  # noqa: E402
     Group,
     Row,
 )
-from lib import build, console, machine, process, results  # noqa: E402
+from lib import build, console, foreign, machine, process, results  # noqa: E402
 from lib.console import say  # noqa: E402
 from lib.failure import BenchFailure  # noqa: E402
 from lib.options import add_shared, names, numbers, positive  # noqa: E402
@@ -101,6 +101,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     add("--sizes", type=numbers, default=list(comparisons.ROUND_TRIP_SIZES),
         help="payload bytes of the round trips: %(default)s")  # fmt: skip
     add("--rounds", type=positive(int), help="to keep; 20 for round trips, 7 for throughput")
+    add("--precision", type=positive(float),
+        help="take 10 to 200 rounds, until intervals are within so many percent")  # fmt: skip
     add("--seconds", type=positive(float), help="of each entry; 0.6 and 2.0")
     add_shared(parser)
     return parser.parse_args(arguments)
@@ -152,7 +154,8 @@ def facts(tools: Tools) -> dict[str, object]:
 
 def run(options: argparse.Namespace, tools: Tools, outcome: Outcome) -> None:
     """Measures the chosen cells, in the order of CELLS."""
-    effort = Effort(options.seed, options.rounds, options.seconds)
+    effort = Effort(options.seed, options.rounds, options.seconds, options.precision)
+    say(f"An entry with more than {foreign.share_max():.0%} of foreign load is dropped.")
     for group in groups(options, tools, effort):
         for row in comparisons.measure(group, effort, tools.plumb.program):
             outcome.rows.append(row)
