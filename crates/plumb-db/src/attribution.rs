@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use plumb_measure::{
     Account, Advice, Attribution, BatchMeans, Calls, CannotBeSplit, Distribution, Estimate,
-    FasterCalls, Histogram, PartKind, PartShare, Reading, Series, TimePart, show_ns, signed_real,
+    FasterCalls, Histogram, PartKind, PartShare, Reading, RoundTrip, Series, TimePart, show_ns,
+    signed_real,
 };
 
 use crate::database::Methods;
@@ -64,13 +65,32 @@ pub(crate) fn attribute(known: Known<'_>) -> Option<Attribution> {
     Some(attribution)
 }
 
+/// What the server takes for the statement, as its clock says of the calls that were looked into.
+fn statement(found: &Observations, known_as: fn(&Series) -> Estimate) -> Estimate {
+    known_as(&found.statement).less(&[known_as(&found.empty)])
+}
+
+/// `trip`, whose messages are calls, with that in it. What a stamp costs is not known: a call has more
+/// to it than its messages.
+pub(crate) fn taken_apart(
+    trip: RoundTrip,
+    found: Option<&Observations>,
+    methods: Methods,
+) -> RoundTrip {
+    let trip = RoundTrip { stamp_costs_ns: None, ..trip };
+    match found.filter(|found| !found.statement.times.is_empty()) {
+        Some(found) => trip.with_server(statement(found, Series::estimate), methods.server),
+        None => trip,
+    }
+}
+
 /// The parts that were measured, each with what `known_as` makes of its times.
 fn parts(known: &Known<'_>, known_as: fn(&Series) -> Estimate) -> Vec<TimePart> {
     let found = known.found;
     let Methods { server, wire, connect } = known.methods;
     let mut parts = Vec::new();
     if known.looks {
-        let time = known_as(&found.statement).less(&[known_as(&found.empty)]);
+        let time = statement(found, known_as);
         parts.push(TimePart { kind: PartKind::Server, time, how: server.into() });
     }
     let mut add = |wanted: bool, kind, series: &Series, how: &str| {

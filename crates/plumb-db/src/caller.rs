@@ -15,6 +15,7 @@ use crate::ledger::{Call, Ledger};
 use crate::looks::{Look, Looks, Seen};
 use crate::patience::Patience;
 use crate::pool::{Pool, Turn};
+use crate::stream::{Arrivals, StampedCall};
 
 /// Between two attempts to reach a server that is gone.
 pub(crate) const RETRY: Duration = Duration::from_millis(10);
@@ -34,7 +35,7 @@ pub(crate) struct Office<'a, D: Database> {
 
 /// How a call ended.
 enum CallEnd {
-    Answer(Answered),
+    Answer(Answered, Option<StampedCall>),
     Insight(Seen),
     Nothing(FailureKind),
 }
@@ -136,7 +137,12 @@ impl<D: Database> Office<'_, D> {
         let call = async {
             match look {
                 Some(look) => self.look(connection, look).await.map(CallEnd::Insight),
-                None => connection.ask(self.asked.statement).await.map(CallEnd::Answer),
+                None => {
+                    connection.arrivals().into_iter().for_each(Arrivals::begin);
+                    let answer = connection.ask(self.asked.statement).await?;
+                    let stamped = connection.arrivals().and_then(Arrivals::take);
+                    Ok(CallEnd::Answer(answer, stamped))
+                }
             }
         };
         let came = patience.with(now, call).await;
@@ -173,8 +179,9 @@ impl<D: Database> Office<'_, D> {
     fn book(&self, call: &Call, came: &CallEnd) -> bool {
         let mut ledger = self.ledger.borrow_mut();
         match came {
-            CallEnd::Answer(answer) => {
+            CallEnd::Answer(answer, stamped) => {
                 ledger.answered(call, answer.first_ns, answer.last_ns, answer.bytes);
+                stamped.iter().for_each(|stamped| ledger.stamped(call, *stamped));
                 false
             }
             CallEnd::Insight(seen) => {

@@ -13,7 +13,7 @@ use crate::answer::{Answered, Limits};
 use crate::login::Login;
 use crate::looks::{Look, Seen};
 use crate::statement::{Statement, Which};
-use crate::stream::Traffic;
+use crate::stream::{Arrivals, Traffic};
 
 /// Whether a statement may change data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +93,11 @@ pub(crate) trait Connection: fmt::Debug {
 
     /// False when it was to refuse what writes, and does not any more. Asks nothing.
     fn keeps_its_promise(&self) -> bool;
+
+    /// When bytes come over it; `None` where its driver has its socket to itself.
+    fn arrivals(&self) -> Option<&Arrivals> {
+        None
+    }
 
     /// Asks, and reads the whole answer.
     ///

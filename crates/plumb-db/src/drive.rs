@@ -98,7 +98,7 @@ async fn run<D: Database>(
     outlet: Outlet,
     passes: Arc<Passes>,
 ) -> Result<(Driven<()>, Yield), DbError> {
-    let traffic = Arc::<Traffic>::default();
+    let traffic = Arc::new(Traffic::stamped(load.plan.stamps));
     let database = load.database.counting(&traffic);
     let asked = load.asked;
     let count = match load.over {

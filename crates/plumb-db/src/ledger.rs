@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use plumb_engine::{Extent, LoadPlan, Outlet, Pace, clock};
-use plumb_measure::{Answer, FailureKind, Moments, Pacer, Recorder, Series};
+use plumb_measure::{
+    Answer, FailureKind, Moments, Pacer, Recorder, RoundTripParts, Series, ServerHalf,
+};
 
 use crate::database::Opened;
 use crate::looks::Seen;
-use crate::stream::Traffic;
+use crate::stream::{StampedCall, Traffic};
 
 /// The parts of a call that are measured on their own.
 #[derive(Debug, Default)]
@@ -251,6 +253,19 @@ impl Ledger {
         }
         self.found.exchange.record(last.saturating_sub(sent).saturating_sub(opened_ns));
         self.pass(last);
+    }
+
+    /// Books what the stamps of a call say.
+    pub(crate) fn stamped(&mut self, call: &Call, stamped: StampedCall) {
+        if call.due < self.from {
+            return;
+        }
+        let StampedCall { moments, stamps } = stamped;
+        let times = self.recorder.round_trip(0);
+        let parts = RoundTripParts::of(moments.last.saturating_sub(moments.sent), stamps);
+        if let Err(why) = parts.and_then(|it| times.record(moments, it, ServerHalf::Unknown)) {
+            times.leave_out(why);
+        }
     }
 
     /// What a call usually takes from its statement to the end of its answer, nanoseconds; 0 while

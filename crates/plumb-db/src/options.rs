@@ -104,7 +104,7 @@ pub struct PingOptions {
 
 /// Options of the load that mean nothing to a driver with one thread and one call a connection,
 /// which sends every call at once.
-pub(crate) const FOREIGN: [&str; 5] = ["depth", "threads", "spin", "nagle", "timestamps"];
+pub(crate) const FOREIGN: [&str; 4] = ["depth", "threads", "spin", "nagle"];
 
 impl PingOptions {
     /// The command line, without the options of a load that this driver does not have.
@@ -128,12 +128,6 @@ impl PingOptions {
         }
         if load.driver.nagle {
             return wrong("--nagle is not for databases: every statement is sent at once");
-        }
-        if load.stamps.timestamps.is_some() {
-            return wrong(
-                "--timestamps is not for databases: their driver has its sockets to itself; plumb \
-                 net ping takes the way there apart",
-            );
         }
         load.driver.confirm_tick("a database server", None)?;
         let own = self.statement.is_some() || self.file.is_some();

@@ -7,7 +7,9 @@ use plumb_engine::layer::{
     JobError, Measure, NamedFile, Outline, Spread, SpreadParts, SpreadPoint, Watch,
 };
 use plumb_engine::options::OutputOptions;
-use plumb_engine::{Lengths, LoadPlan, LoadResult, Stop, clock, load, reachable, result_record};
+use plumb_engine::{
+    Endpoint, Lengths, LoadPlan, LoadResult, Stop, clock, load, reachable, result_record,
+};
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{Histogram, Reading, RemoteSelector, ResultRecord, Tick};
 use serde_json::json;
@@ -15,7 +17,7 @@ use tokio::runtime::Runtime;
 
 use crate::DbError;
 use crate::answer::Limits;
-use crate::attribution::{Known, attribute};
+use crate::attribution::{Known, attribute, taken_apart};
 use crate::database::{Access, Asked, Database, Form};
 use crate::drive::{Load, WAIT, Yield, drive, runtime};
 use crate::hana::Hana;
@@ -102,6 +104,14 @@ impl Ping {
         let patience = self.options.load.connect_timeout;
         let found = self.login.endpoints(&self.options.transport)?;
         let endpoint = reachable(&found, patience, stop)?;
+        let stamped = self.options.load.stamps.timestamps.is_some();
+        if stamped && !(D::LOOKS && matches!(endpoint, Endpoint::Tcp(_))) {
+            return Err(DbError::Options(
+                "--timestamps: only packets of TCP are stamped, of a socket that is ours, and this server is \
+                 reached otherwise: name its host, or leave --timestamps out"
+                    .into(),
+            ));
+        }
         let runtime = runtime(&Arc::default(), Tick::Free)?;
         let mut first = runtime.block_on(D::reach(&endpoint, &self.login, patience));
         if let Err(DbError::NoPassword { .. }) = &first
@@ -203,6 +213,9 @@ impl Ping {
         let mut record = result_record(&plan, labels, Lengths::Any, &result);
         record.operations += came.as_ref().map_or(0, |came| came.observed);
         name_driver(&mut record, D::DRIVER);
+        let seen = came.as_ref().map(|came| &came.found);
+        let trip = record.round_trip.take();
+        record.round_trip = trip.map(|trip| taken_apart(trip, seen, database.methods()));
         let mut readings = ground.runtime.block_on(database.readings(counter));
         if let Some(Yield { found, observed }) = &came {
             let recorder = &result.recorder;

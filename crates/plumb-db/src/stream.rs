@@ -2,6 +2,8 @@
 //! driver has read it.
 
 use std::io::{self, IoSlice};
+use std::num::NonZeroU32;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,9 +11,10 @@ use std::task::{Context, Poll, ready};
 
 use plumb_engine::clock::MonotonicClock;
 use plumb_engine::{Endpoint, SocketOptions, finish_connect, proven, start_connect};
-use plumb_measure::{Clock as _, Transport, Transports};
+use plumb_measure::{Clock as _, MessageStamps, Moments, Transport, Transports};
+use plumb_serve::StampedSocket;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::UnixStream;
+use tokio::net::{TcpStream, UnixStream};
 
 /// Bytes over all connections of a load, and what these really used.
 #[derive(Debug, Default)]
@@ -19,9 +22,16 @@ pub(crate) struct Traffic {
     pub(crate) sent: AtomicU64,
     pub(crate) received: AtomicU64,
     transports: Mutex<Transports>,
+    /// One call in so many of each connection is taken apart by time stamps of the kernel.
+    stamps: Option<NonZeroU32>,
 }
 
 impl Traffic {
+    /// That of a load which has one call in so many of each connection stamped.
+    pub(crate) fn stamped(stamps: Option<NonZeroU32>) -> Self {
+        Self { stamps, ..Self::default() }
+    }
+
     /// A connection over `transport` stands, its handshake done.
     pub(crate) fn stands(&self, transport: &Transport) {
         self.proofs().add(transport, 1);
@@ -43,9 +53,69 @@ impl Traffic {
 pub(crate) struct Arrivals {
     first_ns: AtomicU64,
     last_ns: AtomicU64,
+    /// Of a connection whose packets are stamped.
+    stamped: Option<Mutex<StampedCalls>>,
+}
+
+/// The stamps of one connection, and of which calls they are.
+#[derive(Debug)]
+struct StampedCalls {
+    socket: StampedSocket,
+    /// The same socket, for whoever is not its stream.
+    descriptor: OwnedFd,
+    /// One call in so many.
+    every: NonZeroU32,
+    calls: u32,
+    /// Just before the marked call was sent, on the monotonic clock.
+    sent_ns: u64,
+}
+
+/// A call whose packets were stamped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StampedCall {
+    /// From its first byte to the last of its answer.
+    pub(crate) moments: Moments,
+    pub(crate) stamps: MessageStamps,
 }
 
 impl Arrivals {
+    /// Those of a connection of `socket`, one in `every` call of which is stamped.
+    fn of(socket: &Socket, every: Option<NonZeroU32>) -> io::Result<Self> {
+        let (Some(every), Socket::Tcp(plumb_serve::Socket::Tcp(stream))) = (every, socket) else {
+            return Ok(Self::default());
+        };
+        let descriptor = stream.as_fd().try_clone_to_owned()?;
+        let socket = StampedSocket::ask(stream)?;
+        let stamped = StampedCalls { socket, descriptor, every, calls: 0, sent_ns: 0 };
+        Ok(Self { stamped: Some(Mutex::new(stamped)), ..Self::default() })
+    }
+
+    fn stamped(&self) -> Option<MutexGuard<'_, StampedCalls>> {
+        Some(self.stamped.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A call begins: its packets are stamped if it is its turn.
+    pub(crate) fn begin(&self) {
+        let Some(mut stamped) = self.stamped() else { return };
+        stamped.calls = stamped.calls.wrapping_add(1);
+        match stamped.calls.is_multiple_of(stamped.every.get()) {
+            true => stamped.socket.stamps.mark(),
+            false => stamped.socket.stamps.unmark(),
+        }
+    }
+
+    /// The call has ended: what is known of it, if its packets were stamped.
+    pub(crate) fn take(&self) -> Option<StampedCall> {
+        let mut stamped = self.stamped()?;
+        let StampedCalls { socket, descriptor, sent_ns, .. } = &mut *stamped;
+        if !socket.stamps.has_begun() {
+            return None;
+        }
+        let (sent, first, last) = (*sent_ns, self.first_ns(), self.last_ns());
+        let stamps = socket.stamps.take(descriptor.as_fd());
+        Some(StampedCall { moments: Moments { due: sent, sent, first, last }, stamps })
+    }
+
     /// Something is asked: the next bytes are the first.
     pub(crate) fn expect(&self) {
         self.first_ns.store(0, Ordering::Relaxed);
@@ -66,6 +136,20 @@ impl Arrivals {
     /// When the last bytes came so far.
     pub(crate) fn last_ns(&self) -> u64 {
         self.last_ns.load(Ordering::Relaxed)
+    }
+}
+
+impl StampedCalls {
+    fn poll_write(
+        &mut self,
+        stream: &TcpStream,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        if self.socket.stamps.is_marked() && !self.socket.stamps.has_begun() {
+            self.sent_ns = MonotonicClock.now_ns();
+        }
+        self.socket.poll_write(stream, context, slices)
     }
 }
 
@@ -113,7 +197,8 @@ impl Wire {
     /// What the kernel says.
     pub(crate) async fn connect(endpoint: &Endpoint, traffic: Arc<Traffic>) -> io::Result<Self> {
         let socket = Socket::connect(endpoint).await?;
-        Ok(Self { socket, endpoint: endpoint.clone(), traffic, arrivals: Arc::default() })
+        let arrivals = Arc::new(Arrivals::of(&socket, traffic.stamps)?);
+        Ok(Self { socket, endpoint: endpoint.clone(), traffic, arrivals })
     }
 
     /// One end of a pair of sockets.
@@ -138,6 +223,19 @@ impl Wire {
         }
     }
 
+    /// What `call` does with the stamps, where packets are stamped.
+    fn poll_stamped<T>(
+        &self,
+        call: impl FnOnce(&mut StampedCalls, &TcpStream) -> Poll<T>,
+    ) -> Option<Poll<T>> {
+        match &self.socket {
+            Socket::Tcp(plumb_serve::Socket::Tcp(stream)) => {
+                Some(call(&mut *self.arrivals.stamped()?, stream))
+            }
+            Socket::Tcp(plumb_serve::Socket::Smc(_)) | Socket::Unix(_) => None,
+        }
+    }
+
     fn sent(&self, done: io::Result<usize>) -> io::Result<usize> {
         if let Ok(bytes) = done {
             self.traffic.sent.fetch_add(bytes as u64, Ordering::Relaxed);
@@ -153,9 +251,13 @@ impl AsyncRead for Wire {
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = into.filled().len();
-        let done = match &mut self.socket {
-            Socket::Tcp(socket) => Pin::new(socket).poll_read(context, into),
-            Socket::Unix(socket) => Pin::new(socket).poll_read(context, into),
+        let done = match self.poll_stamped(|it, stream| it.socket.poll_read(stream, context, into))
+        {
+            Some(done) => done,
+            None => match &mut self.socket {
+                Socket::Tcp(socket) => Pin::new(socket).poll_read(context, into),
+                Socket::Unix(socket) => Pin::new(socket).poll_read(context, into),
+            },
         };
         let bytes = into.filled().len() - before;
         if bytes > 0 {
@@ -168,15 +270,11 @@ impl AsyncRead for Wire {
 
 impl AsyncWrite for Wire {
     fn poll_write(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let done = ready!(match &mut self.socket {
-            Socket::Tcp(socket) => Pin::new(socket).poll_write(context, bytes),
-            Socket::Unix(socket) => Pin::new(socket).poll_write(context, bytes),
-        });
-        Poll::Ready(self.sent(done))
+        self.poll_write_vectored(context, &[IoSlice::new(bytes)])
     }
 
     fn poll_write_vectored(
@@ -184,9 +282,13 @@ impl AsyncWrite for Wire {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let done = ready!(match &mut self.socket {
-            Socket::Tcp(socket) => Pin::new(socket).poll_write_vectored(context, slices),
-            Socket::Unix(socket) => Pin::new(socket).poll_write_vectored(context, slices),
+        let stamped = self.poll_stamped(|it, stream| it.poll_write(stream, context, slices));
+        let done = ready!(match stamped {
+            Some(done) => done,
+            None => match &mut self.socket {
+                Socket::Tcp(socket) => Pin::new(socket).poll_write_vectored(context, slices),
+                Socket::Unix(socket) => Pin::new(socket).poll_write_vectored(context, slices),
+            },
         });
         Poll::Ready(self.sent(done))
     }

@@ -86,6 +86,13 @@ impl<L: Link> Channel<L> {
         self.link.stamp(self.socket.as_fd())
     }
 
+    /// The same, with the stamps of everything that is read.
+    pub(crate) fn stamp_all(&mut self) -> io::Result<()> {
+        self.stamp()?;
+        self.link.stamps().into_iter().for_each(Stamps::watch_all);
+        Ok(())
+    }
+
     /// The stamps and the socket they are of, where they were asked for.
     #[inline]
     pub(crate) fn stamps(&mut self) -> Option<(&mut Stamps, BorrowedFd<'_>)> {

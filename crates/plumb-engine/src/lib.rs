@@ -53,5 +53,5 @@ pub use protocol::{After, Next, Op, OpEnd, OperationGroup, Protocol, Step, Then}
 pub use result::{Lengths, client_figures, client_overlap, part_record, result_record};
 pub use serve::{LinkTo, ServePlan, serve, serve_and_dial};
 pub use service::{ConnectionId, Ended, Served, Service, StampWish, TurnedAway};
-pub use stamps::{ClientStamps, Stamps};
+pub use stamps::{ClientStamps, StampedRequests, Stamps, StampsInForce};
 pub use tls::{Tls, TlsAcceptor, TlsConnector};

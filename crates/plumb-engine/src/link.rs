@@ -118,11 +118,11 @@ impl Link for Plain {
 
     #[inline]
     fn recv(&mut self, socket: BorrowedFd<'_>, into: &mut Vec<u8>) -> io::Result<Received> {
-        if let Some(stamps) = &mut self.stamps {
-            return stamps.recv(socket, into);
-        }
         let room = into.capacity() - into.len();
-        let (_, bytes) = recv(socket, spare_capacity(into), RecvFlags::empty())?;
+        let bytes = match &mut self.stamps {
+            Some(stamps) => stamps.recv(socket, into)?,
+            None => recv(socket, spare_capacity(into), RecvFlags::empty())?.1,
+        };
         Ok(Received { bytes, drained: bytes < room })
     }
 

@@ -22,6 +22,7 @@ use crate::outlet::{Message, Outlet, Slice};
 use crate::place::ThreadContext;
 use crate::plan::LoadPlan;
 use crate::protocol::Protocol;
+use crate::stamps::StampsInForce;
 use crate::{Destination, Endpoint, EngineError};
 
 pub use interval::IntervalRecords;
@@ -147,6 +148,8 @@ where
     let Some(first) = crews.first() else {
         return Err(EngineError::Plan("a load without a plan".into()));
     };
+    let stamped = crews.iter().any(|crew| crew.plan.stamps.is_some());
+    let _in_force = stamped.then(StampsInForce::begin);
     let interval_ns = first.plan.interval.ns();
     let tap = stage.samplers.iter_mut().find_map(|sampler| sampler.tap());
     let planned = crews.iter().enumerate().flat_map(|(number, crew)| {
@@ -214,6 +217,7 @@ where
     E: From<EngineError> + Send,
 {
     plan.check()?;
+    let _in_force = plan.stamps.map(|_| StampsInForce::begin());
     let (full, messages) = mpsc::channel();
     let (empty, refill) = mpsc::channel();
     let outlet = Outlet::new(0, plan.interval.ns(), full, refill);

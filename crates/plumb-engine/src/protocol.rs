@@ -1,6 +1,6 @@
 //! What a layer says to the loop that drives it: the next request, and what the bytes mean.
 
-use plumb_measure::{Answer, FailureKind, Outcome, Residence};
+use plumb_measure::{Answer, FailureKind, Outcome, Residence, ServerHalf};
 
 /// An operation under way, as its protocol described it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -305,6 +305,13 @@ pub trait Protocol {
     fn tells_residence(&self, wire: &Self::Wire) -> bool {
         let _ = wire;
         false
+    }
+
+    /// What `answer` itself says of the other side's half of its message. Asked where messages are
+    /// stamped, of right answers of a side that does not [tell](Self::tells_residence).
+    fn server_half(&self, answer: &Answer) -> ServerHalf {
+        let _ = answer;
+        ServerHalf::Unknown
     }
 
     /// What the other side has told of a stamped message since this was asked last: its number on the

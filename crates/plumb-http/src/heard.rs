@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use plumb_engine::LoadResult;
 use plumb_measure::{
-    Attribution, Distribution, PartRecord, Row, ServerTimes, StepSource, Telling, ToldNames,
+    Attribution, Distribution, PartRecord, Row, ServerHalf, ServerTimes, StepSource, Telling,
+    ToldNames,
 };
 use plumb_wire::http::{RawHead, told};
 
@@ -30,6 +31,14 @@ impl Heard {
     /// Times that were told but not kept, because there were too many.
     pub(crate) fn untold(&self) -> u64 {
         self.untold
+    }
+
+    /// How long the server worked on an answer that told these times: what it calls the whole, else the
+    /// longest of them, as others may be parts of it or go on at the same time.
+    pub(crate) fn server_half(&self, told: ServerTimes) -> ServerHalf {
+        let whole = told.iter().find(|(number, _)| self.names.is_whole(*number));
+        let longest = || told.iter().max_by_key(|(_, ns)| *ns);
+        whole.or_else(longest).map_or(ServerHalf::Unknown, |(_, ns)| ServerHalf::Said(ns))
     }
 
     /// The times in `head`.

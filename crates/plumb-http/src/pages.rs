@@ -73,7 +73,8 @@ impl Pages {
                 if self.closing {
                     probe = probe.closing();
                 }
-                let load = driven(route, plan, &probe.traced(self.traces), Probe::pages, by)?;
+                let probe = probe.traced(self.traces).stamped(plan.stamps);
+                let load = driven(route, plan, &probe, Probe::pages, by)?;
                 Ok(load.map(|it| PageReport::new(it.judge(), it.last_head(0), None)))
             }
             HttpVersion::Two => {

@@ -6,8 +6,10 @@ mod round;
 #[cfg(test)]
 mod tests;
 
-use plumb_engine::{Next, Op, Protocol, Step, Then};
-use plumb_measure::{Answer, FailureKind, ServerTimes};
+use std::num::NonZeroU32;
+
+use plumb_engine::{Next, Op, Protocol, StampedRequests, Step, Then};
+use plumb_measure::{Answer, FailureKind, Residence, ServerHalf, ServerTimes};
 use plumb_wire::http::{Ask, Body, Framing, Head, HeadError, Memo, RawHead};
 
 pub(crate) use judge::Judge;
@@ -39,6 +41,8 @@ pub struct Probe {
     closes: bool,
     /// Each request says to which trace it belongs.
     traces: Option<Traces>,
+    /// The server is asked how long it had one request in so many.
+    stamps: Option<NonZeroU32>,
 }
 
 /// One URL: what is sent, and what the last answer looked like.
@@ -56,6 +60,7 @@ struct Page {
 #[derive(Debug, Default)]
 pub struct Wire {
     coming: Option<Coming>,
+    asking: StampedRequests,
 }
 
 #[derive(Debug)]
@@ -83,6 +88,7 @@ impl Probe {
             seed,
             closes: false,
             traces: None,
+            stamps: None,
         }
     }
 
@@ -97,6 +103,14 @@ impl Probe {
     #[must_use]
     pub fn closing(mut self) -> Self {
         self.closes = true;
+        self
+    }
+
+    /// The same client, which asks the server how long it had one request in so many of each connection.
+    /// The server tells that in a later answer, so nobody is asked who ends connections with each.
+    #[must_use]
+    pub(crate) fn stamped(mut self, every: Option<NonZeroU32>) -> Self {
+        self.stamps = every.filter(|_| !self.closes);
         self
     }
 
@@ -124,6 +138,9 @@ impl Probe {
         };
         if head.interim() {
             return Step::Aside { consumed: length };
+        }
+        if wire.asking.expects() {
+            wire.asking.read(&RawHead::new(self.pages[page].memo.last()));
         }
         let coming = Coming {
             status: head.status,
@@ -211,12 +228,13 @@ impl Protocol for Probe {
         Round::new(self.pages.len(), self.seed, n)
     }
 
-    fn encode(&mut self, user: &mut Round, _: &mut Wire, out: &mut Vec<u8>) -> Next {
+    fn encode(&mut self, user: &mut Round, wire: &mut Wire, out: &mut Vec<u8>) -> Next {
         let Some(label) = user.next() else {
             return Next::Finish;
         };
         let Page { request, lines_at, .. } = &self.pages[usize::from(label)];
         user.trace = self.traces.as_ref().and_then(Traces::next);
+        let begins = out.len();
         match user.trace {
             None => out.extend_from_slice(request),
             Some(trace) => {
@@ -225,6 +243,9 @@ impl Protocol for Probe {
                 write_parent(trace, out);
                 out.extend_from_slice(others);
             }
+        }
+        if let Some(every) = self.stamps {
+            wire.asking.ask(every, begins, out);
         }
         Next::Send(Op { label, tag: 0 })
     }
@@ -270,6 +291,18 @@ impl Protocol for Probe {
                 Answer { code, ..Answer::failed(FailureKind::Closed) }
             }
         }
+    }
+
+    fn tells_residence(&self, wire: &Wire) -> bool {
+        wire.asking.tells()
+    }
+
+    fn residence(&mut self, wire: &mut Wire) -> Option<(u32, Residence)> {
+        wire.asking.take()
+    }
+
+    fn server_half(&self, answer: &Answer) -> ServerHalf {
+        answer.told.map_or(ServerHalf::Unknown, |told| self.judge.heard.server_half(told))
     }
 
     fn complaint(&self) -> Option<String> {

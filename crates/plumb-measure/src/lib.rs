@@ -97,7 +97,7 @@ pub use remote_selector::{RemoteQuery, RemoteSelector, remote_label, remote_name
 pub use result::{CpuSplit, CpuUse, DriverFacts, ResultRecord};
 pub use round_trip::{
     Away, MessageStamps, Residence, RoundTrip, RoundTripMeans, RoundTripParts, RoundTripTimes,
-    SlowestRoundTrips, Unsplit,
+    ServerHalf, SlowestRoundTrips, Unsplit,
 };
 pub use run::{
     Floor, HostFacts, Plan, Program, RecordError, RunRecord, SCHEMA, Status, Target,

@@ -256,6 +256,7 @@ mod tests {
             row: 0,
             connection: 3,
             tcp: Some(around(retransmits)),
+            waking_ns: None,
         };
         let (times, tcp) = (times(1, []), tcp(1));
         let slowest = [sample(204 * MS, 1), sample(900 * MS, 0), sample(90 * MS, 2)];

@@ -132,6 +132,10 @@ pub struct SlowSample {
     /// What TCP did around it; absent on other transports.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tcp: Option<TcpAround>,
+    /// How much of the service time passed between the last packet of the answer in the kernel of this
+    /// machine and the program, nanoseconds; absent where packets are not stamped.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub waking_ns: Option<u64>,
 }
 
 /// The slowest operations so far.
@@ -188,7 +192,15 @@ mod tests {
     use super::*;
 
     fn sample(response_ns: u64) -> SlowSample {
-        SlowSample { at_ns: 0, response_ns, service_ns: 0, row: 0, connection: 0, tcp: None }
+        SlowSample {
+            at_ns: 0,
+            response_ns,
+            service_ns: 0,
+            row: 0,
+            connection: 0,
+            tcp: None,
+            waking_ns: None,
+        }
     }
 
     #[test]

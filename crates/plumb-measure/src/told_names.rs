@@ -27,6 +27,12 @@ impl ToldNames {
         find(&self.known).and_then(|number| u8::try_from(number).ok())
     }
 
+    /// Whether the name with this `number` is that of the whole of a server's time.
+    #[must_use]
+    pub fn is_whole(&self, number: usize) -> bool {
+        self.known.get(number).is_some_and(|name| crate::is_whole_time(name))
+    }
+
     /// Every name, at the place of its number.
     #[must_use]
     pub fn all(&self) -> Vec<String> {
@@ -87,6 +93,7 @@ mod tests {
         let mut other = one.clone();
         assert_eq!((one.number("db"), one.number("app")), (Some(0), Some(1)));
         assert_eq!((other.number("app"), other.number("total")), (Some(1), Some(2)));
+        assert!(other.is_whole(2) && !other.is_whole(1) && !other.is_whole(3));
         assert_eq!(one.number("total"), Some(2));
         assert_eq!(one.all(), ["db", "app", "total"]);
         assert!((0..100).any(|n| one.number(&n.to_string()).is_none()));

@@ -2,7 +2,8 @@
 
 use maud::{Markup, html};
 use plumb_measure::{
-    Distribution, Estimate, PartKind, ResultRecord, RoundTrip, RoundTripMeans, RunRecord, show_ns,
+    Distribution, Estimate, PartKind, ResultRecord, RoundTrip, RoundTripMeans, RunRecord,
+    SlowSample, show_ns,
 };
 
 use crate::attribution::{name, spread, stack, steps};
@@ -41,9 +42,26 @@ pub(crate) fn sentences(record: &RunRecord) -> Vec<String> {
         let legend = means.map(|_| format!("{}.{}", trip.legend(), cost(trip)));
         let finding = means.map(|means| means.finding());
         let left_out = trip.left_out().map(|text| format!("{own}{text}."));
-        [line, legend, finding, left_out].into_iter().flatten().collect::<Vec<_>>()
+        let slowest = slowest(result).map(|text| format!("{own}{text}"));
+        [line, legend, finding, slowest, left_out].into_iter().flatten().collect::<Vec<_>>()
     };
     taken_apart(&points).into_iter().flat_map(said).collect()
+}
+
+/// How much of the time of the slowest of all operations, stamped or not, this machine took to wake the
+/// program; `None` where that is known of none.
+fn slowest(result: &ResultRecord) -> Option<String> {
+    let known = |slow: &SlowSample| Some((slow.waking_ns?, slow.service_ns));
+    let known: Vec<(u64, u64)> = result.slowest.iter().filter_map(known).collect();
+    let count = u64::try_from(known.len()).ok().filter(|count| *count > 0)?;
+    let mean =
+        |which: fn(&(u64, u64)) -> u64| show_ns(known.iter().map(which).sum::<u64>() / count);
+    Some(format!(
+        "Of all messages, the {count} slowest took {} on average, {} of it from the packet of the answer \
+         in this machine's kernel to the program.",
+        mean(|known| known.1),
+        mean(|known| known.0)
+    ))
 }
 
 /// What a stamp costs, where it shows.

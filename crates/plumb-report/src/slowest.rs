@@ -29,6 +29,10 @@ pub(crate) fn table(record: &RunRecord) -> Option<Table> {
     let mut table = Table::new(points.columns());
     table.columns.push(Column::latency("response"));
     table.columns.extend(["service", "at", "connection"].map(Column::figure));
+    let stamped = slowest.iter().any(|(_, sample)| sample.waking_ns.is_some());
+    if stamped {
+        table.columns.push(Column::figure("client waking"));
+    }
     if tcp {
         let titles = ["read before", "retransmits", "rtt before", "rtt after", "cwnd before"];
         table.columns.extend(titles.map(Column::figure));
@@ -38,6 +42,9 @@ pub(crate) fn table(record: &RunRecord) -> Option<Table> {
         let mut row = points.cells(result);
         row.extend([sample.response_ns, sample.service_ns, sample.at_ns].map(show_ns));
         row.push(grouped(sample.connection));
+        if stamped {
+            row.push(sample.waking_ns.map_or_else(|| ABSENT.into(), show_ns));
+        }
         if tcp {
             row.extend(around(sample));
         }

@@ -18,7 +18,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use plumb_engine::Cidr;
 use plumb_measure::{ByteSize, Span};
 use rustix::net::sockopt;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_rustls::TlsAcceptor;
 
@@ -27,6 +27,7 @@ use crate::heard::{Heard, Listening, Stream};
 use crate::host;
 use crate::reserve::Reserve;
 use crate::socket::Socket;
+use crate::stamping::Stamping;
 use crate::{Body, Counters, Peer};
 
 /// A client that is told of its mistake has this long, and this many bytes, to stop sending: a
@@ -148,7 +149,7 @@ impl<S: HttpService> Acceptor<S> {
     /// Counts a connection in, gives it a place in the reserve, or turns it away.
     fn admit<T>(&self, stream: T, address: Option<IpAddr>)
     where
-        T: AsyncRead + AsyncWrite + AsFd + Unpin + Send + 'static,
+        T: Stream + AsFd + 'static,
     {
         let (counters, limit) = (self.site.counters(), self.site.limits().connections);
         counters.accepted();
@@ -176,7 +177,7 @@ async fn beyond_the_limit<S, T>(
     mut stream: T,
 ) where
     S: HttpService,
-    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    T: Stream + 'static,
 {
     let reserve = Arc::clone(&acceptor.reserve);
     let _place = reserve.hold(place);
@@ -270,7 +271,7 @@ impl<S: HttpService> Drop for Present<S> {
 }
 
 impl<P: HttpService> Present<P> {
-    async fn converse(self, mut stream: impl Stream) {
+    async fn converse(self, mut stream: impl Stream + 'static) {
         let Some(tls) = &self.acceptor.tls else { return self.speak(&mut stream).await };
         let patience = Duration::from_nanos(self.acceptor.site.limits().stall.ns());
         match tokio::time::timeout(patience, tls.accept(stream)).await {
@@ -281,8 +282,9 @@ impl<P: HttpService> Present<P> {
     }
 
     async fn speak(&self, stream: &mut dyn Stream) {
-        let heard = Heard::default();
-        let ended = self.serve(Listening { stream, heard: &heard }, &heard).await;
+        let (heard, stamping) = (Heard::default(), Stamping::new(stream.tcp().is_some()));
+        let listening = Listening { stream, heard: &heard, stamping: &stamping };
+        let ended = self.serve(listening, &heard, &stamping).await;
         let Err(error) = ended else { return };
         let counters = self.acceptor.site.counters();
         if error.is_timeout() && !heard.more() {
@@ -299,11 +301,18 @@ impl<P: HttpService> Present<P> {
         farewell(stream).await;
     }
 
-    async fn serve(&self, stream: Listening<'_>, heard: &Heard) -> Result<(), hyper::Error> {
+    async fn serve(
+        &self,
+        stream: Listening<'_>,
+        heard: &Heard,
+        stamping: &Stamping,
+    ) -> Result<(), hyper::Error> {
         let limits = self.acceptor.site.limits();
-        let service = service_fn(|request| async {
-            let answer = self.acceptor.checked(request, self.peer).await;
+        let service = service_fn(|mut request: Request<Incoming>| async {
+            let asked = stamping.asked(request.headers_mut());
+            let mut answer = self.acceptor.checked(request, self.peer).await;
             heard.answered();
+            stamping.answer(asked, answer.headers_mut());
             Ok::<_, Infallible>(answer)
         });
         let connection = http1::Builder::new()

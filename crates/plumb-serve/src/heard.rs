@@ -6,6 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::server::TlsStream;
+
+use crate::Socket;
+use crate::stamping::Stamping;
 
 /// What was heard of a peer.
 #[derive(Debug, Default)]
@@ -28,14 +33,39 @@ impl Heard {
 
 /// The bytes of a connection, plain or encrypted. HTTP is spoken over any of them by the same code,
 /// which is large: it is compiled once for a server.
-pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {
+    /// The connection of TCP whose bytes these are, as they are; `None` of any other.
+    fn tcp(&self) -> Option<&TcpStream> {
+        None
+    }
+}
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
+impl Stream for Socket {
+    fn tcp(&self) -> Option<&TcpStream> {
+        match self {
+            Self::Tcp(stream) => Some(stream),
+            Self::Smc(_) => None,
+        }
+    }
+}
+
+impl Stream for UnixStream {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for TlsStream<S> {}
 
 /// A stream whose bytes are counted as they come.
 pub(crate) struct Listening<'a> {
     pub(crate) stream: &'a mut dyn Stream,
     pub(crate) heard: &'a Heard,
+    pub(crate) stamping: &'a Stamping,
+}
+
+impl Listening<'_> {
+    /// The stream and its stamps, where its client asked for some.
+    fn stamped(&self) -> Option<(&Stamping, &TcpStream)> {
+        let stream = if self.stamping.is_on() { self.stream.tcp()? } else { return None };
+        self.stamping.stands(stream).then_some((self.stamping, stream))
+    }
 }
 
 impl AsyncRead for Listening<'_> {
@@ -45,7 +75,10 @@ impl AsyncRead for Listening<'_> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
-        let polled = Pin::new(&mut *self.stream).poll_read(context, buffer);
+        let polled = match self.stamped() {
+            Some((stamping, stream)) => stamping.poll_read(stream, context, buffer),
+            None => Pin::new(&mut *self.stream).poll_read(context, buffer),
+        };
         let came = buffer.filled().len() - before;
         if came > 0 {
             self.heard.bytes.fetch_add(came as u64, Ordering::Relaxed);
@@ -60,7 +93,12 @@ impl AsyncWrite for Listening<'_> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut *self.stream).poll_write(context, bytes)
+        match self.stamped() {
+            Some((stamping, stream)) => {
+                stamping.poll_write(stream, context, &[IoSlice::new(bytes)])
+            }
+            None => Pin::new(&mut *self.stream).poll_write(context, bytes),
+        }
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -76,7 +114,10 @@ impl AsyncWrite for Listening<'_> {
         context: &mut Context<'_>,
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut *self.stream).poll_write_vectored(context, parts)
+        match self.stamped() {
+            Some((stamping, stream)) => stamping.poll_write(stream, context, parts),
+            None => Pin::new(&mut *self.stream).poll_write_vectored(context, parts),
+        }
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -8,6 +8,7 @@ use crate::client::Trouble;
 use crate::database::{Access, Asked, Connection};
 use crate::looks::{Look, Seen};
 use crate::statement::Statement;
+use crate::stream::Arrivals;
 
 use super::session::{Brought, Named, Prepared, Session};
 
@@ -91,6 +92,10 @@ impl Connection for Exchange {
 
     fn transport(&self) -> Option<&Transport> {
         self.session.transport.as_ref()
+    }
+
+    fn arrivals(&self) -> Option<&Arrivals> {
+        Some(&self.session.channel.arrivals)
     }
 
     fn keeps_its_promise(&self) -> bool {

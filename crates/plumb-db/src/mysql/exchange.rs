@@ -8,6 +8,7 @@ use crate::answer::{self, Answered, Limits};
 use crate::database::{Access, Asked, Connection, Failure as _};
 use crate::looks::{Look, MOMENT, Seen};
 use crate::statement::{Parameter, Statement};
+use crate::stream::Arrivals;
 
 use super::answers::Brought;
 use super::channel::Trouble;
@@ -248,6 +249,10 @@ impl Connection for Exchange {
 
     fn transport(&self) -> Option<&Transport> {
         self.session.transport.as_ref()
+    }
+
+    fn arrivals(&self) -> Option<&Arrivals> {
+        Some(&self.session.channel.arrivals)
     }
 
     fn keeps_its_promise(&self) -> bool {

@@ -28,7 +28,7 @@ use crate::database::{Asked, Connection, Database, Failure, Form, Methods, Opene
 use crate::login::Login;
 use crate::looks::{Look, Seen};
 use crate::statement::Statement;
-use crate::stream::Traffic;
+use crate::stream::{Arrivals, Traffic};
 use crate::{DbError, answer};
 
 use exchange::Exchange;
@@ -89,6 +89,10 @@ impl Connection for Exchange {
 
     fn transport(&self) -> Option<&Transport> {
         self.session.transport.as_ref()
+    }
+
+    fn arrivals(&self) -> Option<&Arrivals> {
+        Some(&self.session.arrivals)
     }
 
     fn keeps_its_promise(&self) -> bool {

@@ -113,7 +113,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             Ok(()) => {
                 self.now = self.time.now_ns();
                 if self.stamps.is_some()
-                    && let Err(error) = channel.stamp()
+                    && let Err(error) = channel.stamp_all()
                     && error.kind() == io::ErrorKind::Unsupported
                 {
                     return Err(EngineError::system("take messages apart (--timestamps)")(error));

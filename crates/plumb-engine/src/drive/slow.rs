@@ -124,6 +124,7 @@ impl Watch {
             row: op.row,
             connection: op.user,
             tcp,
+            waking_ns: op.waking_ns.map(|ns| ns.min(moments.last.saturating_sub(moments.sent))),
         });
         if let Some(bar_ns) = self.slowest.bar_ns() {
             self.bar_ns = bar_ns;
@@ -177,6 +178,8 @@ pub(super) struct SlowOp {
     /// The connection, among all.
     pub(super) user: u64,
     pub(super) row: u16,
+    /// Since the last packet of the answer was in the kernel, where packets are stamped.
+    pub(super) waking_ns: Option<u64>,
 }
 
 #[cfg(test)]
@@ -204,7 +207,7 @@ mod tests {
         Moments { due: last - response_ns, sent: last - response_ns, first: last, last }
     }
 
-    const OP: SlowOp = SlowOp { index: 0, user: 7, row: 2 };
+    const OP: SlowOp = SlowOp { index: 0, user: 7, row: 2, waking_ns: Some(15) };
 
     #[test]
     fn before_is_the_last_reading_and_what_came_before_recording_does_not_count() {
@@ -235,6 +238,8 @@ mod tests {
             .collect();
         assert_eq!(around, [(50, 30, 50, 1), (300, 20, 250, 1), (500, 10, 100, 0)]);
         assert_eq!((samples[0].connection, samples[0].row), (7, 2));
+        let waking: Vec<_> = samples.iter().map(|slow| slow.waking_ns).collect();
+        assert_eq!(waking, [Some(15), Some(15), Some(10)], "never more than the whole");
         assert_eq!(totals.map(|tcp| (tcp.connections, tcp.segments_sent)), Some((1, 2)));
     }
 

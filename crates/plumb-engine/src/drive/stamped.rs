@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
 
-use plumb_measure::{Moments, Recorder, Residence, RoundTripParts, Unsplit};
+use plumb_measure::{Moments, Recorder, Residence, RoundTripParts, ServerHalf, Unsplit};
 
 use crate::channel::Channel;
 use crate::conn::{Flight, Moment};
@@ -66,12 +66,12 @@ impl StampedMessages {
         }
     }
 
-    /// The message under way on connection `index`, of this row, was answered; `moments` where it
-    /// counts, and whether the server `tells` how long it had it.
+    /// The message under way on connection `index`, of this row, was answered: its moments where it
+    /// counts, with what its answer says of the server, and whether the server `tells` how long it had it.
     pub(super) fn answered<L: Link>(
         &mut self,
         (index, row): (usize, u16),
-        moments: Option<Moments>,
+        counted: Option<(Moments, ServerHalf)>,
         tells: bool,
         channel: &mut Channel<L>,
         recorder: &mut Recorder,
@@ -82,7 +82,7 @@ impl StampedMessages {
         }
         let Some((stamps, socket)) = channel.stamps() else { return };
         let stamps = stamps.take(socket);
-        let Some(moments) = moments else { return };
+        let Some((moments, said)) = counted else { return };
         let split = RoundTripParts::of(moments.last.saturating_sub(moments.sent), stamps);
         match split {
             Err(why) => recorder.round_trip(row).leave_out(why),
@@ -93,7 +93,7 @@ impl StampedMessages {
                 let before = stamped.waiting[1].replace(answered);
                 untold(before, recorder);
             }
-            Ok(parts) => record(row, moments, parts, None, recorder),
+            Ok(parts) => record(row, moments, parts, said, recorder),
         }
     }
 
@@ -108,7 +108,7 @@ impl StampedMessages {
         let waiting = self.connections[index].waiting.iter_mut();
         let known = |it: &mut Option<Answered>| it.take_if(|waiting| waiting.number == number);
         if let Some(Answered { row, moments, parts, .. }) = waiting.filter_map(known).next() {
-            record(row, moments, parts, Some(residence), recorder);
+            record(row, moments, parts, ServerHalf::Told(residence), recorder);
         }
     }
 
@@ -129,11 +129,11 @@ fn record(
     row: u16,
     moments: Moments,
     parts: RoundTripParts,
-    residence: Option<Residence>,
+    server: ServerHalf,
     recorder: &mut Recorder,
 ) {
     let times = recorder.round_trip(row);
-    if let Err(why) = times.record(moments, parts, residence) {
+    if let Err(why) = times.record(moments, parts, server) {
         times.leave_out(why);
     }
 }

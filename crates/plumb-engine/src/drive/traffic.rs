@@ -214,7 +214,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             && let Some(channel) = conn.phase.channel()
         {
             let tells = self.protocol.tells_residence(&conn.wire);
-            let counted = (counts && right).then_some(moments);
+            let counted = (counts && right).then(|| (moments, self.protocol.server_half(&answer)));
             stamps.answered((index, row), counted, tells, channel, &mut self.recorder);
         }
         if !counts {
@@ -227,7 +227,8 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             && self.watch.among_the_slowest(response_ns)
             && let Some(channel) = conn.phase.channel()
         {
-            let op = SlowOp { index, user: number as u64, row };
+            let waking_ns = channel.stamps().and_then(|(stamps, _)| stamps.since_received_ns());
+            let op = SlowOp { index, user: number as u64, row, waking_ns };
             self.watch.keep(op, channel.socket(), moments);
         }
     }

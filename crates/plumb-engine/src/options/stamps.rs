@@ -15,8 +15,9 @@ pub struct StampOptions {
     /// Take one message in N of each connection apart by time stamps of the kernel [default: 64]: what
     /// of a round trip is the client, what the wire, what the server
     ///
-    /// Over TCP without TLS. A server that tells how long it had each message (plumb net serve) is
-    /// asked for it; of any other, what is not the client is one part.
+    /// Over TCP; without TLS, but for databases. A server that tells how long it had each message (those
+    /// of plumb) is asked for it; of any other, what is neither the client nor told by an answer is one
+    /// part.
     #[arg(
         long,
         value_name = "N",

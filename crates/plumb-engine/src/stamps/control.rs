@@ -1,7 +1,10 @@
 //! Control messages of a socket that carry time stamps: written for a send, read behind a receive.
 
-use super::kernel::{SOL_SOCKET, STAMPED, TIMESTAMPING};
-
+pub(super) const SOL_SOCKET: i32 = libc::SOL_SOCKET;
+/// `SO_TIMESTAMPING_NEW`, also the type of its control messages: times of 64 bits on every machine.
+pub(super) const TIMESTAMPING: i32 = 65;
+/// `SOF_TIMESTAMPING_TX_SOFTWARE`: stamp what is sent when it reaches the driver.
+const STAMPED: u32 = 1 << 1;
 /// A header (`struct cmsghdr`) up to its content: a length, a level, a type.
 const HEADER: usize = size_of::<usize>() + 8;
 /// The kernel aligns messages to this.

@@ -1,23 +1,19 @@
 //! The calls of the kernel behind time stamps.
 #![expect(unsafe_code, reason = "no safe crate sends or reads these control messages")]
 
-use std::io;
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 use rustix::net::{AddressFamily, SocketType, sockopt};
 
-use super::control::{self, ROOM, Told};
+use super::control::{self, ROOM, SOL_SOCKET, TIMESTAMPING, Told};
 
-pub(super) const SOL_SOCKET: i32 = libc::SOL_SOCKET;
-/// `SO_TIMESTAMPING_NEW`, also the type of its control messages: times of 64 bits on every machine.
-pub(super) const TIMESTAMPING: i32 = 65;
-/// `SOF_TIMESTAMPING_TX_SOFTWARE`: stamp what is sent when it reaches the driver.
-pub(super) const STAMPED: u32 = 1 << 1;
 /// Stamp what comes in (`RX_SOFTWARE`), tell both by the kernel's clock (`SOFTWARE`), with the place of
 /// the last byte (`OPT_ID`) and without the bytes themselves (`OPT_TSONLY`).
 const WANTED: u32 = 1 << 3 | 1 << 4 | 1 << 7 | 1 << 11;
 
-/// Asks for stamps; see [`Stamps::ask`](super::Stamps::ask).
+/// Asks for stamps; see [`Stamps::ask`](super::connection::Stamps::ask).
 pub(super) fn ask(socket: BorrowedFd<'_>) -> io::Result<()> {
     let over_ip =
         matches!(sockopt::socket_domain(socket)?, AddressFamily::INET | AddressFamily::INET6);
@@ -55,12 +51,12 @@ pub(super) fn ask(socket: BorrowedFd<'_>) -> io::Result<()> {
 #[repr(C, align(8))]
 struct Aligned<const N: usize>([u8; N]);
 
-/// A `msghdr` over one piece of memory and room for control messages.
-fn header(piece: &mut libc::iovec, control: &mut [u8]) -> libc::msghdr {
+/// A `msghdr` over pieces of memory and room for control messages.
+fn header(pieces: &mut [libc::iovec], control: &mut [u8]) -> libc::msghdr {
     // SAFETY: a header of zeros is a valid one: no address, no memory, no control messages
     let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
-    header.msg_iov = piece;
-    header.msg_iovlen = 1;
+    header.msg_iov = pieces.as_mut_ptr();
+    header.msg_iovlen = pieces.len() as _;
     header.msg_control = control.as_mut_ptr().cast();
     header.msg_controllen = control.len() as _;
     header
@@ -74,24 +70,52 @@ fn moved(result: libc::ssize_t) -> io::Result<usize> {
 /// Appends to `into` at most what its spare capacity takes: how many bytes, and the stamp of the last
 /// packet of them.
 pub(super) fn recv(socket: BorrowedFd<'_>, into: &mut Vec<u8>) -> io::Result<(usize, Option<u64>)> {
-    let spare = into.spare_capacity_mut();
-    let mut piece = libc::iovec { iov_base: spare.as_mut_ptr().cast(), iov_len: spare.len() };
-    let mut control = Aligned([0; ROOM]);
-    let mut header = header(&mut piece, &mut control.0);
-    // SAFETY: the kernel writes at most the spare capacity of `into` and the room for control
-    // messages, both of which outlive the call
-    let bytes = moved(unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, 0) })?;
+    let (bytes, stamp) = receive(socket, into.spare_capacity_mut())?;
     // SAFETY: the kernel has written that many bytes of the spare capacity
     unsafe { into.set_len(into.len() + bytes) };
+    Ok((bytes, stamp))
+}
+
+/// Reads into the front of `into`: how many bytes, and the stamp of the last packet of them.
+pub(super) fn read(socket: BorrowedFd<'_>, into: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
+    let length = into.len();
+    // SAFETY: bytes that are initialised may be taken for ones that need not be, as what is written
+    // over them is initialised
+    let into = unsafe { std::slice::from_raw_parts_mut(into.as_mut_ptr().cast(), length) };
+    receive(socket, into)
+}
+
+fn receive(
+    socket: BorrowedFd<'_>,
+    into: &mut [MaybeUninit<u8>],
+) -> io::Result<(usize, Option<u64>)> {
+    let mut piece = [libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() }];
+    let mut control = Aligned([0; ROOM]);
+    let mut header = header(&mut piece, &mut control.0);
+    // SAFETY: the kernel writes at most the memory of `into` and the room for control messages, both
+    // of which outlive the call
+    let bytes = moved(unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, 0) })?;
     Ok((bytes, told(&header, &control.0).stamp))
 }
 
-/// Sends some of `bytes`, whose packets are stamped.
-pub(super) fn send_marked(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
-    let mut piece =
-        libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+/// Pieces of one call at most; those behind them wait for the next.
+const PIECES_MAX: usize = 64;
+
+/// Sends some of `pieces`, one behind the other; their packets are stamped where they are `marked`.
+pub(super) fn send(
+    socket: BorrowedFd<'_>,
+    pieces: &[IoSlice<'_>],
+    marked: bool,
+) -> io::Result<usize> {
+    let none = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+    let mut memory = [none; PIECES_MAX];
+    let count = pieces.len().min(PIECES_MAX);
+    for (piece, bytes) in memory.iter_mut().zip(pieces) {
+        *piece = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+    }
     let mut control = Aligned(control::mark());
-    let header = header(&mut piece, &mut control.0);
+    let length = if marked { control.0.len() } else { 0 };
+    let header = header(&mut memory[..count], &mut control.0[..length]);
     let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
     // SAFETY: the kernel reads the bytes and the control message, which outlive the call, and
     // writes to neither
@@ -100,9 +124,8 @@ pub(super) fn send_marked(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<us
 
 /// Takes an entry out of the socket's queue of errors; `None` when it is empty, or cannot be read.
 pub(super) fn read_queue(socket: BorrowedFd<'_>) -> Option<Told> {
-    let mut piece = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
     let mut control = Aligned([0; ROOM]);
-    let mut header = header(&mut piece, &mut control.0);
+    let mut header = header(&mut [], &mut control.0);
     let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
     // SAFETY: there is no memory for bytes, and the room for control messages outlives the call
     moved(unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, flags) }).ok()?;

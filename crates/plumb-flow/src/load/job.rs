@@ -87,6 +87,8 @@ impl MessageLoad {
         connections.iter().try_for_each(|number| options.load.check(*number))?;
         options.load.driver.confirm_tick("a runtime", None)?;
         let tls = encryption(&options, &url)?;
+        let transport = &options.measurement.transport.transport;
+        options.load.stamps.check(transport, tls.is_some())?;
         let tracing = Tracing::new(&options.traces, &[])?;
         let next_number = first_number;
         let requests = Arc::new(requests);
@@ -126,7 +128,8 @@ impl MessageLoad {
             pause_ns,
         )
         .dealt(self.first_number, plan.part)
-        .traced(traces);
+        .traced(traces)
+        .stamped(plan.stamps);
         let protocol = || sender.clone();
         Ok(match &self.tls {
             None => load::run(plan, stage, 1, protocol, Plain::default)?,

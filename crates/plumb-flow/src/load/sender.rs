@@ -1,10 +1,13 @@
 //! A client that sends messages one after the other, and judges each answer.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use plumb_engine::{Next, Op, Protocol, Step, Then};
-use plumb_measure::{Answer, FailureKind, LoadPart, Outcome, ServerTimes, ToldNames, TraceId};
+use plumb_engine::{Next, Op, Protocol, StampedRequests, Step, Then};
+use plumb_measure::{
+    Answer, FailureKind, LoadPart, Outcome, Residence, ServerTimes, ToldNames, TraceId,
+};
 use plumb_trace::{Traces, insert_parent, traced_answer, traced_step};
 use plumb_wire::http::{Body, Head, Memo, RawHead, told};
 
@@ -28,6 +31,8 @@ pub(super) struct Sender {
     pause_ns: u64,
     /// Each message says to which trace it belongs.
     traces: Option<Traces>,
+    /// The runtime is asked how long it had one message in so many.
+    stamps: Option<NonZeroU32>,
     memo: Memo,
     names: ToldNames,
     untold: u64,
@@ -74,6 +79,7 @@ pub(super) struct User {
 #[derive(Debug, Default)]
 pub(super) struct Wire {
     coming: Option<Coming>,
+    asking: StampedRequests,
 }
 
 #[derive(Debug)]
@@ -102,6 +108,7 @@ impl Sender {
             mode,
             pause_ns,
             traces: None,
+            stamps: None,
             memo: Memo::default(),
             names: ToldNames::default(),
             untold: 0,
@@ -113,6 +120,12 @@ impl Sender {
     /// The same client, each of whose messages belongs to one of `traces`.
     pub(super) fn traced(mut self, traces: Option<Traces>) -> Self {
         self.traces = traces;
+        self
+    }
+
+    /// The same client, which asks the runtime how long it had one message in so many of each connection.
+    pub(super) fn stamped(mut self, every: Option<NonZeroU32>) -> Self {
+        self.stamps = every;
         self
     }
 
@@ -147,6 +160,9 @@ impl Sender {
         };
         if head.interim() {
             return Step::Aside { consumed: length };
+        }
+        if wire.asking.expects() {
+            wire.asking.read(&RawHead::new(self.memo.last()));
         }
         let execution = RawHead::new(self.memo.last()).values("x-execution-id").next().is_some();
         let told = if head.tells_times { self.told() } else { None };
@@ -277,7 +293,7 @@ impl Protocol for Sender {
         User::default()
     }
 
-    fn encode(&mut self, user: &mut User, _: &mut Wire, out: &mut Vec<u8>) -> Next {
+    fn encode(&mut self, user: &mut User, wire: &mut Wire, out: &mut Vec<u8>) -> Next {
         if std::mem::take(&mut user.turned_away) && self.pause_ns > 0 {
             return Next::Pause(self.pause_ns);
         }
@@ -289,6 +305,9 @@ impl Protocol for Sender {
         user.trace = self.traces.as_ref().and_then(Traces::next);
         if let Some(trace) = user.trace {
             insert_parent(trace, begins, out);
+        }
+        if let Some(every) = self.stamps {
+            wire.asking.ask(every, begins, out);
         }
         self.tally.sent += 1;
         Next::Send(Op { label: 0, tag: 0 })
@@ -327,6 +346,14 @@ impl Protocol for Sender {
                 Answer { code, ..Answer::failed(FailureKind::Closed) }
             }
         }
+    }
+
+    fn tells_residence(&self, wire: &Wire) -> bool {
+        wire.asking.tells()
+    }
+
+    fn residence(&mut self, wire: &mut Wire) -> Option<(u32, Residence)> {
+        wire.asking.take()
     }
 
     fn complaint(&self) -> Option<String> {

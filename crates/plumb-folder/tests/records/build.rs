@@ -62,6 +62,7 @@ pub(super) fn slowest() -> Vec<SlowSample> {
             before: reading(3, 10, 190_000),
             after: reading(3 + retransmits, cwnd, 240_000),
         }),
+        waking_ns: None,
     };
     vec![sample(4_100_000_000, 207_000_000, 1, 1), sample(7_300_000_000, 2_100_000, 0, 10)]
 }

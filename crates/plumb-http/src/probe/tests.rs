@@ -1,4 +1,6 @@
-use plumb_measure::Outcome;
+use std::num::NonZeroU32;
+
+use plumb_measure::{Outcome, Residence, ServerHalf};
 
 use super::*;
 
@@ -130,4 +132,49 @@ fn times_that_a_server_tells_come_with_the_answer_they_stand_in() {
     assert_eq!(probe.judge().told_names(), ["app", "db"]);
     let plain = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     assert_eq!(answer(&mut probe, plain, plain.len()).0.told, Some(ServerTimes::default()));
+}
+
+#[test]
+fn a_server_is_asked_for_one_request_in_so_many_and_what_it_says_is_kept() {
+    let mut probe = probe().stamped(NonZeroU32::new(2));
+    let (mut user, mut wire) = (probe.user(1), Wire::default());
+    let mut ask = |probe: &mut Probe, wire: &mut Wire, answer: &str| {
+        let mut out = Vec::new();
+        let Next::Send(op) = probe.encode(&mut user, wire, &mut out) else { panic!() };
+        let answer = format!("HTTP/1.1 200 OK\r\n{answer}Content-Length: 0\r\n\r\n");
+        let bytes = answer.as_bytes();
+        let step = probe.decode(&mut user, wire, Some(op), bytes, &mut Vec::new());
+        assert!(matches!(step, Step::Done { .. }), "{step:?}");
+        String::from_utf8(out).unwrap()
+    };
+    assert!(ask(&mut probe, &mut wire, "Plumb-Stamp: 0\r\n").contains("plumb-stamp: 0\r\n"));
+    assert!(probe.tells_residence(&wire));
+    let asked = ask(&mut probe, &mut wire, "Plumb-Stamp: 5\r\n");
+    let name = asked.split_once("plumb-stamp: ").unwrap().1.split_once("\r\n").unwrap().0;
+    let told = format!("Plumb-Stamped: {name} 12 3 4\r\n");
+    assert!(!ask(&mut probe, &mut wire, &told).contains("plumb-stamp"));
+    let residence = Residence { waking_ns: 12, work_ns: 3, sending_ns: 4 };
+    assert_eq!(probe.residence(&mut wire), Some((2, residence)));
+    let mut out = Vec::new();
+    probe.clone().closing().stamped(NonZeroU32::new(2)).encode(
+        &mut probe.user(0),
+        &mut Wire::default(),
+        &mut out,
+    );
+    assert!(!out.starts_with(b"plumb-stamp"), "nobody is asked who cannot tell");
+}
+
+#[test]
+fn what_a_server_calls_the_whole_of_its_time_is_its_half() {
+    let mut probe = probe();
+    for (lines, half) in [
+        ("", ServerHalf::Unknown),
+        ("Server-Timing: cache;desc=hit\r\n", ServerHalf::Unknown),
+        ("Server-Timing: db;dur=3, app;dur=5\r\n", ServerHalf::Said(5_000_000)),
+        ("Server-Timing: db;dur=9, total;dur=7\r\n", ServerHalf::Said(7_000_000)),
+    ] {
+        let bytes = format!("HTTP/1.1 200 OK\r\n{lines}Content-Length: 0\r\n\r\n");
+        let (answer, _) = answer(&mut probe, bytes.as_bytes(), bytes.len());
+        assert_eq!(probe.server_half(&answer), half, "{lines}");
+    }
 }

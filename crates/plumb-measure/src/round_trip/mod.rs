@@ -55,6 +55,19 @@ impl Residence {
     }
 }
 
+/// What is known of the server's half of a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ServerHalf {
+    /// Nothing.
+    #[default]
+    Unknown,
+    /// How long the server worked, nanoseconds, as its answer says (`Server-Timing`) or its own view of
+    /// the work. When the packets came and left is not in it.
+    Said(u64),
+    /// All of it, by time stamps of its kernel.
+    Told(Residence),
+}
+
 /// The parts of one message, nanoseconds. They add up to its service time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoundTripParts {
@@ -132,7 +145,7 @@ const PARTS: [Part; 7] = [
         kind: PartKind::Away,
         name: "away",
         how: "from the time stamp of the request at the driver to that of the answer in the kernel: \
-            the wire and all of the server, which tells nothing of its own time",
+            the wire and all of the server, less what the server says that it worked, where it says so",
     },
     Part {
         kind: PartKind::Wire,
@@ -149,7 +162,8 @@ const PARTS: [Part; 7] = [
     Part {
         kind: PartKind::Server,
         name: "server work",
-        how: "told by the server: from the read to the call that sends",
+        how: "told by the server: from the read to the call that sends; of a server without time stamps, \
+            how long it worked by its own account",
     },
     Part {
         kind: PartKind::ServerSending,
@@ -188,7 +202,7 @@ pub struct RoundTripTimes {
 }
 
 impl RoundTripTimes {
-    /// Adds a message with these `moments` and `parts`, the server's half among them if it was told.
+    /// Adds a message with these `moments` and `parts`, and what is known of the server's half.
     ///
     /// # Errors
     /// [`Unsplit::Clock`] when the server had it for longer than it was away: it is not added then.
@@ -196,13 +210,20 @@ impl RoundTripTimes {
         &mut self,
         moments: Moments,
         parts: RoundTripParts,
-        residence: Option<Residence>,
+        server: ServerHalf,
     ) -> Result<(), Unsplit> {
         let RoundTripParts { sending_ns, away_ns, waking_ns } = parts;
         let (sending, waking) = ((SENDING, sending_ns), (WAKING, waking_ns));
-        match residence {
-            None => self.row.record_parts(moments, &[sending, (AWAY, away_ns), waking]),
-            Some(told) => {
+        match server {
+            ServerHalf::Unknown => {
+                self.row.record_parts(moments, &[sending, (AWAY, away_ns), waking]);
+            }
+            ServerHalf::Said(server_ns) => {
+                let left_ns = away_ns.checked_sub(server_ns).ok_or(Unsplit::Clock)?;
+                let parts = [sending, (AWAY, left_ns), (SERVER_WORK, server_ns), waking];
+                self.row.record_parts(moments, &parts);
+            }
+            ServerHalf::Told(told) => {
                 let wire_ns = away_ns.checked_sub(told.total_ns()).ok_or(Unsplit::Clock)?;
                 let parts = [
                     sending,

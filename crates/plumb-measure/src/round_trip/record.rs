@@ -122,6 +122,28 @@ impl RoundTrip {
         })
     }
 
+    /// The same with what the server worked on average on such messages by its own account, which was
+    /// taken of others than these: that much of what was away, `how` it was measured. What it exceeds
+    /// that by is left out where it is no more than what is not known of the two, or a hundredth. As it
+    /// is where it exceeds it by more, and where the server told of the messages themselves.
+    #[must_use]
+    pub fn with_server(mut self, server: Estimate, how: &str) -> Self {
+        let parts = &mut self.account.parts;
+        let told = parts.iter().any(|part| part.kind == PartKind::Server);
+        let place = parts.iter().position(|part| part.kind == PartKind::Away);
+        let Some(at) = place.filter(|_| !told) else { return self };
+        let away = parts[at].time;
+        let unknown_ns: u64 = [server, away].iter().filter_map(|it| it.half_width_ns).sum();
+        let unknown_ns = i64::try_from(unknown_ns).unwrap_or(i64::MAX);
+        let most_ns = away.mean_ns.saturating_add(unknown_ns.max(away.mean_ns / 100));
+        if (0..=most_ns).contains(&server.mean_ns) {
+            let time = Estimate { mean_ns: server.mean_ns.min(away.mean_ns), ..server };
+            parts[at].time = away.less(&[time]);
+            parts.insert(at + 1, TimePart { kind: PartKind::Server, time, how: how.to_owned() });
+        }
+        self
+    }
+
     /// The distribution of a part, or of the whole; `None` where there is none.
     #[must_use]
     pub fn times(&self, kind: Option<PartKind>) -> Option<&Distribution> {

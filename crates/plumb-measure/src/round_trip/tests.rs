@@ -51,9 +51,9 @@ fn a_server_cannot_have_a_message_for_longer_than_it_was_away() {
     let parts = RoundTripParts { sending_ns: 4, away_ns: 36, waking_ns: 17 };
     let told = Residence { waking_ns: 12, work_ns: 20, sending_ns: 4 };
     let mut times = RoundTripTimes::default();
-    assert_eq!(times.record(moments(0, 57), parts, Some(told)), Ok(()));
+    assert_eq!(times.record(moments(0, 57), parts, ServerHalf::Told(told)), Ok(()));
     let longer = Residence { work_ns: 21, ..told };
-    assert_eq!(times.record(moments(0, 57), parts, Some(longer)), Err(Unsplit::Clock));
+    assert_eq!(times.record(moments(0, 57), parts, ServerHalf::Told(longer)), Err(Unsplit::Clock));
     assert_eq!(times.row.response.count(), 1);
 }
 
@@ -62,7 +62,7 @@ fn one_in(n: u32) -> NonZeroU32 {
 }
 
 /// A hundred messages of which the last ten waited at the server.
-fn recorded(told: bool) -> RoundTripTimes {
+fn recorded(told: impl Fn(Residence) -> ServerHalf) -> RoundTripTimes {
     let mut times = RoundTripTimes::default();
     for n in 0..100 {
         let waiting_ns = if n < 90 { 12_000 } else { 500_000 };
@@ -70,14 +70,14 @@ fn recorded(told: bool) -> RoundTripTimes {
         let away_ns = 21_000 + residence.total_ns();
         let parts = RoundTripParts { sending_ns: 4_000, away_ns, waking_ns: 17_000 };
         let moments = moments(n * 100_000_000, 21_000 + away_ns);
-        times.record(moments, parts, told.then_some(residence)).unwrap();
+        times.record(moments, parts, told(residence)).unwrap();
     }
     times
 }
 
 #[test]
 fn means_add_up_and_the_slowest_are_told_apart() {
-    let times = recorded(true);
+    let times = recorded(ServerHalf::Told);
     let all = Distribution::of(&times.row.response);
     let trip = RoundTrip::of(&times, one_in(64), all.as_ref()).unwrap();
     let sum: i64 = trip.account.parts.iter().map(|part| part.time.mean_ns).sum();
@@ -99,10 +99,13 @@ fn means_add_up_and_the_slowest_are_told_apart() {
 
 #[test]
 fn a_line_says_whose_the_time_is() {
-    let trip = |told| RoundTrip::of(&recorded(told), one_in(64), None).unwrap();
-    let means = |told| RoundTripMeans::of(&trip(told)).unwrap();
-    assert_eq!(means(true).line(), "client 4.0 + 17.0 us, wire 21.0, server 60.8 + 3.0");
-    let found = means(true).finding();
+    let trip =
+        |of: fn(Residence) -> ServerHalf| RoundTrip::of(&recorded(of), one_in(64), None).unwrap();
+    let means = |of| RoundTripMeans::of(&trip(of)).unwrap();
+    let untold = |_| ServerHalf::Unknown;
+    let told = means(ServerHalf::Told);
+    assert_eq!(told.line(), "client 4.0 + 17.0 us, wire 21.0, server 60.8 + 3.0");
+    let found = told.finding();
     assert!(found.starts_with("77.8 us of 106 us of a round trip are waking"), "{found}");
     assert!(found.contains("plumb host idle") && found.contains("the wire 21.0 us"), "{found}");
     assert!(
@@ -110,13 +113,28 @@ fn a_line_says_whose_the_time_is() {
         "{found}"
     );
     let line = "client 4.0 + 17.0 us, away 84.8 (the server tells nothing)";
-    assert_eq!(means(false).line(), line);
-    assert!(means(false).finding().contains("does not tell"));
-    assert!(trip(false).legend().contains("100 messages, one in 64"), "{}", trip(false).legend());
-    for means in [means(true), means(false)] {
+    assert_eq!(means(untold).line(), line);
+    assert!(means(untold).finding().contains("does not tell"));
+    let legend = trip(untold).legend();
+    assert!(legend.contains("100 messages, one in 64"), "{legend}");
+    let says = |told: Residence| ServerHalf::Said(told.work_ns);
+    let line = "client 4.0 + 17.0 us, away 82.8, server 2.0 (by its own account)";
+    assert_eq!(means(says).line(), line);
+    assert!(means(says).finding().contains("worked for 2.00 us by its own account"));
+    assert!(trip(says).legend().contains("what it says that it worked"));
+    for means in [told, means(untold), means(says)] {
         let text = serde_json::to_string(&means).unwrap();
         assert_eq!(serde_json::from_str::<RoundTripMeans>(&text).unwrap(), means);
     }
+}
+
+#[test]
+fn a_server_cannot_have_worked_for_longer_than_a_message_was_away() {
+    let parts = RoundTripParts { sending_ns: 4, away_ns: 36, waking_ns: 17 };
+    let mut times = RoundTripTimes::default();
+    assert_eq!(times.record(moments(0, 57), parts, ServerHalf::Said(36)), Ok(()));
+    assert_eq!(times.record(moments(0, 57), parts, ServerHalf::Said(37)), Err(Unsplit::Clock));
+    assert_eq!(times.row.response.count(), 1);
 }
 
 #[test]
@@ -130,6 +148,21 @@ fn what_was_left_out_is_counted_by_reason() {
     assert_eq!((trip.count(), RoundTripMeans::of(&trip)), (0, None));
     let said = trip.left_out().unwrap();
     assert!(said.contains("1 (the clock was set") && said.contains("2 (the server said"), "{said}");
+}
+
+#[test]
+fn what_a_server_says_of_other_messages_is_no_more_than_these_were_away() {
+    let trip = RoundTrip::of(&recorded(|_| ServerHalf::Unknown), one_in(1), None).unwrap();
+    let server = |mean_ns| crate::Estimate { mean_ns, half_width_ns: Some(100), count: 9 };
+    let with = |mean_ns| trip.clone().with_server(server(mean_ns), "its clock");
+    let means = RoundTripMeans::of(&with(4_800)).unwrap();
+    assert_eq!(means.away, Away::Said { away_ns: 80_000, server_ns: 4_800 });
+    // no more than all of the time away, be it a little longer by the clock of another
+    let means = RoundTripMeans::of(&with(85_000)).unwrap();
+    assert_eq!(means.away, Away::Said { away_ns: 0, server_ns: 84_800 });
+    assert_eq!(with(500_000), trip);
+    assert_eq!(with(-1), trip);
+    assert_eq!(with(4_800).with_server(server(1), ""), with(4_800), "once");
 }
 
 proptest! {
@@ -154,8 +187,8 @@ proptest! {
             let parts = RoundTripParts { sending_ns: 1, away_ns: n as u64, waking_ns: 2 };
             let moments = moments(n as u64 * 1_000_000, n as u64 + 3);
             let half = if n < split { &mut one } else { &mut other };
-            half.record(moments, parts, None).unwrap();
-            all.record(moments, parts, None).unwrap();
+            half.record(moments, parts, ServerHalf::Unknown).unwrap();
+            all.record(moments, parts, ServerHalf::Unknown).unwrap();
             if n % 7 == 0 {
                 half.leave_out(Unsplit::NotSent);
                 all.leave_out(Unsplit::NotSent);

@@ -32,6 +32,13 @@ pub enum Away {
         /// From that call to the driver.
         server_sending_ns: u64,
     },
+    /// Its answers say how long it worked, and nothing of when their packets came and left.
+    Said {
+        /// From the driver to the packet of the answer, less that.
+        away_ns: u64,
+        /// What they say.
+        server_ns: u64,
+    },
     /// It told nothing: the wire and all of the server.
     Untold {
         /// From the driver to the packet of the answer.
@@ -52,11 +59,15 @@ impl RoundTripMeans {
                 server_sending_ns: of(PartKind::ServerSending)?,
             })
         };
+        let said = || {
+            let away_ns = of(PartKind::Away)?;
+            Some(Away::Said { away_ns, server_ns: of(PartKind::Server)? })
+        };
         let untold = || Some(Away::Untold { away_ns: of(PartKind::Away)? });
         Some(Self {
             sending_ns: of(PartKind::Sending)?,
             waking_ns: of(PartKind::Waking)?,
-            away: told().or_else(untold)?,
+            away: told().or_else(said).or_else(untold)?,
         })
     }
 
@@ -66,10 +77,14 @@ impl RoundTripMeans {
         match (kind, self.away) {
             (PartKind::Sending, _) => Some(self.sending_ns),
             (PartKind::Waking, _) => Some(self.waking_ns),
-            (PartKind::Away, Away::Untold { away_ns }) => Some(away_ns),
+            (PartKind::Away, Away::Untold { away_ns } | Away::Said { away_ns, .. }) => {
+                Some(away_ns)
+            }
             (PartKind::Wire, Away::Told { wire_ns, .. }) => Some(wire_ns),
             (PartKind::ServerWaking, Away::Told { server_waking_ns, .. }) => Some(server_waking_ns),
-            (PartKind::Server, Away::Told { server_ns, .. }) => Some(server_ns),
+            (PartKind::Server, Away::Told { server_ns, .. } | Away::Said { server_ns, .. }) => {
+                Some(server_ns)
+            }
             (PartKind::ServerSending, Away::Told { server_sending_ns, .. }) => {
                 Some(server_sending_ns)
             }
@@ -80,6 +95,7 @@ impl RoundTripMeans {
     fn whole_ns(&self) -> u64 {
         let away_ns = match self.away {
             Away::Untold { away_ns } => away_ns,
+            Away::Said { away_ns, server_ns } => away_ns + server_ns,
             Away::Told { wire_ns, server_waking_ns, server_ns, server_sending_ns } => {
                 wire_ns + server_waking_ns + server_ns + server_sending_ns
             }
@@ -101,6 +117,10 @@ impl RoundTripMeans {
             Away::Untold { away_ns } => {
                 format!("{client}, away {} (the server tells nothing)", figure(away_ns))
             }
+            Away::Said { away_ns, server_ns } => {
+                let (away, server) = (figure(away_ns), figure(server_ns));
+                format!("{client}, away {away}, server {server} (by its own account)")
+            }
             Away::Told { wire_ns, server_waking_ns, server_ns, server_sending_ns } => {
                 let work = figure(server_ns + server_sending_ns);
                 let (wire, waking) = (figure(wire_ns), figure(server_waking_ns));
@@ -116,6 +136,17 @@ impl RoundTripMeans {
         let (wire_ns, server_waking_ns, server_ns) = match self.away {
             Away::Told { wire_ns, server_waking_ns, server_ns, .. } => {
                 (wire_ns, server_waking_ns, server_ns)
+            }
+            Away::Said { away_ns, server_ns } => {
+                return format!(
+                    "{} of a round trip are spent on this machine, {} of them to wake the program. The \
+                     server worked for {} by its own account; the wire, and what the server does not \
+                     say, take {}.",
+                    of(self.sending_ns + self.waking_ns),
+                    show_ns(self.waking_ns),
+                    show_ns(server_ns),
+                    show_ns(away_ns)
+                );
             }
             Away::Untold { away_ns } => {
                 return format!(
@@ -149,11 +180,17 @@ impl RoundTrip {
     /// What the figures of [`RoundTripMeans::line`] are.
     #[must_use]
     pub fn legend(&self) -> String {
-        let parts = match self.server_told {
-            true => {
+        let parts = match RoundTripMeans::of(self).map(|means| means.away) {
+            Some(Away::Told { .. }) => {
                 "client: sending + waking; wire: there and back; server: waking + work and sending"
             }
-            false => "client: sending + waking; away: the wire and the server",
+            Some(Away::Said { .. }) => {
+                "client: sending + waking; server: what it says that it worked; away: the wire and all \
+                 else of the server"
+            }
+            Some(Away::Untold { .. }) | None => {
+                "client: sending + waking; away: the wire and the server"
+            }
         };
         format!(
             "{parts}. Means of {}, one in {}, of {} on average",

@@ -4,6 +4,7 @@
 //! [`Body::take`] then walks through the body, which is counted and not kept. [`RawHead`] shows
 //! the header lines to whoever needs more than the framing: a redirect ([`Url::join`]), a
 //! challenge ([`basic_realm`]), cookies ([`SetCookie`]), times the server tells of itself ([`told`]).
+//! How long a server of ours had a request stands in lines of our own ([`StampedRequest`]).
 //!
 //! # Source
 //! RFC 9110 and RFC 9112; RFC 3986 for URLs, RFC 6265 for cookies, RFC 7617 for Basic, RFC 7616 for Digest.
@@ -16,6 +17,7 @@ mod digest;
 mod head;
 mod memo;
 mod set_cookie;
+mod stamp;
 mod timing;
 mod url;
 
@@ -27,5 +29,6 @@ pub use digest::{DigestAlgorithm, DigestChallenge, NoDigest};
 pub use head::{Ask, Framing, HEAD_BYTES_MAX, Head, HeadError, RawHead};
 pub use memo::Memo;
 pub use set_cookie::{SetCookie, path_matches};
+pub use stamp::{ASK_HEADER, MessageName, StampedRequest, TOLD_HEADER};
 pub use timing::{Told, add_below, parent_line, told};
 pub use url::{Scheme, Url, UrlError};

@@ -33,6 +33,20 @@ fn attribution(ended: &Ended) -> Value {
     attribution
 }
 
+/// The account of the stamped calls of the only result of a run, whose parts are the whole.
+fn taken_apart(ended: &Ended) -> Value {
+    let trip = ended.json()["results"][0]["round_trip"].clone();
+    let account = trip["account"].clone();
+    let parts = parts(&account);
+    let sum: i64 = parts.iter().map(|(_, ns)| ns).sum();
+    let whole = account["client"]["mean_ns"].as_i64().expect("a whole");
+    // each mean is rounded to a nanosecond
+    assert!((sum - whole).unsigned_abs() <= parts.len() as u64, "{trip:#}");
+    assert!(account["client"]["count"].as_u64() > Some(40), "most are known: {trip:#}");
+    assert!(trip["stamp_costs_ns"].is_null(), "{trip:#}");
+    account
+}
+
 fn parts(attribution: &Value) -> Vec<(String, i64)> {
     let parts = attribution["parts"].as_array().expect("a list");
     let of = |part: &Value| {
@@ -65,8 +79,11 @@ fn what_the_server_does_is_attributed_to_the_server() {
     let found = attribution(&eighty(&server.url(), &short, server.folder()).with(0));
     assert!(part(&found, "server") >= 3 * MS * 95 / 100, "{found:#}");
     // longer than a busy machine lets anybody wait
-    let long = [words.as_slice(), &["select pg_sleep(0.1)"]].concat();
-    let found = attribution(&eighty(&server.url(), &long, server.folder()).with(0));
+    let long = [words.as_slice(), &["select pg_sleep(0.1)", "--timestamps=1"]].concat();
+    let ended = eighty(&server.url(), &long, server.folder()).with(0);
+    let found = attribution(&ended);
+    let taken_apart = taken_apart(&ended);
+    assert!(part(&taken_apart, "server") >= 95 * MS, "by its clock: {taken_apart:#}");
     assert_eq!(largest(&found), "server", "{found:#}");
     let next = found["advice"][0]["next"].as_str().expect("a finding");
     assert!(next.contains("--explain"), "{next}");
@@ -85,8 +102,11 @@ fn what_the_server_does_is_attributed_to_the_server() {
 fn a_delay_on_the_way_is_attributed_to_the_wire() {
     let server = Postgres::start("");
     let line = Server::of_delay(&server.address, &["--delay", "20ms"]);
-    let words = ["--over", "kept", "--ask", "trivial"];
-    let found = attribution(&eighty(&url(&line.address), &words, server.folder()).with(0));
+    let words = ["--over", "kept", "--ask", "trivial", "--timestamps=1"];
+    let ended = eighty(&url(&line.address), &words, server.folder()).with(0);
+    let found = attribution(&ended);
+    let taken_apart = taken_apart(&ended);
+    assert!(part(&taken_apart, "away") >= 40 * MS, "{taken_apart:#}");
     assert_eq!(largest(&found), "wire", "{found:#}");
     assert!(part(&found, "wire") >= 40 * MS, "{found:#}");
     // the line answers handshakes: a wire that was taken from them would have missed the delay

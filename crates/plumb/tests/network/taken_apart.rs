@@ -3,8 +3,8 @@
 
 use crate::kit;
 
+use std::fs;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use kit::http::{Reply, ReplyServer};
 use kit::namespace::{ENDS, Namespace, allowed};
@@ -15,6 +15,13 @@ use tempfile::{TempDir, tempdir};
 /// Every message.
 const EVERY: &[&str] = &["--timestamps=1", "--lag", "50s", "--timeout", "30s", "--warmup", "100ms"];
 const MS: i64 = 1_000_000;
+
+const PAGE: &str = "/sap(bD1lbiZjPTAwMA==)/bc/bsp/sap/it03/text1kb.htm";
+const OTHER_PAGE: &str = "/sap(bD1lbiZjPTAwMA==)/bc/bsp/sap/it03/text4kb.htm";
+/// A work process says so to whoever is nobody.
+const NO_LOG_ON: &str = "--expect-status=401";
+/// A transaction that answers.
+const ECHO: &str = "mode = \"sync\"\n[[action]]\nrespond = \"done\"\n";
 
 fn folder() -> TempDir {
     tempdir().expect("a temporary folder")
@@ -27,37 +34,11 @@ fn result(address: &str, words: &[&str]) -> Value {
     record(&only_run(folder.path()))["results"][0].clone()
 }
 
-/// A measurement that goes on beside those of the tests: the kernel stamps what comes in as long as
-/// anybody asks for it, and begins with that when it gets round to it, on a busy machine long after it
-/// was asked.
-struct Stamping(
-    #[expect(dead_code, reason = "held while it is wanted")] Mutex<(Program, Server, TempDir)>,
-);
-
-impl Stamping {
-    /// The one that all tests share, once what comes in is stamped.
-    fn in_force() -> Arc<Self> {
-        static SHARED: Mutex<Weak<Stamping>> = Mutex::new(Weak::new());
-        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-        shared.upgrade().unwrap_or_else(|| {
-            let begun = Arc::new(Self::begin());
-            *shared = Arc::downgrade(&begun);
-            begun
-        })
-    }
-
-    fn begin() -> Self {
-        const TRIES: usize = 200;
-        let (server, folder) = (Server::start(&["--quiet"]), folder());
-        let words = ["net", "ping", &server.address, "--delay", "20ms", "--for", "10m"];
-        let measures = Program::start(&[&words, EVERY].concat(), folder.path());
-        let stamped = (0..TRIES).any(|_| {
-            let trip = &result(&server.address, &["--count", "10"])["round_trip"];
-            trip["account"]["client"]["count"].as_u64() > Some(0)
-        });
-        assert!(stamped, "the kernel stamps nothing that comes in");
-        Self(Mutex::new((measures, server, folder)))
-    }
+/// The only result of a measurement of 200 operations.
+fn taken_apart(words: &[&str]) -> Value {
+    let folder = folder();
+    plumb(&[words, EVERY, &["--count", "200"]].concat(), folder.path()).with(0);
+    record(&only_run(folder.path()))["results"][0].clone()
 }
 
 fn parts(result: &Value) -> Vec<(String, i64)> {
@@ -93,7 +74,6 @@ fn largest(result: &Value, count: u64) -> (String, i64) {
 
 #[test]
 fn a_server_of_ours_tells_its_half_and_every_nanosecond_has_its_place() {
-    let _stamping = Stamping::in_force();
     let server = Server::start(&["--quiet"]);
     for words in [&["--connections", "1"][..], &["--connections", "4"], &["--replies", "2"]] {
         let result = result(&server.address, &[&["--count", "400"], words].concat());
@@ -109,8 +89,18 @@ fn a_server_of_ours_tells_its_half_and_every_nanosecond_has_its_place() {
 }
 
 #[test]
+fn messages_over_ipv6_and_of_several_remotes_are_taken_apart_as_well() {
+    let server = Server::start(&["--quiet", "--listen", "[::1]:0"]);
+    let calm = ["--connections", "2", "--remotes", "local:2", "--foreign-limit", "100%"];
+    for words in [&[][..], &calm] {
+        let result = result(&server.address, &[&["--count", "200"], words].concat());
+        largest(&result, 200);
+        assert_eq!(result["round_trip"]["server_told"], true, "{words:?}");
+    }
+}
+
+#[test]
 fn of_a_foreign_server_what_is_not_the_client_is_one_part() {
-    let _stamping = Stamping::in_force();
     let server = Server::start(&["--quiet", "--echo-only"]);
     let result = result(&server.address, &["--count", "200"]);
     largest(&result, 200);
@@ -120,30 +110,57 @@ fn of_a_foreign_server_what_is_not_the_client_is_one_part() {
 }
 
 #[test]
-fn a_lock_server_tells_its_half_and_a_server_of_pages_does_not() {
-    let _stamping = Stamping::in_force();
+fn every_server_of_ours_tells_its_half() {
     let words = ["lock", "serve", "--quiet", "--listen", "127.0.0.1:0"];
     let locks = Program::start(&words, Path::new("."));
     let line = locks.line();
     let address = line.strip_prefix("listening on ").expect("an address");
-    let of = |words: &[&str]| {
-        let folder = folder();
-        plumb(&[words, EVERY, &["--count", "200"]].concat(), folder.path()).with(0);
-        record(&only_run(folder.path()))["results"][0].clone()
-    };
-    let result = of(&["lock", "load", "pairs", address]);
-    largest(&result, 200);
-    assert_eq!(result["round_trip"]["server_told"], true, "{result:#}");
+    let pages = Server::of_pages(&[]);
+    let page = format!("http://{}{PAGE}", pages.address);
+    let other = format!("http://{}{OTHER_PAGE}", pages.address);
+    let flows = folder();
+    fs::create_dir(flows.path().join("flows")).expect("it can be written");
+    fs::write(flows.path().join("flows/echo.toml"), ECHO).expect("it can be written");
+    let words = ["flow", "serve", "flows", "--listen", "127.0.0.1:0"];
+    let runtime = Server::ready(Program::start(&words, flows.path()));
+    let messages = format!("http://{}", runtime.address);
+    for words in [
+        &["lock", "load", "pairs", address][..],
+        &["http", "ping", &page, NO_LOG_ON],
+        &["http", "ping", &page, &other, NO_LOG_ON, "--connections", "4"],
+        &["flow", "load", &messages, "--transaction=echo"],
+    ] {
+        let result = taken_apart(words);
+        largest(&result, 200);
+        assert_eq!(result["round_trip"]["server_told"], true, "{words:?} {result:#}");
+    }
+}
 
-    let pages = ReplyServer::always(Reply::page("hello"));
-    let result = of(&["http", "ping", &pages.url("/")]);
-    largest(&result, 200);
-    assert_eq!(result["round_trip"]["server_told"], false);
+#[test]
+fn of_a_foreign_server_of_pages_what_its_answers_say_is_its_own() {
+    let silent = ReplyServer::always(Reply::page("hello"));
+    let says = "Server-Timing: app;dur=0.003, total;dur=0.004\r\n";
+    let saying = ReplyServer::always(Reply::answer(200, says, "hello"));
+    let closing = Server::of_pages(&[]);
+    let page = format!("http://{}{PAGE}", closing.address);
+    for (words, kinds) in [
+        (&[&*silent.url("/")][..], &["sending", "away", "waking"][..]),
+        (&[&saying.url("/")], &["sending", "away", "server", "waking"]),
+        // who ends connections hears nothing later
+        (&[&page, NO_LOG_ON, "--close"], &["sending", "away", "server", "waking"]),
+    ] {
+        let result = taken_apart(&[&["http", "ping"], words].concat());
+        largest(&result, 200);
+        let found: Vec<String> = parts(&result).into_iter().map(|(kind, _)| kind).collect();
+        assert_eq!(found, kinds, "{words:?}");
+        assert_eq!(result["round_trip"]["server_told"], false);
+    }
+    let heads = silent.asked();
+    assert!(heads.iter().any(|head| head.contains("plumb-stamp: 0")), "it is asked");
 }
 
 #[test]
 fn what_a_line_takes_is_wire_and_what_a_server_computes_is_work() {
-    let _stamping = Stamping::in_force();
     let far = Server::start(&["--quiet"]);
     let line = Server::of_delay(&far.address, &["--delay", "20ms"]);
     let (kind, ns) = largest(&result(&line.address, &["--count", "20"]), 20);
@@ -156,7 +173,6 @@ fn what_a_line_takes_is_wire_and_what_a_server_computes_is_work() {
 #[test]
 fn between_two_namespaces_the_parts_are_the_whole_as_well() {
     let Some([here, there]) = allowed(Namespace::pair()) else { return };
-    let _stamping = Stamping::in_force();
     let folder = folder();
     let any = format!("{}:0", ENDS[1]);
     let echo = there.start(&["net", "serve", "--quiet", "--listen", &any], folder.path());

@@ -39,6 +39,7 @@ fn load(began_ns: u64, connections: u64, which: Range<u64>) -> LoadResult<u64> {
             row: 0,
             connection: 0,
             tcp: None,
+            waking_ns: Some(n),
         });
     }
     let mut transports = Transports::default();
