@@ -66,7 +66,8 @@ pub struct Entry {
     pub pageref: Option<String>,
     /// ISO 8601 with its zone.
     pub started_date_time: String,
-    /// Milliseconds from the beginning to the last byte.
+    /// Milliseconds from the beginning to the last byte; 0 where the writer did not say.
+    #[serde(default, deserialize_with = "lenient::or_usual")]
     pub time: f64,
     /// What was asked.
     pub request: Request,
@@ -229,10 +230,13 @@ pub struct Timings {
     #[serde(default = "does_not_apply")]
     pub ssl: f64,
     /// Sending the request.
+    #[serde(default, deserialize_with = "lenient::or_usual")]
     pub send: f64,
     /// From the request to the first byte.
+    #[serde(default, deserialize_with = "lenient::or_usual")]
     pub wait: f64,
     /// From the first byte to the last.
+    #[serde(default, deserialize_with = "lenient::or_usual")]
     pub receive: f64,
 }
 

@@ -13,18 +13,16 @@ impl Importer<'_> {
     pub(super) fn name_old_cookies(&mut self, seen: &[Seen<'_>]) {
         let mut set = BTreeSet::new();
         let mut named = BTreeSet::new();
-        for one in seen {
-            for name in one.entries().flat_map(cookies_sent) {
+        let entries = seen.iter().flat_map(|one| one.entries().map(|entry| (one.number, entry)));
+        for (number, entry) in entries {
+            for name in cookies_sent(entry) {
                 if !set.contains(&name) && named.insert(name.clone()) {
                     let why = "it was there before the recording; users begin without cookies";
-                    self.draft.notes.add(
-                        Place::Entry(one.number),
-                        format!("cookie {}", name.escape_debug()),
-                        why,
-                    );
+                    let what = format!("cookie {}", name.escape_debug());
+                    self.draft.notes.add(Place::Entry(number), what, why);
                 }
             }
-            set.extend(one.entries().flat_map(cookies_set));
+            set.extend(cookies_set(entry));
         }
     }
 }

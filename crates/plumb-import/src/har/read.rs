@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use plumb_wire::http::Url;
 use serde_json::Value;
 
-use plumb_scenario::har::{Entry, Har};
+use plumb_scenario::har::{Entry, Har, Timings};
 
 /// Reads a HAR.
 ///
@@ -90,7 +90,14 @@ pub(super) fn times(entry: &Entry) -> Result<(i128, i128), String> {
         )
     })?;
     let start_ns = start.as_nanosecond();
-    Ok((start_ns, start_ns + nanoseconds(entry.time)))
+    let took_ns = match nanoseconds(entry.time) {
+        0 => {
+            let Timings { blocked, dns, connect, send, wait, receive, .. } = entry.timings;
+            [blocked, dns, connect, send, wait, receive].map(nanoseconds).iter().sum()
+        }
+        told => told,
+    };
+    Ok((start_ns, start_ns + took_ns))
 }
 
 /// Milliseconds of a HAR; what is no length of time counts as none.
@@ -129,6 +136,15 @@ mod tests {
         for odd in [f64::NAN, -1.0, f64::INFINITY] {
             assert_eq!(nanoseconds(odd), 0);
         }
+    }
+
+    #[test]
+    fn an_entry_without_its_time_takes_as_long_as_its_parts() {
+        let text = ENTRY.replace("\"time\":1.5", "\"time\":null");
+        let text = text.replace("\"send\":0", "\"send\":null,\"blocked\":2.5,\"ssl\":7");
+        let har = har(&file(&[&text])).unwrap();
+        let (start, end) = times(&har.log.entries[0]).unwrap();
+        assert_eq!(end - start, 3_500_000, "TLS is a part of connecting");
     }
 
     #[test]

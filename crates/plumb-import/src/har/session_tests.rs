@@ -67,6 +67,24 @@ fn a_log_on_over_two_servers_is_one_step_that_is_led_on() {
 }
 
 #[test]
+fn a_cookie_that_a_redirect_sets_was_not_there_before() {
+    let text = har(&[
+        (0, 40, "GET", "https://a/", 302, "/home"),
+        (40, 80, "GET", "https://a/home", 200, "text/html"),
+    ]);
+    let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let line = |name: &str, value: &str| serde_json::json!([{"name": name, "value": value}]);
+    value["log"]["entries"][0]["response"]["headers"] = line("Set-Cookie", "sso=1; Path=/");
+    value["log"]["entries"][1]["request"]["headers"] = line("Cookie", "sso=1; old=2");
+    let source = Source { path: "a.har".into(), text: value.to_string(), format: Format::Har };
+    let draft =
+        import(&source, &ImportOptions::of("a.har")).unwrap_or_else(|error| panic!("{error}"));
+    let notes: Vec<String> = draft.notes.sorted().iter().map(ToString::to_string).collect();
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    assert!(notes[0].contains("cookie old: it was there before"), "{notes:?}");
+}
+
+#[test]
 fn a_redirect_that_the_recording_does_not_follow_stays_what_it_was() {
     let draft = drafted(&[
         (0, 40, "GET", "http://a/gone", 302, "/elsewhere"),

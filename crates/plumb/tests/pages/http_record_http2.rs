@@ -150,6 +150,12 @@ fn a_server_of_http1_is_spoken_to_as_it_speaks() {
     }
     let versions = each(&recorder.entries(), |it| it["request"]["httpVersion"].clone());
     assert_eq!(versions, vec![json!("HTTP/1.1"); 2]);
+    // a client that stays does not keep the recording from its end, and is told (GOAWAY)
+    let (ended, _folder) = recorder.stop();
+    assert!(ended.with(0).stdout.starts_with("2 requests in "));
+    let mut farewell = Vec::new();
+    let _ = client.read_to_end(&mut farewell); // closed with or without the end of TLS
+    assert!(farewell.windows(2).any(|pair| pair == [7, 0]), "{farewell:?}");
 }
 
 #[test]
