@@ -5,6 +5,7 @@ mod driver;
 mod host;
 mod measurement;
 mod remotes;
+mod server;
 mod stamps;
 mod transport;
 
@@ -23,6 +24,7 @@ pub use driver::{DriverOptions, HoldTick, usual_interval};
 pub use host::HostOptions;
 pub use measurement::MeasurementOptions;
 pub use remotes::SpreadOptions;
+pub use server::ServerLoopOptions;
 pub use stamps::StampOptions;
 pub use transport::{TransportKind, TransportOptions};
 

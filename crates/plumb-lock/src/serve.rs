@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{JobError, Output, Verb, announce, note};
+use plumb_engine::options::ServerLoopOptions;
 use plumb_engine::tls::{ServerTlsOptions, TlsAcceptor, TlsConnector};
 use plumb_engine::{
-    Cidr, Endpoint, EngineError, HELD_TICK, Listener, Plain, ServePlan, Stop, serve, serve_and_dial,
+    Endpoint, EngineError, HELD_TICK, Listener, Plain, ServePlan, Stop, serve, serve_and_dial,
 };
 use plumb_lock_pair::election::identity_in;
 use plumb_lock_table::journal::{Notes, Policy, Restored};
@@ -116,28 +117,9 @@ pub struct ServeOptions {
     #[arg(long, value_name = "TIME", default_value = "30s")]
     pub stall: Span,
 
-    /// Clients served at once; more are turned away
-    #[arg(long, value_name = "N", default_value = "10000")]
-    pub max_clients: usize,
-
-    /// Addresses that may connect, for example 10.1.0.0/16; repeatable [default: all]
-    #[arg(long, value_name = "CIDR")]
-    pub allow: Vec<Cidr>,
-
-    /// Ask again and again for commands instead of waiting: needs a core for itself
-    #[arg(long)]
-    pub spin: bool,
-
-    /// Keep the tick of a processor that waits, for clients that look for the floor
-    ///
-    /// INFO tells clients, and their records say so: figures of such a server are not those of an
-    /// ordinary one.
-    #[arg(long, conflicts_with = "spin")]
-    pub hold_tick: bool,
-
-    /// Run on this processor
-    #[arg(long, value_name = "CPU")]
-    pub pin: Option<usize>,
+    /// Whom the loop serves, and how it waits.
+    #[command(flatten)]
+    pub server_loop: ServerLoopOptions,
 
     /// Log nothing
     #[arg(long)]
@@ -158,11 +140,7 @@ impl ServeOptions {
     pub fn plan(&self) -> ServePlan {
         ServePlan {
             idle: (self.idle.ns() > 0).then_some(self.idle),
-            allow: self.allow.clone(),
-            spin: self.spin,
-            pin: self.pin,
-            tick: self.hold_tick.into(),
-            ..ServePlan::new(self.max_clients, self.stall)
+            ..self.server_loop.plan(self.stall)
         }
     }
 
@@ -211,7 +189,7 @@ impl ServeOptions {
             epoch,
             grace_ns: self.grace.ns(),
             wall_offset_ns: wall_ns.wrapping_sub(MonotonicClock.now_ns()),
-            tick: self.hold_tick.into(),
+            tick: self.server_loop.tick(),
             replication: self.pair.plan(password.as_deref(), identity)?,
             password,
         })
@@ -241,7 +219,7 @@ impl ServeOptions {
                 writeln!(log, "{time} {lost}; a new epoch begins, fence numbers at {fence}")?;
             }
         }
-        if self.hold_tick {
+        if self.server_loop.hold_tick {
             writeln!(log, "{time} {HELD_TICK}")?;
         }
         Ok(())

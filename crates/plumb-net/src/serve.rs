@@ -7,10 +7,11 @@ use std::thread;
 use clap::Args;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{JobError, Output, Verb, announce};
+use plumb_engine::options::ServerLoopOptions;
 use plumb_engine::tls::{ServerTlsOptions, TlsAcceptor};
 use plumb_engine::{
-    Address, Cidr, DatagramPlan, DatagramSocket, HELD_TICK, Listener, Plain, ServePlan, Stop,
-    serve, serve_datagrams,
+    Address, DatagramPlan, DatagramSocket, HELD_TICK, Listener, Plain, ServePlan, Stop, serve,
+    serve_datagrams,
 };
 use plumb_measure::{BitRate, ByteSize, Span, Tick, UnitError};
 
@@ -66,14 +67,6 @@ pub struct ServeOptions {
     #[arg(long, value_name = "SIZE")]
     pub max_memory: Option<ByteSize>,
 
-    /// Clients served at once; more are turned away with NI_RTERR
-    #[arg(long, value_name = "N", default_value = "10000")]
-    pub max_clients: usize,
-
-    /// Addresses that may connect, for example 10.1.0.0/16; repeatable [default: all]
-    #[arg(long, value_name = "CIDR")]
-    pub allow: Vec<Cidr>,
-
     /// Let each message occupy the server for this long before it goes back
     ///
     /// The server computes meanwhile and hears nobody else, as a server with one processor does:
@@ -81,20 +74,9 @@ pub struct ServeOptions {
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = service_time)]
     pub service_time: Span,
 
-    /// Ask again and again for messages instead of waiting: needs a core for itself
-    #[arg(long)]
-    pub spin: bool,
-
-    /// Keep the tick of a processor that waits, for clients that look for the floor
-    ///
-    /// Clients are told, and their records say so: figures of such a server are not those of an
-    /// ordinary one.
-    #[arg(long, conflicts_with = "spin")]
-    pub hold_tick: bool,
-
-    /// Run on this processor
-    #[arg(long, value_name = "CPU")]
-    pub pin: Option<usize>,
+    /// Whom the loop serves, and how it waits.
+    #[command(flatten)]
+    pub server_loop: ServerLoopOptions,
 
     /// Let the kernel hold back small segments (Nagle's algorithm) instead of sending each at once
     #[arg(long)]
@@ -178,10 +160,10 @@ impl ServeOptions {
     /// What the loop of one socket of UDP allows.
     fn datagram_plan(&self) -> DatagramPlan {
         DatagramPlan {
-            allow: self.allow.clone(),
-            spin: self.spin,
-            pin: self.pin,
-            tick: self.hold_tick.into(),
+            allow: self.server_loop.allow.clone(),
+            spin: self.server_loop.spin,
+            pin: self.server_loop.pin,
+            tick: self.server_loop.tick(),
         }
     }
 
@@ -190,16 +172,11 @@ impl ServeOptions {
     pub fn plan(&self) -> ServePlan {
         let unless_zero = |span: Span| (span.ns() > 0).then_some(span);
         ServePlan {
-            max_clients: self.max_clients,
             idle: unless_zero(self.idle),
-            stall: self.stall,
             quit_after: unless_zero(self.quit_after),
-            allow: self.allow.clone(),
             memory: Some(self.memory()),
-            spin: self.spin,
-            pin: self.pin,
             nagle: self.nagle.into(),
-            tick: self.hold_tick.into(),
+            ..self.server_loop.plan(self.stall)
         }
     }
 }
@@ -286,7 +263,7 @@ impl Serve {
         let streams = StreamLimits { streams: options.max_streams, rate: Some(options.max_rate) };
         let mut server = DatagramServer::new(
             MonotonicClock,
-            options.max_clients,
+            options.server_loop.max_clients,
             service_ns,
             streams,
             Some(Arc::clone(socket)),
@@ -329,7 +306,7 @@ impl Serve {
         let mut tell = |event: Event<'_>| say(lines, &event);
         let mut server = EchoServer::new(options.limits(), MonotonicClock, &mut tell);
         if !options.echo_only {
-            let tick = options.hold_tick.into();
+            let tick = options.server_loop.tick();
             server = server.with(Extension::new(ledger.clone(), streams.clone(), tick));
         }
         let plan = options.plan();

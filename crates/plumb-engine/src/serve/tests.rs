@@ -15,7 +15,7 @@ use super::{Serve, ServePlan};
 use crate::channel::READS_A_TURN;
 use crate::service::{Ended, Served, Service, TurnedAway};
 use crate::testing::MS;
-use crate::{Endpoint, Link, Listener, Plain, Received, Stop};
+use crate::{Endpoint, EngineError, Link, Listener, Plain, Received, Stop};
 
 fn plan() -> ServePlan {
     ServePlan {
@@ -86,20 +86,22 @@ impl Stand {
         peer: impl FnMut(u64) -> Option<u64> + 'static,
     ) -> HeldTime {
         let time = HeldTime::with(peer);
-        let stop = Stop::new().unwrap();
-        let listeners = std::slice::from_ref(&self.listener);
-        let serve = Serve::new(
-            plan,
-            listeners,
-            service,
-            (&Plain::default, &|_| Plain::default()),
-            time.clone(),
-            &stop,
-        )
-        .unwrap();
-        serve.run().unwrap();
+        serve(plan, &self.listener, service, time.clone()).unwrap();
         time
     }
+}
+
+/// Serves until the server quits by itself, or cannot go on.
+fn serve(
+    plan: &ServePlan,
+    listener: &Listener,
+    service: &mut impl Service,
+    time: HeldTime,
+) -> Result<(), EngineError> {
+    let stop = Stop::new().unwrap();
+    let listeners = std::slice::from_ref(listener);
+    let dialled = |_: &_| Plain::default();
+    Serve::new(plan, listeners, service, (&Plain::default, &dialled), time, &stop)?.run()
 }
 
 fn said(stream: &mut UnixStream) -> String {
@@ -232,19 +234,7 @@ fn only_allowed_addresses_are_served() {
         let _client = std::net::TcpStream::connect(address).unwrap();
         let plan = ServePlan { allow: vec![block.parse().unwrap()], ..plan() };
         let mut service = Notes::default();
-        let listeners = std::slice::from_ref(&listener);
-        let time = HeldTime::with(|_| None);
-        let stop = Stop::new().unwrap();
-        let serve = Serve::new(
-            &plan,
-            listeners,
-            &mut service,
-            (&Plain::default, &|_| Plain::default()),
-            time,
-            &stop,
-        )
-        .unwrap();
-        serve.run().unwrap();
+        serve(&plan, &listener, &mut service, HeldTime::with(|_| None)).unwrap();
         assert_eq!(service.opened.min(1), served, "{block}");
     }
 }

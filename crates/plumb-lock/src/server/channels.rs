@@ -73,9 +73,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         command: Command<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Refusal> {
-        if command.len() < 2 {
-            return Err(Refusal::Arity("subscribe"));
-        }
+        command.at_least(2, "subscribe")?;
         let Some(listener) = &mut self.clients[client] else {
             return Ok(());
         };

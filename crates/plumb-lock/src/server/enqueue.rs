@@ -211,9 +211,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         command: Command<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Refusal> {
-        if command.len() != 3 {
-            return Err(Refusal::Arity("inherit"));
-        }
+        command.exactly(3, "inherit")?;
         let (from, to) = (command.get(1), command.get(2));
         let wall_ms = self.wall_ms();
         match self.table.inherit(from, to, wall_ms, &mut self.notes)? {

@@ -92,9 +92,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
 
     /// `COUNT owner`: how many locks it has.
     pub(super) fn count(&mut self, command: Command<'_>, out: &mut Vec<u8>) -> Result<(), Refusal> {
-        if command.len() != 2 {
-            return Err(Refusal::Arity("count"));
-        }
+        command.exactly(2, "count")?;
         self.counts.reports += 1;
         resp::push_integer(out, self.table.count_of(command.get(1)).into());
         Ok(())

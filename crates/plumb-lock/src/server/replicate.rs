@@ -50,9 +50,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         command: Command<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Refusal> {
-        if command.len() != 8 {
-            return Err(Refusal::Arity("replica"));
-        }
+        command.exactly(8, "replica")?;
         let number = |at| command.number(at, "a replica of plumb says eight numbers at most");
         let hello = Hello {
             version: number(2)?,

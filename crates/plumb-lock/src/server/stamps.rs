@@ -20,9 +20,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         command: Command<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Refusal> {
-        if command.len() != 3 {
-            return Err(Refusal::Arity("stamps"));
-        }
+        command.exactly(3, "stamps")?;
         const REMEDY: &str = "STAMPS takes every (1 or more) and skip";
         let number = |at: usize| {
             let number = command.number(at, REMEDY)?;

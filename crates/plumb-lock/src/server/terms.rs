@@ -102,9 +102,7 @@ impl<'a> Terms<'a> {
     /// # Errors
     /// When a term means nothing to a command of this form, or its value is none.
     pub(super) fn read(command: Command<'a>, form: &Form, epoch: u64) -> Result<Self, Refusal> {
-        if command.len() < 2 {
-            return Err(Refusal::Arity(form.name));
-        }
+        command.at_least(2, form.name)?;
         let (owner, scope) = (command.get(1), form.scope);
         let mut terms =
             Self { owner, user: b"", scope, life: None, wait_ns: 0, fence: None, first: 2 };

@@ -17,6 +17,16 @@ impl<'a> Command<'a> {
         self.words.len()
     }
 
+    /// A command of `words` words, its name among them.
+    pub(super) fn exactly(&self, words: usize, name: &'static str) -> Result<(), Refusal> {
+        if self.len() == words { Ok(()) } else { Err(Refusal::Arity(name)) }
+    }
+
+    /// A command of `words` words or more, its name among them.
+    pub(super) fn at_least(&self, words: usize, name: &'static str) -> Result<(), Refusal> {
+        if self.len() >= words { Ok(()) } else { Err(Refusal::Arity(name)) }
+    }
+
     #[inline]
     pub(super) fn get(&self, at: usize) -> &'a [u8] {
         self.words.get(self.bytes, at)

@@ -5,10 +5,8 @@ use std::os::unix::net::UnixStream;
 
 use plumb_socket::{HeldTime, Peer};
 
-use super::{Stand, plan, said};
-use crate::serve::Serve;
+use super::{Stand, plan, said, serve};
 use crate::service::{Ended, Served, Service};
-use crate::{Plain, Stop};
 
 /// Notes the order of serving and settling.
 #[derive(Default)]
@@ -81,19 +79,8 @@ fn what_cannot_be_made_to_last_is_not_acknowledged() {
     let mut client = stand.connect();
     client.write_all(b"x").unwrap();
     let (plan, mut service) = (plan(), Unsettled(Settler::default()));
-    let listeners = std::slice::from_ref(&stand.listener);
     let time = HeldTime::with(|_| None);
-    let stop = Stop::new().unwrap();
-    let serve = Serve::new(
-        &plan,
-        listeners,
-        &mut service,
-        (&Plain::default, &|_| Plain::default()),
-        time,
-        &stop,
-    )
-    .unwrap();
-    let error = serve.run().unwrap_err().to_string();
+    let error = serve(&plan, &stand.listener, &mut service, time).unwrap_err().to_string();
     assert!(error.contains("disk full"), "{error}");
     assert_eq!(said(&mut client), "");
 }

@@ -15,9 +15,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         command: Command<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Refusal> {
-        if command.len() != 2 {
-            return Err(Refusal::Arity("get"));
-        }
+        command.exactly(2, "get")?;
         if let Some(token) = self.token(command.get(1)) {
             resp::push_bulk(out, token.to_string().as_bytes());
             return Ok(());
@@ -42,9 +40,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         command: Command<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Refusal> {
-        if command.len() < 2 {
-            return Err(Refusal::Arity("exists"));
-        }
+        command.at_least(2, "exists")?;
         let there =
             (1..command.len()).filter(|at| self.standing(command.get(*at)).is_some()).count();
         resp::push_integer(out, there as u64);
@@ -52,18 +48,14 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     }
 
     pub(super) fn pttl(&mut self, command: Command<'_>, out: &mut Vec<u8>) -> Result<(), Refusal> {
-        if command.len() != 2 {
-            return Err(Refusal::Arity("pttl"));
-        }
+        command.exactly(2, "pttl")?;
         resp::push_signed(out, self.time_left(command.get(1), |ms| ms));
         Ok(())
     }
 
     /// In seconds, to the nearest.
     pub(super) fn ttl(&mut self, command: Command<'_>, out: &mut Vec<u8>) -> Result<(), Refusal> {
-        if command.len() != 2 {
-            return Err(Refusal::Arity("ttl"));
-        }
+        command.exactly(2, "ttl")?;
         resp::push_signed(out, self.time_left(command.get(1), |ms| (ms + 500) / 1_000));
         Ok(())
     }
@@ -84,9 +76,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         command: Command<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Refusal> {
-        if command.len() != 3 {
-            return Err(Refusal::Arity("hget"));
-        }
+        command.exactly(3, "hget")?;
         match self.times_held(command)? {
             0 => resp::push_null(out, self.version(client)),
             times => resp::push_bulk(out, times.to_string().as_bytes()),
@@ -100,9 +90,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         command: Command<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Refusal> {
-        if command.len() != 3 {
-            return Err(Refusal::Arity("hexists"));
-        }
+        command.exactly(3, "hexists")?;
         let times = self.times_held(command)?;
         resp::push_integer(out, u64::from(times > 0));
         Ok(())

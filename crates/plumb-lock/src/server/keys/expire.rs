@@ -65,9 +65,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         unit_ms: i64,
         out: &mut Vec<u8>,
     ) -> Result<(), Refusal> {
-        if command.len() < 3 {
-            return Err(Refusal::Arity(if unit_ms == 1 { "pexpire" } else { "expire" }));
-        }
+        command.at_least(3, if unit_ms == 1 { "pexpire" } else { "expire" })?;
         let ms = time_ms(command, 2, unit_ms)?;
         let condition = Condition::read(command, 3)?;
         let set = self.expire_key(client, command.get(1), condition, ms);

@@ -66,9 +66,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         command: Command<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Refusal> {
-        if command.len() < 2 {
-            return Err(Refusal::Arity("del"));
-        }
+        command.at_least(2, "del")?;
         let mut gone = 0;
         for at in 1..command.len() {
             if self.latches.forget(command.get(at)) {

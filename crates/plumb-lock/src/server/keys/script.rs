@@ -73,9 +73,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         command: Command<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Refusal> {
-        if command.len() < 3 {
-            return Err(Refusal::Arity("eval"));
-        }
+        command.at_least(3, "eval")?;
         let script = if command.is(0, "EVAL") {
             self.known_script(command, 1)?.0
         } else {

@@ -39,9 +39,7 @@ struct Terms {
 impl Terms {
     /// `wall_ms` is the wall clock, milliseconds since 1970, for times to live that end by it.
     fn read(command: Command<'_>, wall_ms: u64) -> Result<Self, Refusal> {
-        if command.len() < 3 {
-            return Err(Refusal::Arity("set"));
-        }
+        command.at_least(3, "set")?;
         let (mut when, mut time, mut tells_old) = (None, Time::Endless, false);
         let mut at = 3;
         while at < command.len() {
@@ -117,9 +115,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         command: Command<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Refusal> {
-        if command.len() != 3 {
-            return Err(Refusal::Arity("setnx"));
-        }
+        command.exactly(3, "setnx")?;
         let keys = [key(Mode::X, command.get(1))];
         let set = self.take_keys(client, command.get(2), &keys, None)?;
         resp::push_integer(out, u64::from(set));
