@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from lib.failure import BenchFailure
+from lib.namespace import inside, ip, namespaces
 
 LOOPBACK = "127.0.0.1"
 VETH_CLIENT, VETH_SERVER = "10.77.0.1", "10.77.0.2"
@@ -36,7 +36,7 @@ def placed(name: str) -> Iterator[Placement]:
     elif name == VETH:
         with _two_namespaces() as (client, server):
             yield Placement(
-                name, (*_inside(client), *on_cpu(0)), (*_inside(server), *on_cpu(1)), VETH_SERVER
+                name, (*inside(client), *on_cpu(0)), (*inside(server), *on_cpu(1)), VETH_SERVER
             )
     else:
         raise BenchFailure(f"no placement '{name}', expected one of {', '.join(PLACEMENTS)}")
@@ -49,45 +49,21 @@ def on_cpu(cpu: int) -> tuple[str, ...]:
     return ("taskset", "-c", str(cpu))
 
 
-def _inside(namespace: str) -> tuple[str, ...]:
-    return ("ip", "netns", "exec", namespace)
-
-
 @contextmanager
 def _two_namespaces() -> Iterator[tuple[str, str]]:
     """Two network namespaces and the veth pair between them.
 
     The names carry the process id, so that two runs do not meet. Removing a
     namespace removes its end of the pair, and with it the other."""
-    names = tuple(f"plumb-{os.getpid()}-{side}" for side in ("client", "server"))
-    made: list[str] = []
-    try:
-        for name in names:
-            _ip("netns", "add", name)
-            made.append(name)
-        _join(*names)
-        yield names[0], names[1]
-    finally:
-        for name in made:
-            _ip("netns", "del", name)
+    client, server = (f"plumb-{os.getpid()}-{side}" for side in ("client", "server"))
+    with namespaces(client, server):
+        _join(client, server)
+        yield client, server
 
 
 def _join(client: str, server: str) -> None:
-    _ip("link", "add", "veth0", "netns", client, "type", "veth",
+    ip("link", "add", "veth0", "netns", client, "type", "veth",
         "peer", "name", "veth0", "netns", server)  # fmt: skip
     for namespace, address in ((client, VETH_CLIENT), (server, VETH_SERVER)):
-        _ip("-n", namespace, "address", "add", f"{address}/30", "dev", "veth0")
-        for device in ("lo", "veth0"):
-            _ip("-n", namespace, "link", "set", device, "up")
-
-
-def _ip(*words: str) -> None:
-    try:
-        done = subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
-    except FileNotFoundError as error:
-        raise BenchFailure("no `ip` command; install iproute2, or leave veth out") from error
-    if done.returncode != 0:
-        raise BenchFailure(
-            f"`ip {' '.join(words)}`: {done.stderr.strip()}; the veth placement needs root, "
-            "try --placements pinned,unpinned"
-        )
+        ip("-n", namespace, "address", "add", f"{address}/30", "dev", "veth0")
+        ip("-n", namespace, "link", "set", "veth0", "up")

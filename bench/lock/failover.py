@@ -27,6 +27,7 @@ sys.path.insert(0, str(BENCH))
 from lib import build, console, process  # noqa: E402
 from lib.console import say  # noqa: E402
 from lib.failure import BenchFailure  # noqa: E402
+from lib.namespace import inside, ip, namespaces  # noqa: E402
 from lib.options import positive  # noqa: E402
 
 # The first two serve, the others are witnesses; the client is where the bridge is.
@@ -64,11 +65,6 @@ def main() -> int:
     return 0 if worst < FAILOVER_MOST_SECONDS else 1
 
 
-def ip(*words: str) -> None:
-    """Runs `ip`."""
-    process.run(["ip", *words], WAIT_SECONDS)
-
-
 def address(number: int) -> str:
     """Of a host; the client is the last."""
     return f"10.89.1.{number + 1}"
@@ -77,12 +73,7 @@ def address(number: int) -> str:
 @contextmanager
 def network() -> Iterator[None]:
     """A namespace with a bridge, and one for each host."""
-    made = []
-    try:
-        for name in [MIDDLE, *HOSTS]:
-            ip("netns", "add", name)
-            made.append(name)
-            ip("-n", name, "link", "set", "lo", "up")
+    with namespaces(MIDDLE, *HOSTS):
         ip("-n", MIDDLE, "link", "add", "bridge", "type", "bridge")
         ip("-n", MIDDLE, "addr", "add", f"{address(len(HOSTS))}/24", "dev", "bridge")
         ip("-n", MIDDLE, "link", "set", "bridge", "up")
@@ -94,15 +85,12 @@ def network() -> Iterator[None]:
             ip("-n", name, "addr", "add", f"{address(number)}/24", "dev", "veth0")
             ip("-n", name, "link", "set", "veth0", "up")
         yield
-    finally:
-        for name in made:
-            ip("netns", "del", name)
 
 
 @contextmanager
 def serving(program: Path, number: int, words: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
     """A server on a host, once it listens."""
-    command = ["ip", "netns", "exec", HOSTS[number], str(program), "lock", *words]
+    command = [*inside(HOSTS[number]), str(program), "lock", *words]
     port = 3200 if words[0] == "serve" else 3201
     command += ["--quiet", "--listen", f"{address(number)}:{port}"]
     with process.running(command) as server:
@@ -158,7 +146,7 @@ def asked(number: int, line: str) -> str:
         "    it.sendall(sys.argv[2].encode() + b'\\r\\n')\n"
         "    sys.stdout.write(it.recv(1 << 16).decode())\n"
     )
-    command = ["ip", "netns", "exec", MIDDLE, sys.executable, "-c", script, address(number), line]
+    command = [*inside(MIDDLE), sys.executable, "-c", script, address(number), line]
     ended = process.ended(command, WAIT_SECONDS)
     return ended.out if ended.status == 0 else ""
 

@@ -27,6 +27,7 @@ import peers  # noqa: E402
 from lib import build, console, process  # noqa: E402
 from lib.console import say  # noqa: E402
 from lib.failure import BenchFailure  # noqa: E402
+from lib.namespace import inside, ip, namespaces  # noqa: E402
 from lib.options import positive  # noqa: E402
 from lib.placement import on_cpu  # noqa: E402
 
@@ -89,29 +90,16 @@ def spread(values: Sequence[float]) -> str:
     return f"{statistics.median(values):.0f} ({min(values):.0f} to {max(values):.0f})"
 
 
-def ip(*words: str) -> None:
-    """Runs `ip`."""
-    process.run(["ip", *words], WAIT_SECONDS)
-
-
 @contextmanager
 def wire() -> Iterator[None]:
     """Two namespaces with a veth pair between them."""
-    made = []
-    try:
-        for name in ADDRESSES:
-            ip("netns", "add", name)
-            made.append(name)
+    with namespaces(*ADDRESSES):
         ip("link", "add", "veth0", "netns", HERE, "type", "veth", "peer", "name", "veth0",
            "netns", THERE)  # fmt: skip
         for name, address in ADDRESSES.items():
             ip("-n", name, "addr", "add", f"{address}/24", "dev", "veth0")
-            ip("-n", name, "link", "set", "lo", "up")
             ip("-n", name, "link", "set", "veth0", "up")
         yield
-    finally:
-        for name in made:
-            ip("netns", "del", name)
 
 
 @contextmanager
@@ -119,7 +107,7 @@ def serving(
     program: Path, space: str, cpu: int, verb: str, words: Sequence[str] = ()
 ) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A server in a namespace, and where it listens."""
-    command = ["ip", "netns", "exec", space, *on_cpu(cpu), str(program), verb, "serve"]
+    command = [*inside(space), *on_cpu(cpu), str(program), verb, "serve"]
     command += ["--listen", f"{ADDRESSES[space]}:0", *words]
     with process.running(command) as server:
         yield server, f"{ADDRESSES[space]}:{process.announced_port(server)}"
@@ -144,7 +132,7 @@ def pair(program: Path) -> Iterator[str]:
 
 def wait_for_sync(program: Path, address: str) -> None:
     """Asks until both have every lock."""
-    command = ["ip", "netns", "exec", HERE, str(program), "lock", "status", address, "--json"]
+    command = [*inside(HERE), str(program), "lock", "status", address, "--json"]
     for _ in range(100):
         ended = process.ended([*command, "--over", "100ms"], WAIT_SECONDS)
         if json.loads(ended.out)["figures"]["in_sync"] == 1:
@@ -154,7 +142,7 @@ def wait_for_sync(program: Path, address: str) -> None:
 
 def load(program: Path, address: str, depth: int, seconds: float, folder: str) -> dict:
     """One entry of a client on CPU 0."""
-    command = ["ip", "netns", "exec", HERE, *on_cpu(0), str(program), "lock", "load", "pairs"]
+    command = [*inside(HERE), *on_cpu(0), str(program), "lock", "load", "pairs"]
     command += [address, "--depth", str(depth), "--warmup", "200ms", "--json"]
     command += ["--for", f"{round(1000 * seconds)}ms", "--out", f"{folder}/out"]
     return result(command, folder)
@@ -163,7 +151,7 @@ def load(program: Path, address: str, depth: int, seconds: float, folder: str) -
 def round_trip(program: Path, seconds: float, folder: str) -> float:
     """The median round trip of the network, nanoseconds."""
     with serving(program, THERE, 1, "net") as (_, address):
-        command = ["ip", "netns", "exec", HERE, *on_cpu(0), str(program), "net", "ping", address]
+        command = [*inside(HERE), *on_cpu(0), str(program), "net", "ping", address]
         command += ["--size", "100", "--for", f"{round(1000 * seconds)}ms", "--json"]
         return float(result([*command, "--out", f"{folder}/out"], folder)["service_ns"]["p50"])
 

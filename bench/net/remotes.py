@@ -32,6 +32,7 @@ sys.path.insert(0, str(BENCH))
 from lib import build, console, machine, process, results  # noqa: E402
 from lib.console import say  # noqa: E402
 from lib.failure import BenchFailure  # noqa: E402
+from lib.namespace import inside, ip, namespaces  # noqa: E402
 from lib.options import add_shared, positive  # noqa: E402
 from lib.table import table  # noqa: E402
 from lib.verdict import exit_status  # noqa: E402
@@ -103,51 +104,38 @@ def space(number: int) -> str:
     return f"plumb-bench-r{number}"
 
 
-def ip(*words: str) -> None:
-    """Runs `ip`."""
-    process.run(["ip", *words], 30.0)
-
-
 @contextmanager
 def hub() -> Iterator[None]:
     """A namespace with a bridge."""
-    ip("netns", "add", HUB)
-    try:
-        ip("-n", HUB, "link", "set", "lo", "up")
+    with namespaces(HUB):
         ip("-n", HUB, "link", "add", "br0", "type", "bridge")
         ip("-n", HUB, "addr", "add", f"{HUB_ADDRESS}/16", "dev", "br0")
         ip("-n", HUB, "link", "set", "br0", "up")
         yield
-    finally:
-        ip("netns", "del", HUB)
 
 
 @contextmanager
 def spoke(number: int) -> Iterator[None]:
     """A namespace at the hub."""
     name, port = space(number), f"port{number}"
-    ip("netns", "add", name)
-    try:
+    with namespaces(name):
         ip("link", "add", "veth0", "netns", name, "type", "veth", "peer", "name", port, "netns", HUB)
         ip("-n", HUB, "link", "set", port, "master", "br0", "up")
         ip("-n", name, "addr", "add", f"10.87.1.{number + 1}/16", "dev", "veth0")
-        ip("-n", name, "link", "set", "lo", "up")
         ip("-n", name, "link", "set", "veth0", "up")
         yield
-    finally:
-        ip("netns", "del", name)
 
 
 @contextmanager
 def in_space(name: str, words: list[str]) -> Iterator[subprocess.Popen[str]]:
     """A program in a namespace, which it ends with."""
-    with process.running(["ip", "netns", "exec", name, *words]) as running:
+    with process.running([*inside(name), *words]) as running:
         yield running
 
 
 def load(program: Path, folder: Path, remotes: int, words: list[str]) -> dict[str, object]:
     """The record of one load of all remotes."""
-    command = ["ip", "netns", "exec", HUB, str(program), "net", "ping",
+    command = [*inside(HUB), str(program), "net", "ping",
                f"{HUB_ADDRESS}:{TARGET_PORT}", "--remotes",
                f"nats://{HUB_ADDRESS}:{NATS_PORT}/" + ",".join(f"r{it}" for it in range(remotes)),
                "--connections", str(remotes), "--json", "--out", str(folder / "run"), *words]  # fmt: skip
@@ -170,7 +158,7 @@ def seen_at_target(kept: Path) -> Iterator[subprocess.Popen[str]]:
 
     They go to a file: a pipe that is read at the end holds up tcpdump, which then sees no more.
     """
-    command = ["ip", "netns", "exec", HUB, "tcpdump", "-l", "-n", "-q", "-tt",
+    command = [*inside(HUB), "tcpdump", "-l", "-n", "-q", "-tt",
                "--time-stamp-precision=nano", "-i", "br0",
                f"tcp dst port {TARGET_PORT} and greater {REQUEST_BYTES}"]  # fmt: skip
     with kept.open("w") as out, process.running(
@@ -230,7 +218,7 @@ def control(program: Path, folder: Path, remotes: int, nats: int, outcome: Outco
 
     def traffic() -> tuple[float, int]:
         url = f"http://{HUB_ADDRESS}:{MONITOR_PORT}/varz"
-        command = ["ip", "netns", "exec", HUB, "curl", "-s", url]
+        command = [*inside(HUB), "curl", "-s", url]
         told = json.loads(process.run(command, 30.0))
         return process.cpu_seconds(nats), told["in_bytes"] + told["out_bytes"]
 

@@ -29,6 +29,7 @@ sys.path.insert(0, str(BENCH))
 from lib import build, process  # noqa: E402
 from lib.console import say  # noqa: E402
 from lib.failure import BenchFailure  # noqa: E402
+from lib.namespace import inside  # noqa: E402
 from lib.placement import PINNED, PLACEMENTS, VETH, Placement, placed  # noqa: E402
 from peers import PATIENCE_SECONDS, sockperf_figures  # noqa: E402
 
@@ -67,7 +68,7 @@ def _options(words: Sequence[str]) -> argparse.Namespace:
 def _lose(placement: Placement, share: str) -> None:
     """What the client sends is lost in this share."""
     namespace = placement.client[3]
-    command = ["ip", "netns", "exec", namespace, "tc", "qdisc", "add", "dev", "veth0", "root"]
+    command = [*inside(namespace), "tc", "qdisc", "add", "dev", "veth0", "root"]
     done = subprocess.run(
         [*command, "netem", "loss", share], capture_output=True, text=True, check=False
     )

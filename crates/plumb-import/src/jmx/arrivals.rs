@@ -8,14 +8,13 @@ use plumb_measure::{RateOrNone, Span};
 use plumb_scenario::file::Stage;
 
 use super::element::Element;
+use super::stages::number;
 use super::words::Words;
 
 /// A step from one rate to another takes a stage; this is the shortest, in milliseconds.
 const STEP_MS: u64 = 1;
 /// Steps of one group at most.
 const STEPS_MAX: u64 = 500;
-/// Arrivals and units of time of a plan at most.
-const NUMBER_MAX: f64 = 1e9;
 
 /// True for a group that is read here.
 pub(super) fn is_arriving(group: &Element<'_>) -> bool {
@@ -96,16 +95,6 @@ impl Plan {
         self.stages.push(Stage { over, users: None, rate: Some(rate) });
         Ok(())
     }
-}
-
-fn number(text: &str, name: &str, words: &Words) -> Result<f64, String> {
-    if text.trim().is_empty() {
-        return Ok(0.0);
-    }
-    let known = words.number(text).filter(|number| (0.0..=NUMBER_MAX).contains(number));
-    known.ok_or_else(|| {
-        format!("{name} is `{text}`, which is no number that is known before the load")
-    })
 }
 
 #[cfg(test)]

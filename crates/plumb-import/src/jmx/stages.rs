@@ -64,7 +64,8 @@ impl Numbers<'_, '_> {
     }
 }
 
-fn number(text: &str, name: &str, words: &Words) -> Result<f64, String> {
+/// What stands in a table of a plan: nothing is 0; of any other text, its number.
+pub(super) fn number(text: &str, name: &str, words: &Words) -> Result<f64, String> {
     if text.trim().is_empty() {
         return Ok(0.0);
     }
