@@ -7,7 +7,7 @@ use plumb_measure::{MessageStamps, Residence};
 use rustix::buffer::spare_capacity;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::kernel;
+use super::{control, kernel};
 use crate::clock::wall_ns;
 
 /// Entries of the queue of errors that are read at once.
@@ -25,6 +25,10 @@ pub struct Stamps {
     called: u64,
     /// When the last packet of the marked message reached the driver.
     sent: Option<u64>,
+    /// The interface stamps, too.
+    by_interface: bool,
+    /// When that packet left, and when the last packet of what was read last came in, by its clock.
+    interface: (Option<u64>, Option<u64>),
     /// What is read next may have to be told of.
     expected: bool,
     /// Of everything that is read the stamp is kept.
@@ -44,14 +48,13 @@ impl Stamps {
     /// # Errors
     /// `Unsupported` for a connection that is none of TCP over IP, and what the kernel says.
     pub fn ask(socket: BorrowedFd<'_>) -> io::Result<Self> {
-        kernel::ask(socket)?;
-        Ok(Self::default())
+        Ok(Self { by_interface: kernel::ask(socket)?, ..Self::default() })
     }
 
     /// From here on what is sent is stamped, until the stamps are [taken](Self::take).
     pub fn mark(&mut self) {
         self.marked = true;
-        (self.called, self.sent) = (0, None);
+        (self.called, self.sent, self.interface.0) = (0, None, None);
         self.came = (self.received, self.woken);
     }
 
@@ -95,9 +98,10 @@ impl Stamps {
     /// # Errors
     /// As recv(2).
     pub fn read(&mut self, socket: BorrowedFd<'_>, into: &mut [u8]) -> io::Result<usize> {
-        let (bytes, stamp) = kernel::read(socket, into)?;
+        let (bytes, told) = kernel::read(socket, into)?;
         if bytes > 0 {
-            (self.received, self.woken) = (stamp, wall_ns());
+            self.woken = wall_ns();
+            (self.received, self.interface.1) = (told.stamp, told.by_interface);
         }
         Ok(bytes)
     }
@@ -105,8 +109,8 @@ impl Stamps {
     /// Appends to `into` at most what its spare capacity takes, and says how many bytes.
     pub(crate) fn recv(&mut self, socket: BorrowedFd<'_>, into: &mut Vec<u8>) -> io::Result<usize> {
         if self.all && !self.marked {
-            let (bytes, stamp) = kernel::recv(socket, into)?;
-            self.received = stamp;
+            let (bytes, told) = kernel::recv(socket, into)?;
+            self.received = told.stamp;
             return Ok(bytes);
         }
         if !(self.marked || self.expected) {
@@ -114,9 +118,9 @@ impl Stamps {
             let (_, bytes) = recv(socket, spare_capacity(into), RecvFlags::empty())?;
             return Ok(bytes);
         }
-        let (bytes, stamp) = kernel::recv(socket, into)?;
+        let (bytes, told) = kernel::recv(socket, into)?;
         self.woken = wall_ns();
-        self.received = stamp;
+        (self.received, self.interface.1) = (told.stamp, told.by_interface);
         Ok(bytes)
     }
 
@@ -143,9 +147,10 @@ impl Stamps {
             if self.called == 0 {
                 self.called = wall_ns();
             }
-            self.sent = None; // the last packet is still to come
+            (self.sent, self.interface.0) = (None, None); // the last packet is still to come
         }
-        let taken = kernel::send(socket, pieces, self.marked)?;
+        let mark = self.marked.then(|| control::mark(self.by_interface));
+        let taken = kernel::send(socket, pieces, mark)?;
         self.hand_over(taken);
         Ok(taken)
     }
@@ -163,8 +168,12 @@ impl Stamps {
             let Some(entry) = kernel::read_queue(socket) else { return };
             // a packet that is sent again is stamped again: the first time counts
             if entry.last_byte == Some(last_byte) {
-                self.sent = entry.stamp;
-                return;
+                self.sent = self.sent.or(entry.stamp);
+                self.interface.0 = self.interface.0.or(entry.by_interface);
+                let all = self.interface.0.is_some() || !self.by_interface;
+                if self.sent.is_some() && all {
+                    return;
+                }
             }
         }
     }
@@ -174,8 +183,12 @@ impl Stamps {
     pub fn take(&mut self, socket: BorrowedFd<'_>) -> MessageStamps {
         self.look(socket);
         self.marked = false;
-        let Self { called, sent, received, woken, .. } = *self;
-        MessageStamps { called, sent, received, woken }
+        let Self { called, sent, received, woken, interface, .. } = *self;
+        let by_interface_ns = match interface {
+            (Some(left), Some(came)) => came.checked_sub(left),
+            _ => None,
+        };
+        MessageStamps { called, sent, received, woken, by_interface_ns }
     }
 
     /// How long we had the message that was read before the marked one was sent, once that is known;

@@ -23,17 +23,23 @@ const ORIGIN_TIMESTAMPING: u8 = 4;
 /// `SCM_TSTAMP_SND`: the packet was handed to the driver.
 const AT_THE_DRIVER: u32 = 0;
 
+/// `SOF_TIMESTAMPING_TX_HARDWARE`: stamp it by the clock of the interface, too.
+const STAMPED_BY_THE_INTERFACE: u32 = 1;
+
 /// What control messages say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Told {
     /// A time stamp of the kernel, nanoseconds of the wall clock.
     pub(super) stamp: Option<u64>,
+    /// One of the interface, nanoseconds of its own clock.
+    pub(super) by_interface: Option<u64>,
     /// The place of the last byte of the packet that was stamped at the driver.
     pub(super) last_byte: Option<u32>,
 }
 
-/// The control message that has the packets of a send stamped at the driver.
-pub(super) fn mark() -> [u8; MARK_BYTES] {
+/// The control message that has the packets of a send stamped at the driver, and `by_interface`.
+pub(super) fn mark(by_interface: bool) -> [u8; MARK_BYTES] {
+    let stamped = STAMPED | if by_interface { STAMPED_BY_THE_INTERFACE } else { 0 };
     let mut bytes = [0; MARK_BYTES];
     let mut at = 0;
     let mut put = |field: &[u8]| {
@@ -43,7 +49,7 @@ pub(super) fn mark() -> [u8; MARK_BYTES] {
     put(&(HEADER + 4).to_ne_bytes());
     put(&SOL_SOCKET.to_ne_bytes());
     put(&TIMESTAMPING.to_ne_bytes());
-    put(&STAMPED.to_ne_bytes());
+    put(&stamped.to_ne_bytes());
     bytes
 }
 
@@ -56,7 +62,10 @@ pub(super) fn read(mut bytes: &[u8]) -> Told {
         };
         let Some(content) = bytes.get(HEADER..length) else { break };
         match (word(header, ALIGN), word(header, ALIGN + 4)) {
-            (Some(SOL_SOCKET), Some(TIMESTAMPING)) => told.stamp = stamp(content).or(told.stamp),
+            (Some(SOL_SOCKET), Some(TIMESTAMPING)) => {
+                told.stamp = stamp(content, 0).or(told.stamp);
+                told.by_interface = stamp(content, 2).or(told.by_interface);
+            }
             (Some(SOL_IP), Some(IP_RECVERR)) | (Some(SOL_IPV6), Some(IPV6_RECVERR)) => {
                 told.last_byte = last_byte(content).or(told.last_byte);
             }
@@ -72,10 +81,11 @@ fn word(bytes: &[u8], at: usize) -> Option<i32> {
     field.try_into().ok().map(i32::from_ne_bytes)
 }
 
-/// The first of the three times of `struct scm_timestamping64`, the kernel's own: seconds and
-/// nanoseconds. Zero where there is none.
-fn stamp(content: &[u8]) -> Option<u64> {
+/// One of the three times of `struct scm_timestamping64`, seconds and nanoseconds: the first is the
+/// kernel's, the last that of the interface. Zero where there is none.
+fn stamp(content: &[u8], number: usize) -> Option<u64> {
     let field = |at: usize| -> Option<u64> {
+        let at = 16 * number + at;
         let field = content.get(at..at + 8)?.try_into().ok()?;
         u64::try_from(i64::from_ne_bytes(field)).ok()
     };
@@ -130,8 +140,16 @@ mod tests {
         let other = message(SOL_IP, 8, &[1, 2, 3]);
         let told = read(&[other, stamp.clone(), place].concat());
         let at = Some(1_700_000_000_000_000_123);
-        assert_eq!(told, Told { stamp: at, last_byte: Some(499) });
-        assert_eq!(read(&stamp), Told { stamp: at, last_byte: None });
+        assert_eq!(told, Told { stamp: at, by_interface: None, last_byte: Some(499) });
+        assert_eq!(read(&stamp), Told { stamp: at, ..Told::default() });
+    }
+
+    #[test]
+    fn what_the_interface_stamps_is_told_from_what_the_kernel_does() {
+        let mut content = vec![0; 32];
+        content.extend_from_slice(&times(7, 8)[..16]);
+        let told = read(&message(SOL_SOCKET, TIMESTAMPING, &content));
+        assert_eq!(told, Told { by_interface: Some(7_000_000_008), ..Told::default() });
     }
 
     #[test]
@@ -148,7 +166,9 @@ mod tests {
     #[test]
     fn a_mark_is_a_whole_control_message() {
         let expected = message(SOL_SOCKET, TIMESTAMPING, &STAMPED.to_ne_bytes());
-        assert_eq!(mark().to_vec(), expected);
+        assert_eq!(mark(false).to_vec(), expected);
+        let both = message(SOL_SOCKET, TIMESTAMPING, &3_u32.to_ne_bytes());
+        assert_eq!(mark(true).to_vec(), both);
     }
 
     proptest! {
@@ -166,7 +186,8 @@ mod tests {
             let mut bytes = message(SOL_SOCKET, TIMESTAMPING, &times(5, 6));
             bytes.extend(message(SOL_IPV6, IPV6_RECVERR, &error(ORIGIN_TIMESTAMPING, 0, 9)));
             let whole = read(&bytes);
-            prop_assert_eq!(whole, Told { stamp: Some(5_000_000_006), last_byte: Some(9) });
+            let stamp = Some(5_000_000_006);
+            prop_assert_eq!(whole, Told { stamp, by_interface: None, last_byte: Some(9) });
             let at = at % bytes.len();
             bytes[at] ^= 1 << bit;
             bytes.truncate(cut);

@@ -63,7 +63,7 @@ impl StampsInForce {
         send(&self.one, b"?", SendFlags::NOSIGNAL)?;
         match kernel::read(self.other.as_fd(), &mut [0; 1]) {
             Err(nothing) if nothing.kind() == io::ErrorKind::WouldBlock => Ok(false),
-            read => Ok(read?.1.is_some()),
+            read => Ok(read?.1.stamp.is_some()),
         }
     }
 }

@@ -7,14 +7,19 @@ use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 use rustix::net::{AddressFamily, SocketType, sockopt};
 
-use super::control::{self, ROOM, SOL_SOCKET, TIMESTAMPING, Told};
+use super::control::{self, MARK_BYTES, ROOM, SOL_SOCKET, TIMESTAMPING, Told};
+use super::interface;
 
 /// Stamp what comes in (`RX_SOFTWARE`), tell both by the kernel's clock (`SOFTWARE`), with the place of
 /// the last byte (`OPT_ID`) and without the bytes themselves (`OPT_TSONLY`).
 const WANTED: u32 = 1 << 3 | 1 << 4 | 1 << 7 | 1 << 11;
+/// Of an interface with a clock, what comes in by that (`RX_HARDWARE`, `RAW_HARDWARE`), and what is sent by
+/// both (`OPT_TX_SWHW`).
+const WANTED_OF_THE_INTERFACE: u32 = 1 << 2 | 1 << 6 | 1 << 14;
 
 /// Asks for stamps; see [`Stamps::ask`](super::connection::Stamps::ask).
-pub(super) fn ask(socket: BorrowedFd<'_>) -> io::Result<()> {
+/// True when the interface stamps, too.
+pub(super) fn ask(socket: BorrowedFd<'_>) -> io::Result<bool> {
     let over_ip =
         matches!(sockopt::socket_domain(socket)?, AddressFamily::INET | AddressFamily::INET6);
     let stream = sockopt::socket_type(socket)? == SocketType::STREAM;
@@ -23,7 +28,8 @@ pub(super) fn ask(socket: BorrowedFd<'_>) -> io::Result<()> {
         let why = "the kernel stamps packets of TCP, and this is another connection";
         return Err(io::Error::new(io::ErrorKind::Unsupported, why));
     }
-    let wanted = WANTED;
+    let by_interface = interface::stamps(socket);
+    let wanted = WANTED | if by_interface { WANTED_OF_THE_INTERFACE } else { 0 };
     // SAFETY: the descriptor is open as long as it is borrowed, and the kernel reads the four bytes
     // of `wanted`
     let refused = unsafe {
@@ -36,7 +42,7 @@ pub(super) fn ask(socket: BorrowedFd<'_>) -> io::Result<()> {
         )
     };
     if refused == 0 {
-        return Ok(());
+        return Ok(by_interface);
     }
     let error = io::Error::last_os_error();
     match error.raw_os_error() {
@@ -67,17 +73,17 @@ fn moved(result: libc::ssize_t) -> io::Result<usize> {
     usize::try_from(result).map_err(|_| io::Error::last_os_error())
 }
 
-/// Appends to `into` at most what its spare capacity takes: how many bytes, and the stamp of the last
+/// Appends to `into` at most what its spare capacity takes: how many bytes, and the stamps of the last
 /// packet of them.
-pub(super) fn recv(socket: BorrowedFd<'_>, into: &mut Vec<u8>) -> io::Result<(usize, Option<u64>)> {
-    let (bytes, stamp) = receive(socket, into.spare_capacity_mut())?;
+pub(super) fn recv(socket: BorrowedFd<'_>, into: &mut Vec<u8>) -> io::Result<(usize, Told)> {
+    let (bytes, told) = receive(socket, into.spare_capacity_mut())?;
     // SAFETY: the kernel has written that many bytes of the spare capacity
     unsafe { into.set_len(into.len() + bytes) };
-    Ok((bytes, stamp))
+    Ok((bytes, told))
 }
 
-/// Reads into the front of `into`: how many bytes, and the stamp of the last packet of them.
-pub(super) fn read(socket: BorrowedFd<'_>, into: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
+/// Reads into the front of `into`: how many bytes, and the stamps of the last packet of them.
+pub(super) fn read(socket: BorrowedFd<'_>, into: &mut [u8]) -> io::Result<(usize, Told)> {
     let length = into.len();
     // SAFETY: bytes that are initialised may be taken for ones that need not be, as what is written
     // over them is initialised
@@ -85,27 +91,24 @@ pub(super) fn read(socket: BorrowedFd<'_>, into: &mut [u8]) -> io::Result<(usize
     receive(socket, into)
 }
 
-fn receive(
-    socket: BorrowedFd<'_>,
-    into: &mut [MaybeUninit<u8>],
-) -> io::Result<(usize, Option<u64>)> {
+fn receive(socket: BorrowedFd<'_>, into: &mut [MaybeUninit<u8>]) -> io::Result<(usize, Told)> {
     let mut piece = [libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() }];
     let mut control = Aligned([0; ROOM]);
     let mut header = header(&mut piece, &mut control.0);
     // SAFETY: the kernel writes at most the memory of `into` and the room for control messages, both
     // of which outlive the call
     let bytes = moved(unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, 0) })?;
-    Ok((bytes, told(&header, &control.0).stamp))
+    Ok((bytes, told(&header, &control.0)))
 }
 
 /// Pieces of one call at most; those behind them wait for the next.
 const PIECES_MAX: usize = 64;
 
-/// Sends some of `pieces`, one behind the other; their packets are stamped where they are `marked`.
+/// Sends some of `pieces`, one behind the other; their packets are stamped where there is a `mark`.
 pub(super) fn send(
     socket: BorrowedFd<'_>,
     pieces: &[IoSlice<'_>],
-    marked: bool,
+    mark: Option<[u8; MARK_BYTES]>,
 ) -> io::Result<usize> {
     let none = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
     let mut memory = [none; PIECES_MAX];
@@ -113,8 +116,8 @@ pub(super) fn send(
     for (piece, bytes) in memory.iter_mut().zip(pieces) {
         *piece = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
     }
-    let mut control = Aligned(control::mark());
-    let length = if marked { control.0.len() } else { 0 };
+    let length = mark.map_or(0, |mark| mark.len());
+    let mut control = Aligned(mark.unwrap_or_default());
     let header = header(&mut memory[..count], &mut control.0[..length]);
     let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
     // SAFETY: the kernel reads the bytes and the control message, which outlive the call, and

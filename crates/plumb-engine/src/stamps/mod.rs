@@ -7,6 +7,9 @@
 //! The stamp of a send comes back through the socket's queue of errors, with the place of the last byte in
 //! the stream. All stamps are of the wall clock, and so are the two readings around them.
 //!
+//! Where the network interface stamps packets by a clock of its own, the time from the packet of the
+//! request to that of the answer is taken by that clock; everything else is of the kernel's.
+//!
 //! # Source
 //! `Documentation/networking/timestamping.rst` of Linux.
 
@@ -14,6 +17,7 @@ mod client;
 mod connection;
 mod control;
 mod in_force;
+mod interface;
 mod kernel;
 mod requests;
 

@@ -34,6 +34,9 @@ pub struct MessageStamps {
     pub received: Option<u64>,
     /// Just after the call that read it.
     pub woken: u64,
+    /// From the last packet of the request to that of the answer, nanoseconds by the clock of the network
+    /// interface; `None` where it stamps nothing.
+    pub by_interface_ns: Option<u64>,
 }
 
 /// How long a server had a message, nanoseconds by its own clock.
@@ -77,6 +80,9 @@ pub struct RoundTripParts {
     pub away_ns: u64,
     /// At the client, from that packet to the program.
     pub waking_ns: u64,
+    /// What is away is by the clock of the network interface: what its driver and itself take, both
+    /// ways, is waking then.
+    pub by_interface: bool,
 }
 
 /// Why a message was not taken apart. It stays in every other figure.
@@ -120,10 +126,14 @@ impl RoundTripParts {
         if !in_order || by_wall.abs_diff(service_ns) > CLOCKS_APART_NS {
             return Err(Unsplit::Clock);
         }
-        let (away_ns, waking_ns) = (received - sent, stamps.woken - received);
+        let by_kernel_ns = received - sent;
+        // another clock, whose time within that of the kernel can only be shorter
+        let by_interface_ns = stamps.by_interface_ns.filter(|ns| *ns <= by_kernel_ns);
+        let away_ns = by_interface_ns.unwrap_or(by_kernel_ns);
+        let waking_ns = stamps.woken - received + (by_kernel_ns - away_ns);
         // what lies between the readings of the two clocks is the client's own, too
         let sending_ns = service_ns.checked_sub(away_ns + waking_ns).ok_or(Unsplit::Clock)?;
-        Ok(Self { sending_ns, away_ns, waking_ns })
+        Ok(Self { sending_ns, away_ns, waking_ns, by_interface: by_interface_ns.is_some() })
     }
 }
 
@@ -199,6 +209,9 @@ pub struct RoundTripTimes {
     clock: u64,
     #[serde(deserialize_with = "count")]
     untold: u64,
+    /// Those whose time away is by the clock of the network interface.
+    #[serde(deserialize_with = "count")]
+    by_interface: u64,
 }
 
 impl RoundTripTimes {
@@ -212,7 +225,7 @@ impl RoundTripTimes {
         parts: RoundTripParts,
         server: ServerHalf,
     ) -> Result<(), Unsplit> {
-        let RoundTripParts { sending_ns, away_ns, waking_ns } = parts;
+        let RoundTripParts { sending_ns, away_ns, waking_ns, by_interface } = parts;
         let (sending, waking) = ((SENDING, sending_ns), (WAKING, waking_ns));
         match server {
             ServerHalf::Unknown => {
@@ -236,6 +249,7 @@ impl RoundTripTimes {
                 self.row.record_parts(moments, &parts);
             }
         }
+        self.by_interface += u64::from(by_interface);
         Ok(())
     }
 
@@ -267,6 +281,7 @@ impl RoundTripTimes {
     /// Adds the messages of `other`, which happened later.
     pub fn merge(&mut self, other: &Self) {
         self.row.merge(&other.row);
+        self.by_interface += other.by_interface;
         for why in Unsplit::ALL {
             *self.left_out_mut(why) += other.left_out(why);
         }
@@ -275,6 +290,7 @@ impl RoundTripTimes {
     /// Forgets everything; keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.row.clear();
+        self.by_interface = 0;
         Unsplit::ALL.into_iter().for_each(|why| *self.left_out_mut(why) = 0);
     }
 }

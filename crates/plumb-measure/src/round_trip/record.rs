@@ -17,6 +17,8 @@ use crate::{
 const SLOWEST_ONE_IN: u64 = 100;
 /// The name of the whole among the times of its parts.
 const WHOLE: &str = "round trip";
+/// The clock of a network interface.
+pub(super) const HARDWARE: &str = "hardware";
 /// Fewer messages have no slowest hundredth.
 const SLOWEST_MIN: u64 = 100;
 
@@ -25,7 +27,8 @@ const SLOWEST_MIN: u64 = 100;
 pub struct RoundTrip {
     /// One message in so many of each connection was stamped.
     pub every: NonZeroU32,
-    /// Who stamped: `software` is the kernel.
+    /// Who stamped: `software` is the kernel; `hardware` where the time away of all of them is by the clock
+    /// of the network interface.
     pub clock: String,
     /// Stamped messages that could not be taken apart, by reason; they are in every other figure.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
@@ -110,7 +113,10 @@ impl RoundTrip {
         let server_told = account.parts.iter().any(|part| part.kind == PartKind::Wire);
         Some(Self {
             every,
-            clock: "software".into(),
+            clock: match times.by_interface {
+                known if known == count && known > 0 => HARDWARE.into(),
+                _ => "software".into(),
+            },
             left_out,
             server_told,
             stamp_costs_ns: stamped.zip(all).map(|(own, all)| {

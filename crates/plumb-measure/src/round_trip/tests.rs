@@ -6,7 +6,13 @@ use super::*;
 use crate::Distribution;
 
 fn stamps(called: u64, sent: u64, received: u64, woken: u64) -> MessageStamps {
-    MessageStamps { called, sent: Some(sent), received: Some(received), woken }
+    MessageStamps {
+        called,
+        sent: Some(sent),
+        received: Some(received),
+        woken,
+        by_interface_ns: None,
+    }
 }
 
 const START: u64 = 1_700_000_000_000_000_000;
@@ -22,6 +28,31 @@ fn a_message_is_the_sum_of_its_parts() {
     let parts = parts.unwrap();
     assert_eq!((parts.sending_ns, parts.away_ns, parts.waking_ns), (4_060, 36_000, 17_000));
     assert_eq!(parts.sending_ns + parts.away_ns + parts.waking_ns, 57_060);
+}
+
+#[test]
+fn what_is_away_is_by_the_clock_of_the_interface_where_it_has_one() {
+    let all = stamps(START, START + 4_000, START + 40_000, START + 57_000);
+    let of = |ns| RoundTripParts::of(57_000, MessageStamps { by_interface_ns: Some(ns), ..all });
+    let by_interface = RoundTripParts {
+        sending_ns: 4_000,
+        away_ns: 30_000,
+        waking_ns: 23_000,
+        by_interface: true,
+    };
+    assert_eq!(of(30_000), Ok(by_interface));
+    // packets are within their stamps of the kernel: a clock that says otherwise is not believed
+    let by_kernel =
+        RoundTripParts { away_ns: 36_000, waking_ns: 17_000, by_interface: false, ..by_interface };
+    assert_eq!(of(36_001), Ok(by_kernel));
+    let mut times = RoundTripTimes::default();
+    times.record(moments(0, 57_000), by_interface, ServerHalf::Unknown).unwrap();
+    let clock = |times: &RoundTripTimes| RoundTrip::of(times, one_in(1), None).unwrap().clock;
+    assert_eq!(clock(&times), "hardware");
+    let mut both = RoundTripTimes::default();
+    both.record(moments(0, 57_000), by_kernel, ServerHalf::Unknown).unwrap();
+    both.merge(&times);
+    assert_eq!(clock(&both), "software", "unless it is that of all");
 }
 
 #[test]
@@ -48,7 +79,7 @@ fn what_cannot_be_is_left_out_with_its_reason() {
 
 #[test]
 fn a_server_cannot_have_a_message_for_longer_than_it_was_away() {
-    let parts = RoundTripParts { sending_ns: 4, away_ns: 36, waking_ns: 17 };
+    let parts = RoundTripParts { sending_ns: 4, away_ns: 36, waking_ns: 17, by_interface: false };
     let told = Residence { waking_ns: 12, work_ns: 20, sending_ns: 4 };
     let mut times = RoundTripTimes::default();
     assert_eq!(times.record(moments(0, 57), parts, ServerHalf::Told(told)), Ok(()));
@@ -68,7 +99,8 @@ fn recorded(told: impl Fn(Residence) -> ServerHalf) -> RoundTripTimes {
         let waiting_ns = if n < 90 { 12_000 } else { 500_000 };
         let residence = Residence { waking_ns: waiting_ns, work_ns: 2_000, sending_ns: 1_000 };
         let away_ns = 21_000 + residence.total_ns();
-        let parts = RoundTripParts { sending_ns: 4_000, away_ns, waking_ns: 17_000 };
+        let parts =
+            RoundTripParts { sending_ns: 4_000, away_ns, waking_ns: 17_000, by_interface: false };
         let moments = moments(n * 100_000_000, 21_000 + away_ns);
         times.record(moments, parts, told(residence)).unwrap();
     }
@@ -130,7 +162,7 @@ fn a_line_says_whose_the_time_is() {
 
 #[test]
 fn a_server_cannot_have_worked_for_longer_than_a_message_was_away() {
-    let parts = RoundTripParts { sending_ns: 4, away_ns: 36, waking_ns: 17 };
+    let parts = RoundTripParts { sending_ns: 4, away_ns: 36, waking_ns: 17, by_interface: false };
     let mut times = RoundTripTimes::default();
     assert_eq!(times.record(moments(0, 57), parts, ServerHalf::Said(36)), Ok(()));
     assert_eq!(times.record(moments(0, 57), parts, ServerHalf::Said(37)), Err(Unsplit::Clock));
@@ -184,7 +216,7 @@ proptest! {
         let (mut one, mut other) = (RoundTripTimes::default(), RoundTripTimes::default());
         let mut all = RoundTripTimes::default();
         for n in 0..100_usize {
-            let parts = RoundTripParts { sending_ns: 1, away_ns: n as u64, waking_ns: 2 };
+            let parts = RoundTripParts { sending_ns: 1, away_ns: n as u64, waking_ns: 2, by_interface: false };
             let moments = moments(n as u64 * 1_000_000, n as u64 + 3);
             let half = if n < split { &mut one } else { &mut other };
             half.record(moments, parts, ServerHalf::Unknown).unwrap();

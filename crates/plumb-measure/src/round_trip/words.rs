@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::RoundTrip;
+use super::record::HARDWARE;
 use crate::{PartKind, counted, grouped, real, show_ns};
 
 /// The means of the parts of a round trip, nanoseconds; together its own.
@@ -193,7 +194,12 @@ impl RoundTrip {
             }
         };
         format!(
-            "{parts}. Means of {}, one in {}, of {} on average",
+            "{parts}{}. Means of {}, one in {}, of {} on average",
+            if self.clock == HARDWARE {
+                ", from packet to packet by the clock of the card"
+            } else {
+                ""
+            },
             counted(self.count(), "message"),
             grouped(self.every.get().into()),
             show_ns(self.account.client.mean_ns.unsigned_abs()),
