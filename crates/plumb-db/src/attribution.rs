@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use plumb_measure::{
     Account, Advice, Attribution, BatchMeans, Calls, CannotBeSplit, Distribution, Estimate,
-    FasterCalls, Histogram, PartKind, PartShare, Reading, RoundTrip, Series, TimePart, show_ns,
+    FasterCalls, Histogram, PartKind, PartShare, Reading, ResultRecord, Series, TimePart, show_ns,
     signed_real,
 };
 
 use crate::database::Methods;
+use crate::drive::Yield;
 use crate::ledger::Observations;
 use crate::statement::{Over, Statement};
 
@@ -70,18 +71,14 @@ fn statement(found: &Observations, known_as: fn(&Series) -> Estimate) -> Estimat
     known_as(&found.statement).less(&[known_as(&found.empty)])
 }
 
-/// `trip`, whose messages are calls, with that in it. What a stamp costs is not known: a call has more
-/// to it than its messages.
-pub(crate) fn taken_apart(
-    trip: RoundTrip,
-    found: Option<&Observations>,
-    methods: Methods,
-) -> RoundTrip {
-    let trip = RoundTrip { stamp_costs_ns: None, ..trip };
-    match found.filter(|found| !found.statement.times.is_empty()) {
+/// Has that in the round trips of `record`, whose messages are calls.
+pub(crate) fn take_apart(record: &mut ResultRecord, came: Option<&Yield>, methods: Methods) {
+    let Some(trip) = record.round_trip.take() else { return };
+    let found = came.map(|came| &came.found).filter(|found| !found.statement.times.is_empty());
+    record.round_trip = Some(match found {
         Some(found) => trip.with_server(statement(found, Series::estimate), methods.server),
         None => trip,
-    }
+    });
 }
 
 /// The parts that were measured, each with what `known_as` makes of its times.

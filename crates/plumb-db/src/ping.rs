@@ -17,7 +17,7 @@ use tokio::runtime::Runtime;
 
 use crate::DbError;
 use crate::answer::Limits;
-use crate::attribution::{Known, attribute, taken_apart};
+use crate::attribution::{Known, attribute, take_apart};
 use crate::database::{Access, Asked, Database, Form};
 use crate::drive::{Load, WAIT, Yield, drive, runtime};
 use crate::hana::Hana;
@@ -213,9 +213,7 @@ impl Ping {
         let mut record = result_record(&plan, labels, Lengths::Any, &result);
         record.operations += came.as_ref().map_or(0, |came| came.observed);
         name_driver(&mut record, D::DRIVER);
-        let seen = came.as_ref().map(|came| &came.found);
-        let trip = record.round_trip.take();
-        record.round_trip = trip.map(|trip| taken_apart(trip, seen, database.methods()));
+        take_apart(&mut record, came.as_ref(), database.methods());
         let mut readings = ground.runtime.block_on(database.readings(counter));
         if let Some(Yield { found, observed }) = &came {
             let recorder = &result.recorder;
@@ -377,6 +375,9 @@ fn name_driver(record: &mut ResultRecord, name: &str) {
     record.throughput_per_s = record.operations as f64 * 1e9 / record.duration_ns.max(1) as f64;
     record.driver.name = Some(name.into());
     record.driver.wait = WAIT.into();
+    if let Some(trip) = &mut record.round_trip {
+        trip.stamp_costs_ns = None; // not known: a call has more to it than its messages
+    }
 }
 
 /// Every statement over every kind of connection, each pair once.
