@@ -22,6 +22,20 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         bytes: &[u8],
         out: &mut Vec<u8>,
     ) -> Option<usize> {
+        let taken = self.hear_replies_and_frames(client, bytes, out);
+        let purpose = self.clients[client].as_ref().map(|client| client.purpose);
+        if taken.is_none() && matches!(purpose, Some(Purpose::Primary { .. })) {
+            self.replicated.link = None; // why was said: that it ends is no news
+        }
+        taken
+    }
+
+    fn hear_replies_and_frames(
+        &mut self,
+        client: usize,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Option<usize> {
         let mut taken = 0;
         while self.replies_left(client) > 0 {
             match resp::reply(&bytes[taken..], &LIMITS) {

@@ -27,6 +27,29 @@ impl Server {
         Self { program, address }
     }
 
+    /// What comes back for `request`, which is sent in pieces of so many bytes, until the server
+    /// closes the connection.
+    pub(crate) fn asked(&self, request: &str, piece: usize) -> String {
+        let mut stream = TcpStream::connect(&self.address).expect("it listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a time-out");
+        stream.set_nodelay(true).expect("a socket of TCP");
+        for piece in request.as_bytes().chunks(piece) {
+            if stream.write_all(piece).is_err() {
+                break; // it has closed already
+            }
+        }
+        let mut said = Vec::new();
+        // what was sent behind the end makes the kernel reset the connection
+        let _ = stream.read_to_end(&mut said);
+        String::from_utf8_lossy(&said).into_owned()
+    }
+
+    /// Waits until the log says this, however much else it says.
+    pub(crate) fn heard(&self, text: &str) {
+        let says = || self.program.log_now().is_some_and(|line| line.contains(text));
+        super::until(|| says().then_some(()));
+    }
+
     pub(crate) fn client(&self) -> Client {
         Client::connect(&self.address).expect("it listens")
     }

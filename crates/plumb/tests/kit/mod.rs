@@ -159,6 +159,11 @@ impl Program {
         next(&self.err, "a line on standard error").expect("it still runs")
     }
 
+    /// The next line of standard error, if one is there.
+    pub(crate) fn log_now(&self) -> Option<String> {
+        self.err.try_recv().ok()
+    }
+
     /// Waits until it has ended.
     pub(crate) fn wait(self) -> Ended {
         self.wait_within(PATIENCE)

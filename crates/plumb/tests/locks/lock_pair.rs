@@ -26,14 +26,9 @@ impl Pair {
         let primary = start(words, folder);
         let follow = [&["--replica-of", &primary.address], words].concat();
         let replica = start(&follow, folder);
-        heard(&replica, "in sync with the primary");
+        replica.heard("in sync with the primary");
         Self { primary, replica }
     }
-}
-
-/// Waits until the log of a server says this.
-fn heard(server: &Server, text: &str) {
-    while !server.program.log_line().contains(text) {}
 }
 
 /// A figure of a server.
@@ -58,7 +53,7 @@ fn a_replica_has_every_lock_and_takes_over_when_its_primary_is_killed() {
     assert_eq!(other.number("COUNT b"), 2, "administrators may look");
     assert_eq!(figure(&replica, "in_sync", folder.path()), 1);
     primary.program.signal(Signal::KILL);
-    heard(&replica, "is away");
+    replica.heard("is away");
     let promoted = kit::plumb(&["lock", "promote", &replica.address], folder.path()).with(0);
     assert!(promoted.stdout.contains("gives locks out under epoch"), "{}", promoted.stdout);
     let held = other.ask("ENQ x E T 1").expect("it answers");
@@ -78,7 +73,7 @@ fn a_primary_that_was_replaced_gives_nothing_out_and_follows_when_it_is_started_
     let mut old = primary.client();
     old.number("ENQ a KEEP E T 1");
     primary.program.signal(Signal::STOP);
-    heard(&replica, "is away");
+    replica.heard("is away");
     kit::plumb(&["lock", "promote", &replica.address], folder.path()).with(0);
     let mut new = replica.client();
     new.number("ENQ b KEEP E T 2");
@@ -87,13 +82,13 @@ fn a_primary_that_was_replaced_gives_nothing_out_and_follows_when_it_is_started_
     primary.program.signal(Signal::CONT);
     let said = old.reply();
     assert!(!said.is_ok_and(|words| number(&words).is_some()), "b has the lock");
-    heard(&primary, "replaced by a server with epoch");
+    primary.heard("replaced by a server with epoch");
     let mut again = primary.client();
     let refused = again.ask("ENQ c E T 7").expect("it answers");
     assert!(refused[0].starts_with("-READONLY this server was replaced"), "{refused:?}");
     primary.program.signal(Signal::TERM);
     let back = start(&[&["--replica-of", &replica.address], &words[..]].concat(), folder.path());
-    heard(&back, "in sync with the primary");
+    back.heard("in sync with the primary");
     let [one, two] = [&mut back.client(), &mut new]
         .map(|client| client.ask("DIGEST 000102030405060708090a0b0c0d0e0f").expect("it answers"));
     assert_eq!(one, two, "both have the same locks");
@@ -111,7 +106,7 @@ fn without_its_replica_a_server_goes_on_or_waits_and_says_so() {
         replica.program.signal(Signal::STOP);
         // whoever asks before the replica is missed waits until that is decided
         client.send(b"ENQ b E T 2\r\n").expect("the kernel takes it");
-        heard(&primary, "replication suspended");
+        primary.heard("replication suspended");
         let mut other = primary.client();
         assert_eq!(figure(&primary, "in_sync", folder.path()), 0);
         let words = ["lock", "status", &primary.address, "--over", "0s"];
@@ -125,13 +120,27 @@ fn without_its_replica_a_server_goes_on_or_waits_and_says_so() {
             assert!(said[0].starts_with("-NOREPLICAS"), "{said:?}");
         }
         replica.program.signal(Signal::CONT);
-        heard(&primary, "replica in sync");
+        primary.heard("replica in sync");
         if policy == "stop" {
             assert!(number(&client.reply().expect("it answers")).is_some(), "both have it now");
         }
         assert_eq!(replica.client().number("COUNT b"), 1);
         assert_eq!(other.number("COUNT c"), u64::from(policy == "continue"));
     }
+}
+
+#[test]
+fn a_replica_of_another_table_size_is_refused_in_one_line() {
+    let folder = tempdir().expect("a temporary folder");
+    let primary = start(&["--quiet"], folder.path());
+    let words = ["--table-size", "1MiB", "--replica-of", &primary.address];
+    let replica = start(&words, folder.path());
+    replica.heard("has 2048 rows and this server's 1048576: give both the same --table-size");
+    // it asks again, and says nothing new before there is anything
+    kit::until(|| (figure(&primary, "connections", folder.path()) > 4).then_some(()));
+    primary.program.signal(Signal::KILL);
+    let next = replica.program.log_line();
+    assert!(next.contains("cannot be reached"), "{next}");
 }
 
 #[test]
@@ -145,7 +154,7 @@ fn a_load_with_both_addresses_goes_on_after_its_primary_is_killed() {
     let granted = |server: &Server| figure(server, "granted", folder.path());
     kit::until(|| (granted(&primary) > 100).then_some(()));
     primary.program.signal(Signal::KILL);
-    heard(&replica, "is away");
+    replica.heard("is away");
     kit::plumb(&["lock", "promote", &replica.address], folder.path()).with(0);
     kit::until(|| (granted(&replica) > 100).then_some(()));
     load.signal(Signal::INT);

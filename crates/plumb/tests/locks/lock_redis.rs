@@ -4,32 +4,13 @@
 use crate::kit;
 
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 use std::path::Path;
 
 use kit::authority::Authority;
 use kit::foreign::installed;
 use kit::locks::Server;
-use kit::{Ended, PATIENCE, Program};
+use kit::{Ended, Program};
 use tempfile::tempdir;
-
-/// What comes back for `request`, which is sent in pieces of so many bytes, until the server
-/// closes the connection.
-fn asked(server: &Server, request: &str, piece: usize) -> String {
-    let mut stream = TcpStream::connect(&server.address).expect("it listens");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a time-out");
-    stream.set_nodelay(true).expect("a socket of TCP");
-    for piece in request.as_bytes().chunks(piece) {
-        if stream.write_all(piece).is_err() {
-            break; // it has closed already
-        }
-    }
-    let mut said = Vec::new();
-    // what was sent behind the end makes the kernel reset the connection
-    let _ = stream.read_to_end(&mut said);
-    String::from_utf8_lossy(&said).into_owned()
-}
 
 /// Runs a tool of Redis against the server.
 fn tool(name: &str, server: &Server, words: &[&str], folder: &Path) -> Ended {
@@ -114,8 +95,7 @@ fn hello_answers_as_its_version_is_written() {
     for (said, map, version, nothing) in
         [("HELLO", "*14\r\n", 2, "$-1\r\n"), ("HELLO 3 SETNAME me", "%7\r\n", 3, "_\r\n")]
     {
-        let all =
-            asked(&server, &format!("{said}\r\nGET none\r\nCLIENT GETNAME\r\nQUIT\r\n"), 1000);
+        let all = server.asked(&format!("{said}\r\nGET none\r\nCLIENT GETNAME\r\nQUIT\r\n"), 1000);
         assert!(all.starts_with(&format!("{map}{start}:{version}\r\n$2\r\nid\r\n:")), "{all:?}");
         let name = if version == 3 { "$2\r\nme\r\n" } else { nothing };
         assert!(all.ends_with(&format!("{nothing}{name}+OK\r\n")), "{all:?}");
@@ -130,29 +110,27 @@ fn prometheus_reads_the_figures_where_the_locks_are() {
     client.number("ENQ a E MARA 1");
     let request = "GET /metrics HTTP/1.1\r\nHost: lockhost:3200\r\nAccept: text/plain\r\n\r\n";
     for piece in [1_000, 1] {
-        let page = asked(&server, request, piece);
+        let page = server.asked(request, piece);
         assert!(page.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/plain;"), "{page}");
         let (head, body) = page.split_once("\r\n\r\n").expect("a head and a body");
         assert!(head.contains(&format!("\r\nContent-Length: {}\r\n", body.len())), "{head}");
         assert!(body.contains("\nplumb_lock_locks 1\n"), "{body}");
     }
-    assert!(
-        asked(&server, "GET / HTTP/1.0\r\n\r\n", 100).starts_with("HTTP/1.1 404 Not Found\r\n")
-    );
+    assert!(server.asked("GET / HTTP/1.0\r\n\r\n", 100).starts_with("HTTP/1.1 404 Not Found\r\n"));
     let endless = format!("GET /metrics HTTP/1.1\r\nX: {}\r\n", "x".repeat(9_000));
-    assert_eq!(asked(&server, &endless, 10_000), "");
+    assert_eq!(server.asked(&endless, 10_000), "");
     assert_eq!(client.number("COUNT a"), 1);
 
     fs::write(folder.path().join("secret"), "open sesame\n").expect("it can be written");
     let server = Server::start(&["--password-file", "secret"], folder.path());
-    let page = asked(&server, request, 1_000);
+    let page = server.asked(request, 1_000);
     assert!(
         page.starts_with("HTTP/1.1 401 Unauthorized\r\n") && !page.contains("plumb_"),
         "{page}"
     );
     let known = request
         .replace("\r\n\r\n", "\r\nAuthorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n\r\n");
-    assert!(asked(&server, &known, 1_000).starts_with("HTTP/1.1 200 OK\r\n"));
+    assert!(server.asked(&known, 1_000).starts_with("HTTP/1.1 200 OK\r\n"));
 }
 
 #[test]
@@ -164,7 +142,7 @@ fn a_page_in_a_browser_gives_no_commands() {
     for method in ["POST", "PUT", "OPTIONS", "GET"] {
         for head in ["Host: 127.0.0.1:3200\r\nAccept: */*", "Accept: */*\r\nhost: x"] {
             let request = format!("{method} / HTTP/1.1\r\n{head}\r\n\r\nREMOVE OWNER a\r\n");
-            let said = asked(&server, &request, 1_000);
+            let said = server.asked(&request, 1_000);
             assert!(!said.contains(":1\r\n"), "{method}: {said}");
             assert_eq!(client.number("COUNT a"), 1, "{method}: {said}");
         }

@@ -34,11 +34,6 @@ fn witness(number: usize, words: &[&str], folder: &Path) -> Server {
     start("witness", &[&["--state", &state], words].concat(), folder)
 }
 
-/// Waits until the log of a server says this.
-fn heard(server: &Server, text: &str) {
-    while !server.program.log_line().contains(text) {}
-}
-
 impl Elected {
     /// `of_all` are words of all of them, `own` those of the primary.
     fn start(count: usize, of_all: &[&str], own: &[&str], folder: &Path) -> Self {
@@ -51,12 +46,12 @@ impl Elected {
             of_all.iter().map(|word| (*word).to_owned()).chain(named).collect();
         let shown: Vec<&str> = words.iter().map(String::as_str).collect();
         let primary = start("serve", &[&shown[..], own].concat(), folder);
-        heard(&primary, "elected in term");
+        primary.heard("elected in term");
         let of = by_name(&primary);
         let replica = start("serve", &[&shown[..], &["--replica-of", &of]].concat(), folder);
-        heard(&replica, "in sync with the primary");
+        replica.heard("in sync with the primary");
         for witness in &witnesses[..=count / 2] {
-            heard(witness, "its replica may follow");
+            witness.heard("its replica may follow");
         }
         Self { primary, replica, witnesses, words }
     }
@@ -86,7 +81,7 @@ fn a_replica_takes_over_by_itself_when_its_primary_is_killed() {
     let before = figures(&all.primary, folder.path());
     assert_eq!((&before["witnesses"], &before["gives_out"]), (&3.into(), &1.into()), "{before}");
     all.primary.program.signal(Signal::KILL);
-    heard(&all.replica, "promoted by a majority of the witnesses");
+    all.replica.heard("promoted by a majority of the witnesses");
     let mut other = all.replica.client();
     let held = other.ask("ENQ x E T 1").expect("it answers");
     assert_eq!((&*held[0], &*held[2]), ("HELD", "a"));
@@ -94,13 +89,15 @@ fn a_replica_takes_over_by_itself_when_its_primary_is_killed() {
     assert_eq!(other.ask("ROLE").expect("it answers")[0], "master");
     // started as if nothing had happened, the first one learns that it is not the one any more
     let back = start("serve", &all.words(), folder.path());
-    heard(&back, "not elected");
+    back.heard("not elected");
     let refused = back.client().ask("ENQ x E T 3").expect("it answers");
     assert!(refused[0].starts_with("-READONLY"), "{refused:?}");
     let status = kit::plumb(&["lock", "status", &all.replica.address], folder.path());
     assert!(status.stdout.contains("of 3 witnesses agree, term"), "{}", status.stdout);
     let status = kit::plumb(&["lock", "status", &all.witnesses[0].address], folder.path());
     assert!(status.stdout.contains("witness, term"), "{}", status.stdout);
+    let page = all.witnesses[0].asked("GET /metrics HTTP/1.1\r\nHost: w\r\n\r\n", 1_000);
+    assert!(page.contains("\nplumb_lock_witness 1\n"), "{page}");
 }
 
 #[test]
@@ -110,14 +107,14 @@ fn a_primary_that_is_stopped_is_replaced_and_gives_nothing_out_when_it_goes_on()
     let mut old = all.primary.client();
     old.number("ENQ a KEEP E T 1");
     all.primary.program.signal(Signal::STOP);
-    heard(&all.replica, "promoted by a majority of the witnesses");
+    all.replica.heard("promoted by a majority of the witnesses");
     let mut new = all.replica.client();
     new.number("ENQ b KEEP E T 2");
     old.send(b"ENQ c E T 2\r\n").expect("the kernel takes it");
     all.primary.program.signal(Signal::CONT);
     let said = old.reply();
     assert!(!said.is_ok_and(|words| number(&words).is_some()), "b has the lock");
-    heard(&all.primary, "replaced by a server with epoch");
+    all.primary.heard("replaced by a server with epoch");
 }
 
 #[test]
@@ -131,8 +128,8 @@ fn without_most_of_its_witnesses_a_replica_waits_for_a_person() {
     // with its replica there, the primary needs no witness
     kit::until(|| number(&all.primary.client().ask("ENQ b KEEP E T 2").expect("it answers")));
     all.primary.program.signal(Signal::KILL);
-    heard(&all.replica, "asking the witnesses for its place");
-    heard(&all.replica, "cannot be reached");
+    all.replica.heard("asking the witnesses for its place");
+    all.replica.heard("cannot be reached");
     let promote = ["lock", "promote", &all.replica.address];
     let refused = kit::plumb(&promote, folder.path()).with(2);
     assert!(refused.stderr.contains("its replica takes over"), "{}", refused.stderr);
@@ -154,18 +151,18 @@ fn a_server_alone_goes_on_with_its_journal_and_without_it_asks_a_person() {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     all.primary.client().number("ENQ a KEEP E T 1");
     all.replica.program.signal(Signal::KILL);
-    heard(&all.primary, "replication suspended");
-    heard(&all.witnesses[0], "no replica may follow");
+    all.primary.heard("replication suspended");
+    all.witnesses[0].heard("no replica may follow");
     kit::until(|| number(&all.primary.client().ask("ENQ b KEEP E T 2").expect("it answers")));
     all.primary.program.signal(Signal::KILL);
     all.primary.program.wait();
     let back = start("serve", &[&words[..], &own].concat(), folder.path());
-    heard(&back, "elected in term");
+    back.heard("elected in term");
     assert_eq!(back.client().number("COUNT b"), 1);
     back.program.signal(Signal::KILL);
     back.program.wait();
     let empty = start("serve", &words, folder.path());
-    heard(&empty, "not elected");
+    empty.heard("not elected");
     kit::plumb(&["lock", "promote", "--force", &empty.address], folder.path()).with(0);
     assert!(empty.client().number("ENQ c E T 2") > 0, "whoever forces it may lose locks");
 }
@@ -181,15 +178,15 @@ fn servers_and_witnesses_speak_tls_and_name_their_passwords() {
     let more = [&STEADY[..], &["--replica-ca", &ca]].concat();
     let all = Elected::start(1, &[&words[..], &more].concat(), &[], folder.path());
     all.primary.program.signal(Signal::KILL);
-    heard(&all.replica, "promoted by a majority of the witnesses");
+    all.replica.heard("promoted by a majority of the witnesses");
     // one that trusts nobody who has signed this, and one that has no password
     let strangers = ["--tls", "--cert", &signed.cert, "--key", &signed.key];
     let witness = ["--witness", &by_name(&all.witnesses[0])];
     let stranger = start("serve", &[&strangers[..], &witness].concat(), folder.path());
-    heard(&stranger, "witness 1");
+    stranger.heard("witness 1");
     let refused = [&strangers[..], &["--replica-ca", &ca], &witness[..]].concat();
     let stranger = start("serve", &refused, folder.path());
-    heard(&stranger, "refuses: NOAUTH");
+    stranger.heard("refuses: NOAUTH");
 }
 
 #[test]
@@ -198,7 +195,7 @@ fn a_primary_that_was_replaced_is_told_so_after_every_start() {
     let words = ["--journal", "one", "--without-replica", "continue"];
     let primary = start("serve", &words, folder.path());
     let replica = start("serve", &["--replica-of", &primary.address], folder.path());
-    heard(&replica, "in sync with the primary");
+    replica.heard("in sync with the primary");
     primary.client().number("ENQ a KEEP E T 1");
     primary.program.signal(Signal::KILL);
     primary.program.wait();
@@ -206,7 +203,7 @@ fn a_primary_that_was_replaced_is_told_so_after_every_start() {
     for _ in 0..2 {
         let words = ["lock", "serve", "--listen", &primary.address, "--journal", "one"];
         let again = Server::ready(Program::start(&words, folder.path()));
-        heard(&again, "replaced by a server with epoch");
+        again.heard("replaced by a server with epoch");
         let refused = again.client().ask("ENQ c E T 2").expect("it answers");
         assert!(refused[0].starts_with("-READONLY this server was replaced"), "{refused:?}");
         again.program.signal(Signal::KILL);
