@@ -16,9 +16,9 @@ use plumb_lock_table::table::{Fault, Limits, Rules};
 use plumb_measure::Span;
 use plumb_wire::resp;
 
-use super::Event;
-use super::call::{Call, Reply, ledger};
-use super::chooser::Chooser;
+use crate::linear::Event;
+use crate::linear::call::{Call, Reply, ledger};
+use crate::linear::chooser::Chooser;
 use crate::model::Row;
 use crate::waiting;
 

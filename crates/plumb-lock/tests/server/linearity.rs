@@ -2,11 +2,12 @@
 //! one after the other; and a server whose table makes a mistake is found out by what they see.
 #![allow(clippy::panic, reason = "a test that cannot go on should end")]
 
+use crate::clients;
 use crate::linear;
 use crate::model;
 
 use linear::call::{Call, Reply};
-use linear::{Event, clients, contradiction};
+use linear::{Event, contradiction};
 use model::Want;
 use plumb_lock_table::table::{Fault, Mode, Scope};
 

@@ -2,6 +2,8 @@
 
 #[path = "../../../plumb-wire/tests/cases/mod.rs"]
 mod cases;
+#[path = "../linear/clients.rs"]
+mod clients;
 #[path = "../linear/mod.rs"]
 mod linear;
 #[path = "../../../plumb-lock-table/tests/model/mod.rs"]

@@ -2,9 +2,16 @@
 
 #[path = "../kit/mod.rs"]
 mod kit;
+#[path = "../../../plumb-lock/tests/linear/mod.rs"]
+mod linear;
+#[path = "../../../plumb-lock-table/tests/model/mod.rs"]
+mod model;
+#[path = "../../../plumb-lock-table/tests/numbers/mod.rs"]
+mod numbers;
 
 mod lock;
 mod lock_exclusion;
+mod lock_faults;
 mod lock_journal;
 mod lock_libraries;
 mod lock_load;

@@ -12,7 +12,7 @@ use plumb_lock_table::journal::{Notes, Restored};
 use plumb_lock_table::table::Limits;
 use plumb_wire::resp;
 
-use crate::linear::clients::{Planted, plant};
+use crate::clients::{Planted, plant};
 use crate::waiting::{Still, plan};
 
 /// A replica is away after so long.

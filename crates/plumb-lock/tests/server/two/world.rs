@@ -8,9 +8,9 @@ use plumb_wire::resp;
 
 use super::node::{Did, Disk, Node};
 use super::player::Player;
+use crate::clients::plant;
 use crate::linear::Event;
 use crate::linear::call::{Call, Reply, ledger};
-use crate::linear::clients::plant;
 use crate::model::Row;
 use crate::numbers::Numbers;
 use crate::waiting::Still;
@@ -106,7 +106,7 @@ impl World {
             look_at: 0,
         };
         for at in 0..PLAYERS {
-            let depth = world.numbers.one(&[1, 1, 2, 3]);
+            let depth = world.numbers.one(&[1, 1, 2]);
             world.players.push(Player::new(seed * 100 + at as u64, depth));
         }
         clock.set(world.now);

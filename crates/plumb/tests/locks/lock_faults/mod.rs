@@ -1,0 +1,164 @@
+//! Two lock servers and their witnesses as processes, with clients that pipeline: they are killed,
+//! stopped, cut off in either direction, and their disks stand still, also two of these at once. What
+//! the clients saw has an order within time in which one table would have said the same, and what is
+//! held in the end is what that table would hold.
+
+mod disk;
+mod gate;
+mod landscape;
+mod link;
+mod player;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use plumb_engine::clock::MonotonicClock;
+use plumb_measure::Clock as _;
+
+use crate::linear::{can_be_judged, contradiction};
+use crate::numbers::Numbers;
+use gate::Gate;
+use landscape::Landscape;
+use link::LOOK;
+use player::Player;
+
+const PLAYERS: usize = 3;
+const ROUNDS: u64 = 16;
+/// Rows of the table of the servers: more than are ever held here.
+const ROOM: usize = 1_048_576;
+/// Histories that are played side by side: most of their time is waiting.
+const LANES: u64 = 6;
+/// Longer than anything takes that goes on at all.
+const PATIENCE_NS: u64 = 90_000_000_000;
+
+/// What a history came to.
+enum Came {
+    /// So many troubles and promotions, and no contradiction.
+    Fine(u64, usize),
+    /// Too many troubles followed each other without a pause in which nobody asks.
+    Unjudged,
+    /// Nobody serves any more: how it is.
+    Stuck(String),
+    Wrong(String),
+}
+
+/// Plays a history of this seed.
+fn play(seed: u64) -> Came {
+    let host =
+        format!("127.{}.{}.{}", 64 + std::process::id() % 128, seed / 200 % 250, 1 + seed % 200);
+    let (moments, gate) = (AtomicU64::new(1), Gate::default());
+    let mut numbers = Numbers::new(seed ^ 0x5eed);
+    let mut all = Landscape::start(&host, seed);
+    all.settle(&moments);
+    let servers = all.servers();
+    let mut players: Vec<Player<'_>> = (0..PLAYERS)
+        .map(|at| {
+            let depth = numbers.one(&[1, 2]);
+            Player::new(at, (seed, depth), servers.clone(), &moments)
+        })
+        .collect();
+    let stuck = thread::scope(|scope| {
+        for player in &mut players {
+            let gate = &gate;
+            scope.spawn(move || player.play(gate));
+        }
+        let stuck = lead(&mut all, (&gate, &moments), &mut numbers);
+        gate.end();
+        stuck
+    });
+    if let Some(stuck) = stuck {
+        return Came::Stuck(stuck);
+    }
+    all.heal();
+    let until = MonotonicClock.now_ns() + PATIENCE_NS;
+    let ledger = loop {
+        all.pass();
+        all.read_logs(&moments);
+        if let Some(ledger) = all.ledger() {
+            break ledger;
+        }
+        if MonotonicClock.now_ns() > until {
+            return Came::Stuck(all.told());
+        }
+        thread::park_timeout(10 * LOOK);
+    };
+    let mut events = std::mem::take(&mut all.takeovers);
+    let promotions = events.len() - 1;
+    events.extend(players.into_iter().flat_map(|player| player.seen));
+    if !can_be_judged(&events) {
+        return Came::Unjudged;
+    }
+    match contradiction(&events, ROOM, &ledger) {
+        None => Came::Fine(all.troubles, promotions),
+        Some(contradiction) => Came::Wrong(contradiction),
+    }
+}
+
+/// Lets the clients play their rounds while things happen; how it is when nothing goes on.
+fn lead(
+    all: &mut Landscape,
+    (gate, moments): (&Gate, &AtomicU64),
+    numbers: &mut Numbers,
+) -> Option<String> {
+    for _ in 0..=ROUNDS {
+        let until = MonotonicClock.now_ns() + PATIENCE_NS;
+        let mut strikes = MonotonicClock.now_ns() + numbers.below(4_000_000);
+        let mut quiet = numbers.below(2) == 0;
+        while gate.waiting() < PLAYERS {
+            if !quiet && MonotonicClock.now_ns() >= strikes {
+                all.trouble();
+                (quiet, strikes) = (true, u64::MAX);
+            }
+            all.pass();
+            all.read_logs(moments);
+            if MonotonicClock.now_ns() > until {
+                return Some(all.told());
+            }
+            thread::park_timeout(LOOK / 4);
+        }
+        all.read_logs(moments);
+        all.begin_round(moments);
+        gate.open();
+    }
+    None
+}
+
+/// How many histories: PLUMB_FAULT_SEEDS, or two hundred.
+fn seeds() -> u64 {
+    let asked = std::env::var("PLUMB_FAULT_SEEDS").ok().and_then(|text| text.parse().ok());
+    asked.unwrap_or(200)
+}
+
+#[test]
+#[ignore = "takes minutes: hundreds of histories of processes"]
+fn what_clients_of_processes_see_has_an_order_whatever_happens_to_them() {
+    let (next, count) = (AtomicU64::new(0), seeds());
+    let lane = || {
+        let mut came = Vec::new();
+        loop {
+            let seed = next.fetch_add(1, Ordering::SeqCst);
+            if seed >= count {
+                return came;
+            }
+            came.push((seed, play(seed)));
+        }
+    };
+    let came: Vec<(u64, Came)> = thread::scope(|scope| {
+        let lanes: Vec<_> = (0..LANES).map(|_| scope.spawn(lane)).collect();
+        lanes.into_iter().flat_map(|it| it.join().expect("it plays on")).collect()
+    });
+    let (mut troubles, mut promotions, mut unjudged, mut wrong) = (0, 0, 0, Vec::new());
+    for (seed, came) in came {
+        match came {
+            Came::Fine(more, promoted) => {
+                (troubles, promotions) = (troubles + more, promotions + promoted)
+            }
+            Came::Unjudged => unjudged += 1,
+            Came::Stuck(how) => wrong.push(format!("seed {seed}: nothing goes on: {how}")),
+            Came::Wrong(how) => wrong.push(format!("seed {seed}: {how}")),
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {count}: {}", wrong.len(), wrong.join("\n"));
+    let told = format!("{troubles} troubles, {promotions} promotions, {unjudged} not judged");
+    assert!(troubles > count && 2 * promotions as u64 > count && 20 * unjudged <= count, "{told}");
+}
