@@ -36,14 +36,6 @@ pub struct Lines {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OwnLine(u64);
 
-impl OwnLine {
-    /// That of user `number`.
-    #[must_use]
-    pub fn of_user(number: usize) -> Self {
-        Self(number as u64)
-    }
-}
-
 /// There is no further line, and it does not begin again: the user is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RanDry;
@@ -169,6 +161,15 @@ impl Lines {
     #[must_use]
     pub fn take_when(&self) -> Take {
         self.take
+    }
+
+    /// Where user `number` begins in these lines, as far as they are its own.
+    #[must_use]
+    pub fn own_line(&self, number: usize) -> OwnLine {
+        match self.take {
+            Take::ByUser => OwnLine(number as u64),
+            Take::EachScript | Take::EachUser | Take::OwnLines => OwnLine::default(),
+        }
     }
 
     /// Gives a user the next line: of all lines together or, with `own-lines`, of its own, which

@@ -13,9 +13,9 @@ use std::sync::Arc;
 use plumb_engine::{After, Next, Op, OpEnd, OperationGroup, Protocol, Step as Reading, clock};
 use plumb_measure::{Answer, FailureKind, Outcome, ScenarioFigures, ServerTimes, ToldNames};
 use plumb_scenario::cookies::Jar;
-use plumb_scenario::data::{Lines, OwnLine};
+use plumb_scenario::data::OwnLine;
 use plumb_scenario::draw::Draw;
-use plumb_scenario::file::{Cookies, Take};
+use plumb_scenario::file::Cookies;
 use plumb_scenario::generator::Generator;
 use plumb_scenario::variables::{Slot, Value, Variables};
 use plumb_wire::http::Memo;
@@ -315,7 +315,7 @@ impl Protocol for Player {
             scripts: 0,
             asked: false,
             provided: false,
-            own_lines: self.script.data.iter().map(|(_, lines)| own_line(lines, n)).collect(),
+            own_lines: self.script.data.iter().map(|(_, lines)| lines.own_line(n)).collect(),
             identity: self.script.identities.map_or(0, |it| it.of(n)),
         }
     }
@@ -431,14 +431,6 @@ impl Protocol for Player {
 
     fn complaint(&self) -> Option<String> {
         self.complaints().next().map(str::to_owned)
-    }
-}
-
-/// Where user `number` begins in `lines`, as far as they are its own.
-fn own_line(lines: &Lines, number: usize) -> OwnLine {
-    match lines.take_when() {
-        Take::ByUser => OwnLine::of_user(number),
-        Take::EachScript | Take::EachUser | Take::OwnLines => OwnLine::default(),
     }
 }
 

@@ -1,3 +1,4 @@
+use plumb_engine::Then;
 use plumb_measure::Outcome;
 
 use super::*;

@@ -1,0 +1,151 @@
+//! What comes back over HTTP/2: answers for the player to read, and what goes wrong instead.
+
+use plumb_engine::{Op, Step, Then};
+use plumb_http2::{ErrorCode, Event, Fault, Request, Violation};
+use plumb_measure::{Answer, FailureKind};
+
+use super::{AsksAtOnce, OfUser, OverHttp2, STREAMS_MAX, Streams, find};
+
+impl<P: AsksAtOnce> OverHttp2<P> {
+    /// Lets the player read what has come on the stream in `slot`, whose answer is complete when it
+    /// `ends`: what became of its operation, once it is over.
+    pub(super) fn read(
+        &mut self,
+        (user, wire): (&mut OfUser<P::User>, &mut Streams<P::Wire>),
+        (slot, ends): (u16, bool),
+        out: &mut Vec<u8>,
+    ) -> Option<(Answer, Then)> {
+        let stream = find(&mut wire.under_way, slot)?;
+        let op = stream.op;
+        while !stream.text.is_empty() {
+            let (inner, text) = (&mut stream.inner, &stream.text);
+            match self.inner.decode(&mut user.inner, inner, Some(op), text, out) {
+                Step::Need { consumed: 0 } => break,
+                Step::Need { consumed } | Step::Aside { consumed } => {
+                    stream.text.drain(..consumed);
+                }
+                Step::Done { answer, then, .. } => {
+                    if !ends {
+                        wire.client.cancel(slot, out); // nobody reads the rest
+                    }
+                    return Some((answer, then));
+                }
+                Step::DoneOf { .. } | Step::Unprocessed { .. } | Step::Leave { .. } => break,
+            }
+        }
+        if !ends {
+            return None;
+        }
+        let answer = self.inner.eof(&mut user.inner, &mut stream.inner, op);
+        Some((answer, Then::Keep))
+    }
+
+    /// The operation in `slot` ended, and so does the connection where the server or the player wants
+    /// it.
+    pub(super) fn done(
+        &mut self,
+        wire: &mut Streams<P::Wire>,
+        (slot, consumed): (u16, usize),
+        (answer, then): (Answer, Then),
+        out: &mut Vec<u8>,
+    ) -> Step {
+        let Some(stream) = wire.take(slot) else { return Step::Aside { consumed } };
+        self.begin_waiting(wire, out);
+        wire.closes |= then == Then::Close;
+        let over = wire.client.is_over();
+        if over && wire.client.farewell() == Some(ErrorCode::NO_ERROR) {
+            self.figures.farewells += 1;
+        }
+        let idle = wire.under_way.is_empty() && wire.waiting.is_empty();
+        let then = if over || wire.closes && idle { Then::Close } else { Then::Keep };
+        Step::DoneOf { consumed, tag: stream.op.tag, answer, then }
+    }
+
+    /// What an event means that is no part of an answer.
+    pub(super) fn trouble(
+        &mut self,
+        (user, wire): (&mut OfUser<P::User>, &mut Streams<P::Wire>),
+        consumed: usize,
+        event: Event<'_>,
+        out: &mut Vec<u8>,
+    ) -> Step {
+        let (slot, kind) = match event {
+            Event::Reset { slot, code } => {
+                self.stream_error(code, format!("ended a stream ({code})"));
+                let refused = code == ErrorCode::REFUSED_STREAM;
+                let kind =
+                    if refused { FailureKind::StreamRefused } else { FailureKind::StreamReset };
+                (slot, kind)
+            }
+            Event::Faulty { slot, fault } => {
+                self.stream_error(ErrorCode::PROTOCOL_ERROR, fault.to_string());
+                let kind = match fault {
+                    Fault::HeadTooLarge => FailureKind::HeadTooLarge,
+                    Fault::Malformed(_) => FailureKind::Garbled,
+                };
+                (slot, kind)
+            }
+            Event::Failed { slot, code } => {
+                self.connection_error(code, format!("ended the connection ({code})"));
+                (slot, FailureKind::ConnectionError)
+            }
+            Event::Unprocessed { slot } => {
+                let Some(stream) = wire.take(slot) else { return Step::Aside { consumed } };
+                return user.goes_again(stream.op, stream.request, consumed);
+            }
+            Event::Left { code } => {
+                self.figures.farewells += u64::from(code == ErrorCode::NO_ERROR);
+                self.complain(|| format!("ended the connection ({code})"));
+                return Step::Leave { consumed };
+            }
+            Event::None | Event::Head { .. } | Event::Content { .. } | Event::Ended { .. } => {
+                return Step::Need { consumed };
+            }
+        };
+        self.done(wire, (slot, consumed), (Answer::failed(kind), Then::Keep), out)
+    }
+
+    /// Nothing more stands in these bytes.
+    pub(super) fn between(
+        &mut self,
+        user: &mut OfUser<P::User>,
+        wire: &mut Streams<P::Wire>,
+        consumed: usize,
+    ) -> Step {
+        if !wire.stands && wire.client.stands() && wire.client.allowed_streams() != Some(0) {
+            wire.stands = true;
+            self.figures.connections += 1;
+            let least = &mut self.figures.streams_allowed;
+            let allowed = wire.client.allowed_streams().map(u64::from);
+            *least = [*least, allowed].into_iter().flatten().min();
+            let most = least.map_or(STREAMS_MAX, |least| u32::try_from(least).unwrap_or(u32::MAX));
+            self.inner.ask_at_once(most.min(STREAMS_MAX) as usize);
+            return Step::Done { consumed, answer: Answer::ok(0), then: Then::Keep };
+        }
+        if wire.client.farewell().is_some()
+            && let Some((op, request)) = wire.waiting.pop_front()
+        {
+            return user.goes_again(op, request, consumed);
+        }
+        if consumed > 0 { Step::Aside { consumed } } else { Step::Need { consumed } }
+    }
+
+    /// The server broke the protocol.
+    pub(super) fn broken(&mut self, stands: bool, why: Violation, bytes: &[u8]) -> Step {
+        if stands {
+            self.connection_error(why.code, why.to_string());
+        } else {
+            self.complain(|| crate::probe::not_http2(bytes));
+        }
+        Step::broken(FailureKind::Garbled, bytes.len(), None)
+    }
+}
+
+impl<U> OfUser<U> {
+    /// Keeps a request that is to be asked for on the next connection.
+    fn goes_again(&mut self, op: Op, request: Request, consumed: usize) -> Step {
+        self.unprocessed.retain(|(known, _)| known.tag != op.tag);
+        self.unprocessed.push((op, request));
+        Step::Unprocessed { consumed, tag: op.tag }
+    }
+}
