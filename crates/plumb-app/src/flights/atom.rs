@@ -6,7 +6,7 @@
 use super::entity::Entity;
 use super::model::{Kind, TYPES};
 use super::options::Options;
-use super::service::Version;
+use super::version::Version;
 use super::xml::Sink;
 
 const ATOM: &str = "http://www.w3.org/2005/Atom";

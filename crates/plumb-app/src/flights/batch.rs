@@ -240,9 +240,9 @@ impl Parser {
             let kind = self.current.content_type.split(';').next().unwrap_or("").trim();
             self.place = match kind.to_ascii_lowercase().as_str() {
                 "application/http" => Section::Request,
-                "multipart/mixed" if self.service == Service::Standard => Section::Changes,
+                "multipart/mixed" if self.service != Service::Compatibility => Section::Changes,
                 "multipart/mixed" => {
-                    let text = "a set of changes is refused: this way of the service only reads";
+                    let text = "a set of changes is refused: the compatibility mode only reads";
                     self.current.wrong = Some(Failure::new(StatusCode::NOT_IMPLEMENTED, text));
                     Section::Rest
                 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use plumb_wire::percent::encoded;
 
 use super::model::{EntityType, Kind};
-use super::service::Version;
+use super::version::Version;
 use crate::database::{Row, Value};
 
 /// One entity.

@@ -6,7 +6,7 @@
 use super::entity::{Entity, decimal, duration, epoch_ms};
 use super::model::{Kind, TYPES};
 use super::options::Options;
-use super::service::Version;
+use super::version::Version;
 
 /// A document of many entities.
 pub(crate) fn feed(

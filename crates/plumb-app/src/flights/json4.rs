@@ -8,7 +8,7 @@ use super::entity::{Entity, decimal};
 use super::json::text;
 use super::model::{EntityType, Kind, TYPES};
 use super::options::Options;
-use super::service::Version;
+use super::version::Version;
 
 /// A document of many entities.
 pub(crate) fn feed(

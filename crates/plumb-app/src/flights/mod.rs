@@ -27,6 +27,7 @@ mod reader;
 mod serve;
 mod service;
 mod values;
+mod version;
 mod write;
 mod xml;
 
@@ -35,5 +36,6 @@ pub(crate) use compact::serve as compact;
 pub(crate) use format::Format;
 pub(crate) use path::Resource;
 pub(crate) use serve::{failure, serve};
-pub(crate) use service::{Service, Version};
+pub(crate) use service::Service;
+pub(crate) use version::Version;
 pub(crate) use write::change;

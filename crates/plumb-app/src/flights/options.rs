@@ -5,7 +5,7 @@ use plumb_wire::percent::form_decoded;
 use super::filter::{Expression, Order};
 use super::format::Format;
 use super::model::EntityType;
-use super::service::Version;
+use super::version::Version;
 use crate::answer::Failure;
 
 /// Navigations that may be followed one behind the other.

@@ -1,5 +1,7 @@
 //! Parts of an answer to a batch, or to a set of changes within.
 
+use hyper::header::CONTENT_TYPE;
+
 use crate::answer::Answer;
 
 /// The head of the part that answers the part `name` with `answer`, up to its body.
@@ -25,19 +27,22 @@ pub(crate) fn head(boundary: &str, name: Option<&str>, answer: &Answer) -> Vec<u
     out
 }
 
-/// The head of the part that answers a set of changes, which is done, with the answers to each.
+/// The head of the part that answers a set of changes, which is done, with the answers to each. Its length is
+/// told by its boundary: some clients take all that follows that in the head for a part of it.
 pub(crate) fn head_of_set(boundary: &str, name: Option<&str>, answer: &Answer) -> Vec<u8> {
     let mut out = format!("--{boundary}\r\n").into_bytes();
     if let Some(name) = name {
         out.extend(format!("Content-ID: {name}\r\n").bytes());
     }
     for (name, value) in &answer.headers {
-        out.extend(name.as_str().bytes());
+        // some clients look for this name as it is written everywhere else
+        let name = if *name == CONTENT_TYPE { "Content-Type" } else { name.as_str() };
+        out.extend(name.bytes());
         out.extend(b": ");
         out.extend(value.as_bytes());
         out.extend(b"\r\n");
     }
-    out.extend(format!("Content-Length: {}\r\n\r\n", answer.body.len()).bytes());
+    out.extend(b"\r\n");
     out
 }
 

@@ -4,7 +4,7 @@ use plumb_wire::percent::decoded;
 
 use super::key;
 use super::model::{self, EntityType, NAMESPACE};
-use super::service::Version;
+use super::version::Version;
 use crate::answer::Failure;
 
 /// What a path leads to.

@@ -1,11 +1,11 @@
 //! The ways in which the service works, and the forms that each knows.
 
 use hyper::StatusCode;
-use hyper::header::HeaderName;
 use plumb_serve::Request;
 
 use super::format::Format;
 use super::path::Resource;
+use super::version::Version;
 use crate::answer::Failure;
 
 /// In which of its ways the service works.
@@ -17,23 +17,6 @@ pub(crate) enum Service {
     Standard,
     /// The same way, in version 4 of the protocol.
     Version4,
-}
-
-/// A version of the protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Version {
-    Two,
-    Four,
-}
-
-impl Version {
-    /// The header that names it, and the version.
-    pub(crate) fn header(self) -> (HeaderName, &'static str) {
-        match self {
-            Self::Two => (HeaderName::from_static("dataserviceversion"), "2.0"),
-            Self::Four => (HeaderName::from_static("odata-version"), "4.0"),
-        }
-    }
 }
 
 const COMPATIBILITY: &str = "/opu/sdata/iwfnd/RMTSAMPLEFLIGHT";

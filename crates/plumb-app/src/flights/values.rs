@@ -1,7 +1,8 @@
 //! Values of entities that clients write, in JSON.
 //!
 //! # Source
-//! OData Version 2.0, JSON Format, 4 (primitive types).
+//! OData Version 2.0, JSON Format, 4 (primitive types); OData JSON Format Version 4.0, 4.5 (annotations) and
+//! 7.1 (primitive values).
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -9,6 +10,7 @@ use serde_json::{Map, Value as Json};
 
 use super::key;
 use super::model::{EntityType, Kind, Property};
+use super::version::Version;
 use crate::answer::Failure;
 use crate::database::Value;
 
@@ -16,26 +18,46 @@ use crate::database::Value;
 ///
 /// # Errors
 /// [`Failure`] names the property that cannot be understood.
-pub(crate) fn parse(kind: &EntityType, body: &[u8]) -> Result<Vec<Option<Value>>, Failure> {
+pub(crate) fn parse(
+    version: Version,
+    kind: &EntityType,
+    body: &[u8],
+) -> Result<Vec<Option<Value>>, Failure> {
     let json: Json = serde_json::from_slice(body)
         .map_err(|error| Failure::bad_request(format!("the entity is no JSON: {error}")))?;
     let Json::Object(mut members) = json else {
         return Err(Failure::bad_request("an entity is a JSON object"));
     };
-    if let Some(Json::Object(inner)) = members.remove("d") {
-        members = inner;
+    match version {
+        Version::Two => {
+            if let Some(Json::Object(inner)) = members.remove("d") {
+                members = inner;
+            }
+            members.remove("__metadata");
+        }
+        Version::Four => annotations(&mut members)?,
     }
-    members.remove("__metadata");
     navigation(kind, &mut members)?;
     let mut found = Vec::new();
     for property in kind.properties {
         let said = members.remove(property.name).filter(|said| !said.is_null());
-        found.push(said.map(|said| value(property, &said)).transpose()?);
+        found.push(said.map(|said| value(version, property, &said)).transpose()?);
     }
     match members.keys().next() {
         None => Ok(found),
         Some(name) => Err(Failure::bad_request(format!("{} has no property `{name}`", kind.name))),
     }
+}
+
+/// Takes away what is said about properties and not of them.
+fn annotations(members: &mut Map<String, Json>) -> Result<(), Failure> {
+    if let Some(bound) = members.keys().find(|name| name.ends_with("@odata.bind")) {
+        return Err(Failure::bad_request(format!(
+            "`{bound}` is not known: a flight is of the carrier that its key names"
+        )));
+    }
+    members.retain(|name, _| !name.contains('@'));
+    Ok(())
 }
 
 /// Where a navigation leads is told with what was read; what is behind it is not written with it.
@@ -62,7 +84,7 @@ pub(crate) fn nothing(property: &Property) -> Value {
 }
 
 /// A value in the form of the database.
-fn value(property: &Property, said: &Json) -> Result<Value, Failure> {
+fn value(version: Version, property: &Property, said: &Json) -> Result<Value, Failure> {
     let read = match (property.kind, said) {
         (Kind::Text(most), Json::String(text)) => {
             let fits = text.chars().count() <= usize::try_from(most).unwrap_or(0);
@@ -73,8 +95,16 @@ fn value(property: &Property, said: &Json) -> Result<Value, Failure> {
         }
         (Kind::Decimal, Json::String(text)) => hundredths(text).map(Value::Int),
         (Kind::Decimal, Json::Number(number)) => hundredths(&number.to_string()).map(Value::Int),
-        (Kind::Date, Json::String(text)) => day(text).map(Value::Text),
-        (Kind::Time, Json::String(text)) => time(text).map(Value::Text),
+        (Kind::Date, Json::String(text)) => match version {
+            Version::Two => day(text),
+            Version::Four => plain_day(text),
+        }
+        .map(Value::Text),
+        (Kind::Time, Json::String(text)) => match version {
+            Version::Two => time(text),
+            Version::Four => time_of_day(text),
+        }
+        .map(Value::Text),
         _ => None,
     };
     read.ok_or_else(|| {
@@ -82,6 +112,8 @@ fn value(property: &Property, said: &Json) -> Result<Value, Failure> {
             Kind::Text(most) => format!("a text of at most {most} characters"),
             Kind::Int => "a whole number of 32 bits".into(),
             Kind::Decimal => "a number with at most two places, such as \"422.94\"".into(),
+            Kind::Date if version == Version::Four => "a day, such as \"2011-06-01\"".into(),
+            Kind::Time if version == Version::Four => "a time, such as \"11:05:00\"".into(),
             Kind::Date => {
                 "a day, such as \"/Date(1306886400000)/\" or \"2011-06-01T00:00:00\"".into()
             }
@@ -116,7 +148,27 @@ fn day(text: &str) -> Option<String> {
     }
     let (date, time) = text.split_once('T').unwrap_or((text, ""));
     let is_midnight = time.bytes().all(|byte| b"0:.Z".contains(&byte));
-    (date.len() == 10 && is_midnight).then(|| key::date(date)).flatten()
+    is_midnight.then(|| plain_day(date)).flatten()
+}
+
+/// A day as text: `YYYY-MM-DD`.
+fn plain_day(text: &str) -> Option<String> {
+    (text.len() == 10).then(|| key::date(text)).flatten()
+}
+
+/// A time of the day, `11:05`, `11:05:00` or with parts of a second, which are nothing, as `HH:MM:SS`.
+fn time_of_day(text: &str) -> Option<String> {
+    let (whole, parts) = text.split_once('.').unwrap_or((text, ""));
+    let mut fields = whole.split(':');
+    let mut field = |below: u32| {
+        let field = fields.next()?;
+        let is_number = field.len() == 2 && field.bytes().all(|byte| byte.is_ascii_digit());
+        is_number.then(|| field.parse().ok()).flatten().filter(|number: &u32| *number < below)
+    };
+    let (hours, minutes) = (field(24)?, field(60)?);
+    let seconds = if whole.len() == 5 { 0 } else { field(60)? };
+    let is_all = fields.next().is_none() && parts.bytes().all(|byte| byte == b'0');
+    is_all.then(|| format!("{hours:02}:{minutes:02}:{seconds:02}"))
 }
 
 /// A time of the day, `PT11H05M00S`, as `HH:MM:SS`.
@@ -139,7 +191,32 @@ mod tests {
     use super::*;
 
     fn of(kind: &EntityType, body: &str) -> Result<Vec<Option<Value>>, String> {
-        parse(kind, body.as_bytes()).map_err(|failure| failure.message)
+        parse(Version::Two, kind, body.as_bytes()).map_err(|failure| failure.message)
+    }
+
+    #[test]
+    fn version_4_has_forms_of_its_own() {
+        let of = |body: &str| {
+            parse(Version::Four, &FLIGHT, body.as_bytes()).map_err(|failure| failure.message)
+        };
+        let found = of(r##"{"@odata.context":"$metadata#F","fldate":"2011-06-01","PRICE":422.9,
+            "departureTime":"07:30:00.000","PRICE@odata.type":"#Decimal"}"##)
+        .unwrap();
+        assert_eq!((&found[2], &found[3]), (&Some("2011-06-01".into()), &Some(Value::Int(42_290))));
+        assert!(found.contains(&Some("07:30:00".into())), "{found:?}");
+        for (body, expected) in [
+            (r#"{"fldate":"\/Date(0)\/"}"#, "2011-06-01"),
+            (r#"{"departureTime":"PT7H"}"#, "11:05:00"),
+            (r#"{"departureTime":"07:30:00.5"}"#, "11:05:00"),
+            (r#"{"d":{}}"#, "no property `d`"),
+            (r#"{"flightCarrier@odata.bind":"CarrierCollection('LH')"}"#, "is not known"),
+        ] {
+            assert!(of(body).unwrap_err().contains(expected), "{body}");
+        }
+        assert_eq!(time_of_day("11:05").as_deref(), Some("11:05:00"));
+        for wrong in ["", "1:05", "24:00", "11:60", "11:05:", "11:05:00:00", "+1:00"] {
+            assert_eq!(time_of_day(wrong), None, "{wrong}");
+        }
     }
 
     #[test]
@@ -195,6 +272,7 @@ mod tests {
         #[test]
         fn no_value_brings_it_down(text in "\\PC{0,30}") {
             let _ = (hundredths(&text), day(&text), day(&format!("/Date({text})/")), time(&format!("PT{text}")));
+            let _ = (time_of_day(&text), parse(Version::Four, &FLIGHT, text.as_bytes()));
             let _ = of(&FLIGHT, &text);
         }
     }

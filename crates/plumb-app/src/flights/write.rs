@@ -1,7 +1,8 @@
 //! Changes of carriers and flights: a set of them is one transaction.
 //!
 //! # Source
-//! OData Version 2.0, Operations, 2.4 to 2.7 (create, update, merge, delete); Batch Processing, 2.2.
+//! OData Version 2.0, Operations, 2.4 to 2.7 (create, update, merge, delete); Batch Processing, 2.2. OData
+//! Version 4.0, Protocol, 11.4 (data modification) and 11.7 (batch requests).
 
 use std::collections::HashMap;
 
@@ -18,8 +19,9 @@ use super::parts;
 use super::path::Resource;
 use super::reader::Reader;
 use super::serve;
-use super::service::{Service, Version};
+use super::service::Service;
 use super::values;
+use super::version::Version;
 use crate::answer::{Answer, Failure};
 use crate::database::{Row, Value};
 use crate::session::unguessable;
@@ -74,7 +76,8 @@ pub(crate) fn change(
         }
     };
     step.database.commit()?;
-    let boundary = format!("plumb-{}", unguessable());
+    // some clients find the answers of a set by this name
+    let boundary = format!("changesetresponse_{}", unguessable());
     let mut body = Vec::new();
     for (change, answer) in changes.iter().zip(&answers) {
         body.extend(parts::head(&boundary, change.name.as_deref(), answer));
@@ -107,8 +110,11 @@ impl Done {
             let (name, version) = service.version().header();
             return Ok(answer.with(name, version));
         };
-        let forms = [Format::Json, Format::Atom];
-        let format = Format::accepted(&change.headers, &forms).unwrap_or(Format::Json);
+        let forms: &[Format] = match service.version() {
+            Version::Two => &[Format::Json, Format::Atom],
+            Version::Four => &[Format::Json4],
+        };
+        let format = Format::accepted(&change.headers, forms).unwrap_or(forms[0]);
         serve::created(step, service, format, &entity)
     }
 }
@@ -121,6 +127,10 @@ struct Set {
 }
 
 impl Set {
+    fn version(&self) -> Version {
+        self.service.version()
+    }
+
     fn perform(&mut self, step: &mut Step<'_>, change: &Change) -> Result<Done, Failure> {
         let resource = self.resource(&change.target)?;
         let (named, done) = match (change.what.as_str(), resource) {
@@ -131,9 +141,11 @@ impl Set {
                 existing(self.service, step, from, &key)?;
                 self.create(step, &FLIGHT, key.first(), change)?
             }
-            ("PUT" | "MERGE" | "PATCH", Resource::Entity(kind, key)) => {
+            ("PUT" | "MERGE" | "PATCH", Resource::Entity(kind, key))
+                if change.what.as_str() != "MERGE" || self.version() == Version::Two =>
+            {
                 existing(self.service, step, kind, &key)?;
-                update(step, kind, &key, change)?;
+                update(step, self.version(), (kind, &key), change)?;
                 ((kind, key), Done::Changed)
             }
             ("DELETE", Resource::Entity(kind, key)) => {
@@ -186,7 +198,7 @@ impl Set {
         } else {
             format!("/{}", target.split_once('?').map_or(target, |(path, _)| path))
         };
-        Resource::parse(Version::Two, &path)
+        Resource::parse(self.version(), &path)
     }
 
     /// Makes an entity; a flight `of` a carrier belongs to that.
@@ -197,7 +209,7 @@ impl Set {
         of: Option<&String>,
         change: &Change,
     ) -> Result<(Named, Done), Failure> {
-        let mut said = entity_of(kind, change)?;
+        let mut said = entity_of(self.version(), kind, change)?;
         if let Some(carrier) = of {
             let value = Value::Text(carrier.clone());
             if said[0].as_ref().is_some_and(|it| *it != value) {
@@ -221,21 +233,25 @@ impl Set {
             connect(step, &key, connection)?;
         }
         insert(step, table(kind).0, &row)?;
-        let options = Options::parse(Version::Two, kind, "")?;
+        let options = Options::parse(self.version(), kind, "")?;
         let created = Reader::new(self.service, &options).entity(step, kind, &key)?;
         Ok(((kind, key), Done::Created(created)))
     }
 }
 
 /// What a change says of an entity.
-fn entity_of(kind: &EntityType, change: &Change) -> Result<Vec<Option<Value>>, Failure> {
+fn entity_of(
+    version: Version,
+    kind: &EntityType,
+    change: &Change,
+) -> Result<Vec<Option<Value>>, Failure> {
     let said = change.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let said = said.unwrap_or("application/json").split(';').next().unwrap_or("").trim();
     if !said.eq_ignore_ascii_case("application/json") {
         let text = format!("entities are written as application/json, not {said}");
         return Err(Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, text));
     }
-    values::parse(kind, &change.body)
+    values::parse(version, kind, &change.body)
 }
 
 /// The key that an entity says.
@@ -310,11 +326,11 @@ fn connect(step: &mut Step<'_>, key: &[String], connection: Vec<Value>) -> Resul
 /// so does what belongs to its connection.
 fn update(
     step: &mut Step<'_>,
-    kind: &'static EntityType,
-    key: &[String],
+    version: Version,
+    (kind, key): (&'static EntityType, &[String]),
     change: &Change,
 ) -> Result<(), Failure> {
-    let said = entity_of(kind, change)?;
+    let said = entity_of(version, kind, change)?;
     let (table, columns) = table(kind);
     let replaces = change.what.as_str() == "PUT";
     let mut values = Vec::new();

@@ -36,6 +36,20 @@ const OF_THE_WHOLE: [HeaderName; 3] = [AUTHORIZATION, COOKIE, HOST];
 /// The name of a request, which its answer repeats.
 const CONTENT_ID: HeaderName = HeaderName::from_static("content-id");
 
+/// The answer of a part.
+struct Made {
+    head: Bytes,
+    body: Bytes,
+    /// What was asked was not done.
+    failed: bool,
+}
+
+impl Made {
+    fn of(head: Vec<u8>, body: Bytes, failed: bool) -> Self {
+        Self { head: head.into(), body, failed }
+    }
+}
+
 /// What the requests of a batch share.
 #[derive(Debug)]
 struct Batch {
@@ -46,6 +60,8 @@ struct Batch {
     boundary: String,
     /// The form in which a part is told what is wrong that names none itself.
     errors: ErrorForm,
+    /// What follows a part that fails is done as well.
+    goes_on: bool,
     /// The memory of the answer that is made or sent.
     _share: Share,
 }
@@ -89,14 +105,16 @@ pub(super) async fn answer(
     // a part that cannot be read says nothing of its form, and those beside it do
     let spoken = parts.iter().map(|part| &part.headers).find(|it| it.contains_key(ACCEPT));
     let errors = ErrorForm::of(&Route::Batch(service), spoken.unwrap_or(&outer.headers), "");
+    let accepted = service.version() == Version::Two; // version 4 has an answer of its own for later
     let boundary = format!("plumb-{}", unguessable());
     let content_type = format!("multipart/mixed; boundary={boundary}");
     let (pieces, body) = Body::pieces();
     let dispatch = Arc::clone(dispatch);
-    let batch = Batch { dispatch, headers, peer, service, boundary, errors, _share: share };
+    let goes_on = accepted || prefers_to_go_on(&outer.headers);
+    let batch =
+        Batch { dispatch, headers, peer, service, boundary, errors, goes_on, _share: share };
     tokio::spawn(async move { batch.send(parts, pieces).await });
     let mut response = Response::new(body);
-    let accepted = service.version() == Version::Two; // version 4 has an answer of its own for later
     *response.status_mut() = if accepted { StatusCode::ACCEPTED } else { StatusCode::OK };
     let headers = response.headers_mut();
     if let Ok(value) = content_type.parse() {
@@ -106,6 +124,21 @@ pub(super) async fn answer(
     headers.insert(name, HeaderValue::from_static(version));
     headers.insert(SERVER_TIMING, HeaderValue::from_static("batch;desc=\"each part has its own\""));
     Ok(response)
+}
+
+/// True for a client of version 4 that wants what follows a part that fails to be done as well.
+///
+/// # Source
+/// OData Version 4.0, Protocol, 8.2.8.3 (`odata.continue-on-error`) and 11.7.2.
+fn prefers_to_go_on(headers: &HeaderMap) -> bool {
+    let said = headers.get_all("prefer").into_iter().filter_map(|value| value.to_str().ok());
+    let mut preferences = said.flat_map(|value| value.split([',', ';']));
+    preferences.any(|preference| {
+        let (name, value) = preference.split_once('=').unwrap_or((preference, "true"));
+        let name = name.trim().to_ascii_lowercase();
+        name.trim_start_matches("odata.") == "continue-on-error"
+            && value.trim().trim_matches('"').eq_ignore_ascii_case("true")
+    })
 }
 
 /// Reads the requests of a batch as they come in.
@@ -146,9 +179,13 @@ impl Batch {
                 made = self.make(part, &turn) => made,
                 () = pieces.gone() => return,
             };
-            let Some((head, body)) = made else { return };
+            let Some(made) = made else { return };
+            let Made { head, body, failed } = made;
             if self.pass_on(&pieces, head, body).await.is_err() {
                 return;
+            }
+            if failed && !self.goes_on {
+                break;
             }
         }
         // whoever is gone hears nothing
@@ -163,9 +200,9 @@ impl Batch {
         pieces.send(Bytes::from_static(b"\r\n")).await
     }
 
-    /// The answer of a part, its head and its body, once the client has taken the one before it;
+    /// The answer of a part, once the client has taken the one before it;
     /// `None` when the server stops.
-    async fn make(&self, part: Part, turn: &Arc<Semaphore>) -> Option<(Bytes, Bytes)> {
+    async fn make(&self, part: Part, turn: &Arc<Semaphore>) -> Option<Made> {
         let turn = Arc::clone(turn).acquire_owned().await.ok()?;
         let Part { name, asks, headers } = part;
         // some clients name the part, some the request within
@@ -176,7 +213,7 @@ impl Batch {
                 let done = self.changes(changes).await;
                 if done.status.is_success() {
                     let head = parts::head_of_set(&self.boundary, name.as_deref(), &done);
-                    return Some((head.into(), held(done.body, turn)));
+                    return Some(Made::of(head, held(done.body, turn), false));
                 }
                 done
             }
@@ -184,7 +221,8 @@ impl Batch {
         };
         answer.headers.extend(inner_name.map(|name| (CONTENT_ID, name)));
         let head = parts::head(&self.boundary, name.as_deref(), &answer);
-        Some((head.into(), held(answer.body, turn)))
+        let failed = answer.status.is_client_error() || answer.status.is_server_error();
+        Some(Made::of(head, held(answer.body, turn), failed))
     }
 
     /// Has a set of changes done as one step, in one transaction. A set that is not done has one answer,

@@ -95,6 +95,78 @@ fn a_batch_of_parts_is_answered_part_by_part() {
 }
 
 #[test]
+fn a_batch_ends_with_what_fails_unless_the_client_prefers_otherwise() {
+    let server = Server::of_pages(&["--work-processes", "1"]);
+    let mut web = server.web();
+    let part = |target: &str| {
+        format!("--b\r\nContent-Type: application/http\r\n\r\nGET {target} HTTP/1.1\r\n\r\n\r\n")
+    };
+    let body = part("CarrierCollection('XX')") + &part(&FLIGHT[1..]) + "--b--\r\n";
+    let kind = ("Content-Type", "multipart/mixed; boundary=b");
+    for (prefer, answers) in [
+        ("return=minimal", 1),
+        ("odata.continue-on-error=false", 1),
+        ("odata.continue-on-error", 2),
+        ("return=minimal, continue-on-error=true", 2),
+    ] {
+        let headers = [DEMO, kind, ("Prefer", prefer)];
+        let answer = web.ask("POST", &format!("{ROOT}/$batch"), &headers, body.as_bytes());
+        let text = answer.with(200).text();
+        assert_eq!(text.matches("HTTP/1.1 ").count(), answers, "{prefer}: {text}");
+        assert!(text.contains("HTTP/1.1 404") && text.ends_with("--\r\n"), "{text}");
+    }
+}
+
+#[test]
+fn a_set_of_changes_speaks_version_4() {
+    let server = Server::of_pages(&["--work-processes", "2"]);
+    let mut web = server.web();
+    let mut ask = |changes: &[(&str, &str)]| {
+        let mut body = "--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n".to_owned();
+        for (name, (request, entity)) in changes.iter().enumerate() {
+            body += &format!(
+                "--c\r\nContent-Type: application/http\r\nContent-ID: {name}\r\n\r\n{request} \
+                 HTTP/1.1\r\nContent-Type: application/json\r\n\r\n{entity}\r\n"
+            );
+        }
+        body += "--c--\r\n--b--\r\n";
+        let headers = [DEMO, ("Content-Type", "multipart/mixed; boundary=b")];
+        let answer = web.ask("POST", &format!("{ROOT}/$batch"), &headers, body.as_bytes());
+        answer.with(200).text()
+    };
+    let carrier =
+        r##"{"@odata.type":"#RMTSAMPLEFLIGHT.Carrier","carrid":"ZZ","CARRNAME":"Plumb Air"}"##;
+    let create = ("POST CarrierCollection", carrier);
+    let flight =
+        r#"{"connid":"0001","fldate":"2026-11-24","PRICE":99.5,"departureTime":"07:30:00"}"#;
+    for (change, says) in [
+        (("MERGE $0", "{}"), "takes no MERGE"),
+        (("POST $0/carrierFlights", r#"{"connid":"1","fldate":"/Date(0)/"}"#), "2011-06-01"),
+        (("POST $0/carrierFlights", r#"{"flightCarrier@odata.bind":"x"}"#), "is not known"),
+        (("DELETE CarrierCollection('LH')", ""), "has flights"),
+    ] {
+        let text = ask(&[create, change]);
+        assert_eq!(text.matches("HTTP/1.1 ").count(), 1, "{text}");
+        assert!(text.contains(says) && text.contains("odata-version: 4.0"), "{text}");
+    }
+    let key = "FlightCollection(carrid='ZZ',connid='0001',fldate=2026-11-24)";
+    let text = ask(&[
+        create,
+        ("POST $0/carrierFlights", flight),
+        ("PATCH $1", r#"{"SEATSOCC":7}"#),
+        (&format!("DELETE {key}"), ""),
+        ("DELETE $0", ""),
+    ]);
+    assert_eq!(text.matches("HTTP/1.1 201 Created").count(), 2, "{text}");
+    assert_eq!(text.matches("HTTP/1.1 204 No Content").count(), 3, "{text}");
+    assert!(
+        text.contains("\"PRICE\":99.5") && text.contains("#FlightCollection/$entity"),
+        "{text}"
+    );
+    assert!(text.contains(&format!("/{key}\r\n")), "its Location: {text}");
+}
+
+#[test]
 fn what_is_wrong_is_told_in_json_whatever_was_asked_for() {
     let server = Server::of_pages(&["--work-processes", "1"]);
     let mut web = server.web();
@@ -157,7 +229,16 @@ fn odata_of_node_reads_the_flights() {
         eprintln!("not tried: odata of node is not there: run ./test, which sets PLUMB_TEST_NODE");
         return;
     }
-    assert_eq!(found("node", &[&file("flights4.cjs")]), expected());
+    let mut expected = expected();
+    expected["changed"] = json!({
+        "done": [201, 201, 204],
+        "made": [123.45, 5, "PARIS", "07:30:00"],
+        "refused": [409],
+        "kept": "Node Air",
+        "away": [204, 204],
+        "gone": 404,
+    });
+    assert_eq!(found("node", &[&file("flights4.cjs")]), expected);
 }
 
 #[test]
@@ -171,5 +252,8 @@ fn olingo_reads_the_flights() {
         return;
     }
     let words = ["-cp", &format!("{folder}/*"), &file("Flights4.java")];
-    assert_eq!(found("java", &words), expected());
+    let mut expected = expected();
+    expected["changed"] = json!([201, 201, 204, 409]);
+    expected["made"] = json!("123.45 5");
+    assert_eq!(found("java", &words), expected);
 }

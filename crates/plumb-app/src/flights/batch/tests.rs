@@ -80,7 +80,7 @@ fn a_set_of_changes_is_refused_where_the_service_only_reads() {
     let set = "--b\r\nContent-Type: multipart/mixed; boundary=c\r\nContent-ID: 9\r\n\r\n--c\r\n\
         Content-Type: application/http\r\n\r\nDELETE FlightCollection('x') HTTP/1.1\r\n\
         Accept: application/json\r\n\r\n--c--\r\n--b--\r\n";
-    let mut parser = Parser::new(Service::Version4, "multipart/mixed; boundary=b").unwrap();
+    let mut parser = Parser::new(Service::Compatibility, "multipart/mixed; boundary=b").unwrap();
     parser.take(set.as_bytes()).unwrap();
     let found = parser.finish().unwrap();
     let refused = found[0].asks.as_ref().unwrap_err();
