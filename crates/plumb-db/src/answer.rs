@@ -1,8 +1,14 @@
 //! Answers: how large they may be, what they were, and why there is none.
 
+use std::fmt;
+
 use plumb_measure::{ByteSize, FailureKind};
 
-use crate::database::Failure;
+/// Why something was not done, as data.
+pub(crate) trait Failure: fmt::Debug {
+    /// The kind that it is counted under.
+    fn kind(&self) -> FailureKind;
+}
 
 /// The most that an answer may hold.
 #[derive(Clone, Copy, Debug)]

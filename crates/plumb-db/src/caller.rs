@@ -9,8 +9,8 @@ use plumb_engine::{LoadPlan, Pace};
 use plumb_measure::{Clock as _, FailureKind};
 
 use crate::alarm::Alarm;
-use crate::answer::Answered;
-use crate::database::{Asked, Connection, Database, Failure as _, Form};
+use crate::answer::{Answered, Failure as _};
+use crate::database::{Asked, Connection, Database, Form};
 use crate::ledger::{Call, Ledger};
 use crate::looks::{Look, Looks, Seen};
 use crate::patience::Patience;

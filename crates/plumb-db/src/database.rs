@@ -6,10 +6,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use plumb_engine::Endpoint;
-use plumb_measure::{Advice, FailureKind, Floor, Reading, Recorder, Span, Transport};
+use plumb_measure::{Advice, Floor, Reading, Recorder, Span, Transport};
 
 use crate::DbError;
-use crate::answer::{Answered, Limits};
+use crate::answer::{Answered, Failure, Limits};
+use crate::client::untimed;
 use crate::login::Login;
 use crate::looks::{Look, Seen};
 use crate::statement::{Statement, Which};
@@ -75,12 +76,6 @@ pub(crate) struct Methods {
     pub(crate) wire: &'static str,
     /// Making a connection.
     pub(crate) connect: &'static str,
-}
-
-/// Why something was not done, as data.
-pub(crate) trait Failure: fmt::Debug {
-    /// The kind that it is counted under.
-    fn kind(&self) -> FailureKind;
 }
 
 /// A connection, ready for the statement that it was opened for.
@@ -194,7 +189,10 @@ pub(crate) trait Database: Clone + fmt::Debug + Sync {
     async fn try_out(&self, asked: Asked<'_>, patience: Span) -> Result<Self::Connection, DbError>;
 
     /// What the server's own account of the plan says, of several executions over `connection`.
-    async fn explained(&self, connection: &mut Self::Connection, asked: Asked<'_>) -> Reading;
+    /// It is asked for only where [the product tells](crate::product::Product::explains).
+    async fn explained(&self, _: &mut Self::Connection, _: Asked<'_>) -> Reading {
+        untimed("the plan", "not told".into())
+    }
 
     /// What the server has counted so far of what is asked in the form `form`.
     async fn counter(&self, asked: Asked<'_>, form: Form) -> Self::Counter;

@@ -69,9 +69,13 @@ impl Ping {
         options.check()?;
         let login = Login::of(&Url::parse(&options.url)?, &login::process_environment)?;
         let own = own_statement(&options, login.product)?;
-        #[cfg(feature = "odbc")]
-        if options.explain && login.product == Product::Odbc {
-            return Err(DbError::Options("--explain: ODBC has no call for a plan".into()));
+        if options.explain {
+            let told = login.product.explains();
+            told.map_err(|why| {
+                DbError::Options(format!(
+                    "--explain: {why}; leave it out, and look at the plan with the database's own tools"
+                ))
+            })?;
         }
         let statements = statements(&options, own, login.product);
         let seed = options.load.seed.unwrap_or_else(clock::seed);

@@ -53,6 +53,19 @@ impl Product {
         }
     }
 
+    /// Whether its account of a plan is read; `Err` says why not.
+    pub(crate) fn explains(self) -> Result<(), &'static str> {
+        match self {
+            Self::Postgres | Self::Mysql => Ok(()),
+            Self::Mssql => Err("SQL Server tells a plan as XML without times, which is not read"),
+            Self::Hana => {
+                Err("SAP HANA tells a plan as rows of a table without times, which are not read")
+            }
+            #[cfg(feature = "odbc")]
+            Self::Odbc => Err("ODBC has no call for a plan"),
+        }
+    }
+
     /// Where a password is looked for.
     pub(crate) fn keeps_passwords(self) -> &'static str {
         match self {

@@ -58,3 +58,27 @@ pub(crate) async fn times(
     }
     Some(times)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::database::Database;
+    use crate::hana::Hana;
+    use crate::mssql::Mssql;
+    use crate::mysql::Mysql;
+    use crate::postgres::Postgres;
+
+    fn is_understood<D: Database>(name: &str) {
+        let floor = D::floor().unwrap().unwrap();
+        assert_eq!(floor.service_ns.count, CALLS);
+        assert!(floor.method.contains(name), "{}", floor.method);
+    }
+
+    #[test]
+    fn the_null_servers_are_understood() {
+        is_understood::<Postgres>("tokio-postgres");
+        is_understood::<Mysql>("MySQL");
+        is_understood::<Mssql>("SQL Server");
+        is_understood::<Hana>("SAP HANA");
+    }
+}

@@ -15,7 +15,8 @@ pub(crate) use pipe::Pipe;
 pub(crate) use plumb_sql::Refusal;
 
 use crate::DbError;
-use crate::database::Failure;
+use crate::answer::Failure;
+
 use crate::login::Login;
 
 /// Why there is no answer.

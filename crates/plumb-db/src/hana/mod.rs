@@ -22,8 +22,9 @@ use plumb_engine::Endpoint;
 use plumb_measure::{FailureKind, Floor, Reading, Span};
 
 use crate::DbError;
-use crate::client::{Door, NotOpened, Trouble, untimed};
-use crate::database::{Asked, Database, Failure, Form, Methods, Opened};
+use crate::answer::Failure;
+use crate::client::{Door, NotOpened, Trouble};
+use crate::database::{Asked, Database, Form, Methods, Opened};
 use crate::login::Login;
 use crate::stream::Traffic;
 
@@ -134,10 +135,6 @@ impl Database for Hana {
 
     async fn try_out(&self, asked: Asked<'_>, patience: Span) -> Result<Exchange, DbError> {
         trial::run(self, asked, patience).await
-    }
-
-    async fn explained(&self, _: &mut Exchange, _: Asked<'_>) -> Reading {
-        untimed("the plan", format!("not told: what {PRODUCT} says of a plan is not read"))
     }
 
     async fn counter(&self, asked: Asked<'_>, _: Form) -> Counters {

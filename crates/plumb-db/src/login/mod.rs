@@ -8,6 +8,7 @@ mod mysql;
 #[cfg(feature = "odbc")]
 mod odbc;
 mod passfile;
+mod private;
 mod prompt;
 mod service;
 
@@ -31,9 +32,6 @@ pub(crate) use prompt::ask;
 
 /// The port of a server when none is named.
 const PORT: u16 = 5432;
-
-/// Rights of others that make a file with a password unsafe.
-const OTHERS: u32 = 0o077;
 
 /// A password. It shows itself nowhere.
 #[derive(Clone, PartialEq, Eq)]
@@ -245,16 +243,18 @@ impl Login {
     }
 }
 
+/// What `url` and an environment of these variables say together.
+#[cfg(test)]
+fn login(url: &str, env: &[(&str, &str)]) -> Result<Login, DbError> {
+    let look = |name: &str| {
+        env.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+    };
+    Login::of(&Url::parse(url)?, &look)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn login(url: &str, env: &[(&str, &str)]) -> Result<Login, DbError> {
-        let look = |name: &str| {
-            env.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
-        };
-        Login::of(&Url::parse(url)?, &look)
-    }
 
     #[test]
     fn the_url_comes_before_the_environment() {

@@ -61,14 +61,8 @@ impl Login {
 
 #[cfg(test)]
 mod tests {
+    use super::super::login;
     use super::*;
-
-    fn login(url: &str, env: &[(&str, &str)]) -> Result<Login, DbError> {
-        let look = |name: &str| {
-            env.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
-        };
-        Login::of(&Url::parse(url)?, &look)
-    }
 
     #[test]
     fn the_url_comes_before_the_environment_of_sqlcmd() {

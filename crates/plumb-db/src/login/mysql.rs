@@ -2,9 +2,6 @@
 //! then `[client]` of `~/.my.cnf`, as their own clients look for them.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::Read as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::DbError;
@@ -12,12 +9,10 @@ use crate::product::Product;
 use crate::ssl_mode::SslMode;
 use crate::url::Url;
 
-use super::{Environment, Login, OTHERS, Secret};
+use super::{Environment, Login, Secret, private};
 
 /// The port of a server when none is named.
 const PORT: u16 = 3306;
-/// Bytes of an option file that are read.
-const SIZE_MAX: u64 = 1 << 20;
 /// What is read of an option file.
 const READ: [&str; 5] = ["host", "password", "port", "socket", "user"];
 
@@ -95,21 +90,7 @@ impl Login {
 /// # Errors
 /// Why the file is not used, in words: others can read it, or we cannot.
 fn read(file: &Path) -> Result<BTreeMap<String, String>, String> {
-    let Ok(known) = fs::metadata(file) else { return Ok(BTreeMap::new()) };
-    if !known.is_file() {
-        return Err(format!("{} is no plain file and is ignored", file.display()));
-    }
-    if known.mode() & OTHERS != 0 {
-        return Err(format!(
-            "{} can be read by others and is ignored: chmod 600 it",
-            file.display()
-        ));
-    }
-    let mut text = String::new();
-    File::open(file)
-        .and_then(|file| file.take(SIZE_MAX).read_to_string(&mut text))
-        .map_err(|error| format!("{} cannot be read ({error})", file.display()))?;
-    Ok(client_options(&text))
+    Ok(private::read(file)?.map(|text| client_options(&text)).unwrap_or_default())
 }
 
 /// Options under `[client]`, of those that are read.
@@ -158,15 +139,10 @@ fn value_of(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::login;
     use super::*;
+    use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
-
-    fn login(url: &str, env: &[(&str, &str)]) -> Result<Login, DbError> {
-        let look = |name: &str| {
-            env.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
-        };
-        Login::of(&Url::parse(url)?, &look)
-    }
 
     #[test]
     fn the_url_comes_before_the_environment() {

@@ -1,14 +1,8 @@
 //! The password file: lines of `HOST:PORT:DATABASE:USER:PASSWORD`.
 
-use std::fs::{self, File};
-use std::io::Read as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use super::OTHERS;
-
-/// Bytes of a password file that are read.
-const SIZE_MAX: u64 = 1 << 20;
+use super::private;
 
 /// For what a password is looked for.
 #[derive(Clone, Copy, Debug)]
@@ -24,20 +18,7 @@ pub(crate) struct Entry<'a> {
 /// # Errors
 /// Why the file is not used, in words: others can read it, or we cannot.
 pub(super) fn find(file: &Path, entry: &Entry<'_>) -> Result<Option<String>, String> {
-    let Ok(known) = fs::metadata(file) else { return Ok(None) };
-    if !known.is_file() {
-        return Err(format!("{} is no plain file and is ignored", file.display()));
-    }
-    if known.mode() & OTHERS != 0 {
-        return Err(format!(
-            "{} can be read by others and is ignored: chmod 600 it",
-            file.display()
-        ));
-    }
-    let mut text = String::new();
-    File::open(file)
-        .and_then(|file| file.take(SIZE_MAX).read_to_string(&mut text))
-        .map_err(|error| format!("{} cannot be read ({error})", file.display()))?;
+    let Some(text) = private::read(file)? else { return Ok(None) };
     Ok(text.lines().find_map(|line| password(line, entry)))
 }
 
@@ -74,6 +55,7 @@ fn fields(line: &str) -> [String; 5] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
 
     const ENTRY: Entry<'_> = Entry { host: "db1", port: 5432, database: "sales", user: "me" };

@@ -75,16 +75,3 @@ async fn serve(mut socket: UnixStream) {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::client::floor::CALLS;
-
-    #[test]
-    fn the_null_server_is_understood() {
-        let floor = floor().unwrap().unwrap();
-        assert_eq!(floor.service_ns.count, CALLS);
-        assert!(floor.method.contains("SQL Server"));
-    }
-}

@@ -23,7 +23,7 @@ use plumb_engine::Endpoint;
 use plumb_measure::{Floor, Reading, Span};
 
 use crate::DbError;
-use crate::client::{Door, NotOpened, untimed};
+use crate::client::{Door, NotOpened};
 use crate::database::{Asked, Database, Form, Methods, Opened};
 use crate::login::Login;
 use crate::stream::Traffic;
@@ -106,10 +106,6 @@ impl Database for Mssql {
 
     async fn try_out(&self, asked: Asked<'_>, patience: Span) -> Result<Exchange, DbError> {
         trial::run(self, asked, patience).await
-    }
-
-    async fn explained(&self, _: &mut Exchange, _: Asked<'_>) -> Reading {
-        untimed("the plan", format!("not told: what {PRODUCT} says of a plan is not read"))
     }
 
     async fn counter(&self, asked: Asked<'_>, _: Form) -> Counters {

@@ -12,63 +12,18 @@ use super::exchange::NoAnswer;
 use super::session::Session;
 use super::wrapped::Wrapped;
 use super::*;
-use crate::answer::Limits;
+use crate::answer::{Failure as _, Limits};
 use crate::client::Trouble;
-use crate::database::{Access, Connection as _, Failure as _};
+use crate::database::{Access, Connection as _};
 use crate::looks::{Look, Seen};
 use crate::statement::Statement;
 use crate::stream::Wire;
 use crate::url::Url;
+use plumb_sql::tds::said::{clock, done, error, let_in, one, text};
 use plumb_sql::tds::wire::{self, HEAD, Head, Kind, PACKET};
 
-/// Words of the protocol in a row; `text` is written in UTF-16.
 fn bytes(parts: &[&[u8]]) -> Vec<u8> {
     parts.concat()
-}
-
-fn text(text: &str) -> Vec<u8> {
-    text.encode_utf16().flat_map(u16::to_le_bytes).collect()
-}
-
-/// `LOGINACK` of SQL Server 2022, and the end.
-fn let_in() -> Vec<u8> {
-    let name = text("Microsoft SQL Server");
-    let length = u8::try_from(10 + name.len()).unwrap();
-    bytes(&[&[0xad, length, 0, 1, 0x74, 0, 0, 4, 20], &name, &[16, 0, 0x0f, 0xa0], &done(0)])
-}
-
-/// `DONE` with this status.
-fn done(status: u8) -> Vec<u8> {
-    bytes(&[&[0xfd, status, 0], &[0; 10]])
-}
-
-/// `ERROR`.
-fn error(number: u32, class: u8, message: &str) -> Vec<u8> {
-    let units = u16::try_from(message.encode_utf16().count()).unwrap();
-    let inner = bytes(&[
-        &number.to_le_bytes(),
-        &[1, class],
-        &units.to_le_bytes(),
-        &text(message),
-        &[0, 0], // names of server and procedure
-        &1_u32.to_le_bytes(),
-    ]);
-    bytes(&[&[0xaa], &u16::try_from(inner.len()).unwrap().to_le_bytes(), &inner])
-}
-
-/// A table of one `int` with one row.
-fn one(value: u32) -> Vec<u8> {
-    bytes(&[&[0x81, 1, 0, 0, 0, 0, 0, 0, 0, 0x38, 1], &text("n"), &[0xd1], &value.to_le_bytes()])
-}
-
-/// A table of one `datetime2(7)`, so many ticks of 100 ns behind midnight.
-fn clock(ticks: u64) -> Vec<u8> {
-    let [a, b, c, d, e, ..] = ticks.to_le_bytes();
-    bytes(&[
-        &[0x81, 1, 0, 0, 0, 0, 0, 0, 0, 0x2a, 7, 0],
-        &[0xd1, 8, a, b, c, d, e, 0x5b, 0x95, 0x0a],
-        &done(1),
-    ])
 }
 
 /// Messages of a client, by their kinds.

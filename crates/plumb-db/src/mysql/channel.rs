@@ -10,7 +10,8 @@ use plumb_measure::{FailureKind, Transport};
 use plumb_serve::database::tls::Encrypted;
 use tokio::io::{AsyncReadExt as _, AsyncWrite as _, AsyncWriteExt as _};
 
-use crate::database::Failure;
+use crate::answer::Failure;
+
 use crate::stream::{Arrivals, Wire};
 
 use plumb_sql::mysql::{self as wire, HEAD, LONGEST, Refusal};

@@ -4,8 +4,8 @@ use plumb_engine::clock::MonotonicClock;
 use plumb_measure::{Clock as _, FailureKind, Transport};
 use tokio::time::timeout;
 
-use crate::answer::{self, Answered, Limits};
-use crate::database::{Access, Asked, Connection, Failure as _};
+use crate::answer::{self, Answered, Failure as _, Limits};
+use crate::database::{Access, Asked, Connection};
 use crate::looks::{Look, MOMENT, Seen};
 use crate::statement::{Parameter, Statement};
 use crate::stream::Arrivals;

@@ -21,8 +21,8 @@ use plumb_engine::Endpoint;
 use plumb_measure::{Advice, FailureKind, Floor, Reading, Span};
 
 use crate::DbError;
-use crate::answer::Limits;
-use crate::database::{Asked, Database, Failure, Form, Methods, Opened};
+use crate::answer::{Failure, Limits};
+use crate::database::{Asked, Database, Form, Methods, Opened};
 use crate::login::Login;
 use crate::stream::Traffic;
 use crate::trial::refused_for_writing;

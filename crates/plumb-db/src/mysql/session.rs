@@ -10,7 +10,8 @@ use plumb_measure::{Clock as _, FailureKind, Span, Transport};
 use tokio_postgres::tls::TlsConnect as _;
 
 use crate::DbError;
-use crate::database::{Failure, Opened};
+use crate::answer::Failure;
+use crate::database::Opened;
 use crate::login::Login;
 use crate::ssl_mode::SslMode;
 use crate::stream::{Traffic, Wire};

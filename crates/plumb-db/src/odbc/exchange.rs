@@ -3,8 +3,8 @@
 use plumb_measure::{FailureKind, Transport};
 use plumb_odbc::{Brought, NotOpened, Session, Trouble};
 
-use crate::answer::{self, Answered};
-use crate::database::{Connection, Failure};
+use crate::answer::{self, Answered, Failure};
+use crate::database::Connection;
 use crate::looks::{Look, Seen};
 use crate::statement::Statement;
 

@@ -232,10 +232,6 @@ impl Database for Odbc {
         Ok(exchange)
     }
 
-    async fn explained(&self, _: &mut Exchange, _: Asked<'_>) -> Reading {
-        untimed("the plan", UNTOLD.into())
-    }
-
     async fn counter(&self, _: Asked<'_>, _: Form) {}
 
     async fn readings(&self, (): ()) -> Vec<Reading> {

@@ -115,15 +115,3 @@ async fn serve(mut socket: UnixStream) {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_null_server_is_understood() {
-        let floor = floor().unwrap().unwrap();
-        assert_eq!(floor.service_ns.count, CALLS);
-        assert!(floor.method.contains("tokio-postgres"));
-    }
-}

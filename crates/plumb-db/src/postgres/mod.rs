@@ -23,8 +23,8 @@ use std::sync::Arc;
 use plumb_engine::Endpoint;
 use plumb_measure::{Advice, FailureKind, Floor, Reading, Span, Transport};
 
-use crate::answer::Answered;
-use crate::database::{Asked, Connection, Database, Failure, Form, Methods, Opened};
+use crate::answer::{Answered, Failure};
+use crate::database::{Asked, Connection, Database, Form, Methods, Opened};
 use crate::login::Login;
 use crate::looks::{Look, Seen};
 use crate::statement::Statement;

@@ -15,8 +15,9 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::DbError;
 use crate::alarm::Alarm;
+use crate::answer::Failure as _;
 use crate::caller::RETRY;
-use crate::database::{Asked, Connection as _, Database, Failure as _, Form};
+use crate::database::{Asked, Connection as _, Database, Form};
 use crate::drive::{FAREWELL, STOP_EVERY, runtime};
 use crate::ledger::Passes;
 use crate::patience::Patience;

@@ -128,7 +128,8 @@ pub(crate) fn readings(record: &RunRecord) -> Option<(Table, Vec<(&str, &str)>)>
             let mut row = points.cells(result);
             row.push(reading.source.clone());
             row.push(reading.mean_ns.map_or_else(|| ABSENT.into(), show_ns));
-            row.push(grouped(reading.count));
+            let counted = reading.mean_ns.is_some() || reading.count > 0;
+            row.push(if counted { grouped(reading.count) } else { ABSENT.into() });
             table.push_trusted(row, Trust::of(&result.validity));
             let said = (reading.source.as_str(), reading.about.as_str());
             if !sources.contains(&said) {

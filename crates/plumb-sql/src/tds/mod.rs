@@ -1,5 +1,6 @@
 //! The Tabular Data Stream of SQL Server.
 
+pub mod said;
 pub mod tokens;
 pub mod types;
 pub mod wire;

@@ -2,61 +2,32 @@
 //! from the published protocol (SQL Command Network Protocol); there is no SAP HANA in any of these tests.
 
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::num::NonZeroU32;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
-use std::thread;
+use std::sync::Mutex;
 
 use ring::{digest, hmac, pbkdf2};
 
-use crate::kit::{Ended, PLUMB, Program};
+use crate::kit::Ended;
+use crate::kit::sql_peer::{self, SqlPeer};
 
 const SALT: [u8; 16] = [0x51; 16];
 const CHALLENGE: [u8; 48] = [0x52; 48];
-const ROUNDS: u32 = 15_000;
+/// A server asks for 15,000, which take a test too long.
+const ROUNDS: u32 = 1_000;
 
 /// What somebody asked: by which message, whether it commits, and the text of a statement.
 type Asked = (u8, bool, String);
 
-/// A peer, and what it was asked.
-struct SapHana {
-    address: SocketAddr,
-    asked: Arc<Mutex<Vec<Asked>>>,
-}
+const TOLD: (&str, &str) = ("HDB_PASSWORD", "sesame");
+
+type SapHana = SqlPeer<Vec<Asked>>;
 
 impl SapHana {
-    /// One that lets in whoever proves to know the password, and answers until the test ends.
-    fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("an address");
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let heard = Arc::clone(&asked);
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let (stream, heard) = (stream.expect("a client"), Arc::clone(&heard));
-                // whoever goes away is gone
-                thread::spawn(move || converse(stream, &heard));
-            }
-        });
-        Self { address, asked }
-    }
-
     fn ping(&self, words: &[&str], folder: &Path) -> Ended {
-        let url = format!("hana://ME@{}/ERP", self.address);
-        let run = folder.join("run").display().to_string();
-        let all = [
-            &["db", "ping", &url, "--out", &run, "--count", "60", "--warmup", "0s", "--json"],
-            words,
-        ];
-        with_password("sesame", &all.concat(), folder)
+        sql_peer::ping(&format!("hana://ME@{}/ERP", self.address), TOLD, words, folder)
     }
-}
-
-/// Runs `plumb` with a password for SAP HANA to its end.
-fn with_password(password: &str, words: &[&str], folder: &Path) -> Ended {
-    let told = [("HDB_PASSWORD", password)];
-    Program::start_told(Path::new(PLUMB), words, folder, &told).wait()
 }
 
 fn converse(mut stream: TcpStream, heard: &Mutex<Vec<Asked>>) -> Option<()> {
@@ -219,17 +190,9 @@ fn answer(text: &str, is_query: bool) -> Vec<u8> {
 
 #[test]
 fn a_ping_tells_what_the_server_says_of_itself_and_what_it_does_not() {
-    let (server, folder) = (SapHana::start(), tempfile::tempdir().expect("a folder"));
+    let (server, folder) = (SapHana::start(converse), tempfile::tempdir().expect("a folder"));
     let ended = server.ping(&["--over", "kept,pool,connect"], folder.path()).with(0);
-    let record = ended.json();
-    let results = record["results"].as_array().expect("a list");
-    assert_eq!(results.len(), 6, "trivial and sized, over each");
-    for result in results {
-        assert_eq!(result["failures"], serde_json::json!({}), "{result:#}");
-        let driver = result["driver"]["name"].to_string();
-        assert!(driver.contains("SAP HANA"), "{driver}");
-        let found = &result["attribution"];
-        assert!(found["observed"].as_u64() > Some(0), "{found:#}");
+    for found in sql_peer::attributions(&ended, "SAP HANA") {
         let of_statement = &found["readings"][0];
         assert_eq!(of_statement["source"], "M_SQL_PLAN_CACHE");
         assert!(of_statement["about"].to_string().contains("no execution"), "{of_statement}");
@@ -243,7 +206,7 @@ fn a_ping_tells_what_the_server_says_of_itself_and_what_it_does_not() {
 
 #[test]
 fn a_statement_is_asked_where_the_server_finds_it_to_be_a_query_or_is_rolled_back() {
-    let (server, folder) = (SapHana::start(), tempfile::tempdir().expect("a folder"));
+    let (server, folder) = (SapHana::start(converse), tempfile::tempdir().expect("a folder"));
     let own = |text| ["--ask", "own", "--over", "kept", "--statement", text];
     server.ping(&own("SELECT A FROM T"), folder.path()).with(0);
     let insert = own("INSERT INTO T VALUES (1)");
@@ -262,12 +225,16 @@ fn a_statement_is_asked_where_the_server_finds_it_to_be_a_query_or_is_rolled_bac
 
 #[test]
 fn what_the_server_refuses_is_said_with_what_to_do() {
-    let (server, folder) = (SapHana::start(), tempfile::tempdir().expect("a folder"));
-    let run = |password, words: &[&str]| with_password(password, words, folder.path());
+    let (server, folder) = (SapHana::start(converse), tempfile::tempdir().expect("a folder"));
+    let run =
+        |password, words: &[&str]| sql_peer::run(words, ("HDB_PASSWORD", password), folder.path());
     let url = format!("hana://ME@{}", server.address);
     let wrong = run("wide-open", &["db", "ping", &url]).with(2);
     assert!(wrong.stderr.contains("authentication failed"), "{}", wrong.stderr);
     assert!(wrong.stderr.contains("HDB_PASSWORD") && !wrong.stderr.contains("wide-open"));
+    let explained = ["db", "ping", &url, "--statement", "SELECT 1 FROM DUMMY", "--explain"];
+    let explained = run("sesame", &explained).with(2);
+    assert!(explained.stderr.contains("--explain: SAP HANA"), "{}", explained.stderr);
     let strict = run("sesame", &["db", "ping", &format!("{url}?encrypt=true")]).with(2);
     assert!(strict.stderr.contains("no encrypted connection"), "{}", strict.stderr);
 }

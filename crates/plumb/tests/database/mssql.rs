@@ -3,54 +3,24 @@
 
 use std::collections::VecDeque;
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
-use std::thread;
+use std::sync::Mutex;
 
-use crate::kit::{Ended, PLUMB, Program};
+use crate::kit::Ended;
+use crate::kit::sql_peer::{self, SqlPeer};
 
 const LOG_ON: u8 = 0x10;
 const PRE_LOGIN: u8 = 0x12;
 
-/// A peer, and the batches that it was asked.
-struct SqlServer {
-    address: SocketAddr,
-    asked: Arc<Mutex<VecDeque<String>>>,
-}
+const TOLD: (&str, &str) = ("SQLCMDPASSWORD", "sesame");
+
+type SqlServer = SqlPeer<VecDeque<String>>;
 
 impl SqlServer {
-    /// One that lets in whoever knows the password, and answers until the test ends.
-    fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("an address");
-        let asked = Arc::new(Mutex::new(VecDeque::new()));
-        let heard = Arc::clone(&asked);
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let (stream, heard) = (stream.expect("a client"), Arc::clone(&heard));
-                // whoever goes away is gone
-                thread::spawn(move || converse(stream, &heard));
-            }
-        });
-        Self { address, asked }
-    }
-
     fn ping(&self, words: &[&str], folder: &Path) -> Ended {
-        let url = format!("mssql://sa@{}/erp", self.address);
-        let run = folder.join("run").display().to_string();
-        let all = [
-            &["db", "ping", &url, "--out", &run, "--count", "60", "--warmup", "0s", "--json"],
-            words,
-        ];
-        with_password("sesame", &all.concat(), folder)
+        sql_peer::ping(&format!("mssql://sa@{}/erp", self.address), TOLD, words, folder)
     }
-}
-
-/// Runs `plumb` with a password for SQL Server to its end.
-fn with_password(password: &str, words: &[&str], folder: &Path) -> Ended {
-    let told = [("SQLCMDPASSWORD", password)];
-    Program::start_told(Path::new(PLUMB), words, folder, &told).wait()
 }
 
 fn converse(mut stream: TcpStream, heard: &Mutex<VecDeque<String>>) -> Option<()> {
@@ -162,30 +132,21 @@ fn answer(text: &str, ticks: &mut u64) -> Vec<u8> {
 
 #[test]
 fn a_ping_tells_what_the_server_says_of_itself_and_what_it_does_not() {
-    let (server, folder) = (SqlServer::start(), tempfile::tempdir().expect("a folder"));
+    let (server, folder) = (SqlServer::start(converse), tempfile::tempdir().expect("a folder"));
     let ended = server.ping(&["--over", "kept,pool,connect"], folder.path()).with(0);
-    let record = ended.json();
-    let results = record["results"].as_array().expect("a list");
-    assert_eq!(results.len(), 6, "trivial and sized, over each");
-    for result in results {
-        assert_eq!(result["failures"], serde_json::json!({}), "{result:#}");
-        let driver = result["driver"]["name"].to_string();
-        assert!(driver.contains("TDS"), "{driver}");
-        let found = &result["attribution"];
-        assert!(found["observed"].as_u64() > Some(0), "{found:#}");
+    for found in sql_peer::attributions(&ended, "TDS") {
         let of_statement = &found["readings"][0];
         assert_eq!(of_statement["source"], "sys.dm_exec_query_stats");
         assert!(of_statement["about"].to_string().contains("VIEW SERVER STATE"));
         let altogether = found["readings"][1]["about"].to_string();
         assert!(altogether.contains("0 waits for locks"), "{altogether}");
     }
-    let said = record["server"].to_string() + &record["target"].to_string();
-    assert!(!said.contains("sesame"));
+    assert!(!ended.stdout.contains("sesame"));
 }
 
 #[test]
 fn an_own_statement_is_asked_only_where_each_call_is_rolled_back() {
-    let (server, folder) = (SqlServer::start(), tempfile::tempdir().expect("a folder"));
+    let (server, folder) = (SqlServer::start(converse), tempfile::tempdir().expect("a folder"));
     let own = ["--ask", "own", "--over", "kept", "--statement", "SELECT a FROM t"];
     let refused = server.ping(&own, folder.path()).with(2);
     assert!(refused.stderr.contains("--allow-writes"), "{}", refused.stderr);
@@ -201,14 +162,19 @@ fn an_own_statement_is_asked_only_where_each_call_is_rolled_back() {
 
 #[test]
 fn what_the_server_refuses_is_said_with_what_to_do() {
-    let (server, folder) = (SqlServer::start(), tempfile::tempdir().expect("a folder"));
-    let run = |password, words: &[&str]| with_password(password, words, folder.path());
+    let (server, folder) = (SqlServer::start(converse), tempfile::tempdir().expect("a folder"));
+    let run = |password, words: &[&str]| {
+        sql_peer::run(words, ("SQLCMDPASSWORD", password), folder.path())
+    };
     let url = format!("mssql://sa@{}/erp", server.address);
     let wrong = run("wide-open", &["db", "ping", &url]).with(2);
     assert!(wrong.stderr.contains("Login failed"), "{}", wrong.stderr);
     assert!(wrong.stderr.contains("SQLCMDPASSWORD") && !wrong.stderr.contains("wide-open"));
     let strict = run("sesame", &["db", "ping", &format!("{url}?encrypt=yes")]).with(2);
     assert!(strict.stderr.contains("does not offer TLS"), "{}", strict.stderr);
+    let words = ["db", "ping", &url, "--statement", "SELECT 1", "--allow-writes", "--explain"];
+    let explained = run("sesame", &words).with(2);
+    assert!(explained.stderr.contains("--explain: SQL Server"), "{}", explained.stderr);
     let log = folder.path().join("day.txt");
     std::fs::write(&log, "0\t1\tSELECT 1\n").expect("it is ours");
     let replay = run("sesame", &["db", "replay", &log.display().to_string(), &url]).with(2);

@@ -7,7 +7,7 @@ use std::process::Command;
 use rustix::process::{Signal, geteuid};
 use tempfile::TempDir;
 
-use super::postgres::{as_nobody, free_port, own_folder, shown};
+use super::postgres::{as_nobody, copy, free_port, made_once, own_folder, shown};
 use super::{Ended, PLUMB, Program};
 
 /// The user of the server, and the password that nothing may show.
@@ -155,33 +155,16 @@ fn ready(program: &Program) -> bool {
 
 /// A new data folder, made once and copied for every server: making one takes longer than most tests.
 fn cluster() -> PathBuf {
-    let made =
-        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("mariadb-of-{}", geteuid().as_raw()));
-    if !made.exists() {
-        let folder = own_folder();
-        let data = folder.path().join("data");
+    made_once(&format!("mariadb-of-{}", geteuid().as_raw()), |folder| {
         let words = [
             "--no-defaults",
-            &format!("--datadir={}", shown(&data)),
+            &format!("--datadir={}", shown(&folder.join("data"))),
             "--auth-root-authentication-method=normal",
             "--skip-test-db",
-            &format!("--tmpdir={}", shown(folder.path())),
+            &format!("--tmpdir={}", shown(folder)),
         ];
         let (path, words) = as_nobody(INSTALLER.as_ref(), &words);
         let ended = Command::new(path).args(words).output().expect("MariaDB is installed");
         assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
-        let beside = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder of tests");
-        let complete = beside.path().join("data");
-        copy(&data, &complete);
-        // somebody else may have made it meanwhile, and theirs is as good
-        let renamed = fs::rename(&complete, &made);
-        assert!(renamed.is_ok() || made.exists(), "{}: {renamed:?}", made.display());
-    }
-    made
-}
-
-/// Copies a folder with its owners and permissions.
-fn copy(from: &Path, to: &Path) {
-    let copied = Command::new("cp").arg("-a").args([from, to]).status();
-    assert!(copied.is_ok_and(|status| status.success()), "{} is copied", from.display());
+    })
 }

@@ -25,6 +25,7 @@ pub(crate) mod proxy;
 pub(crate) mod recorder;
 pub(crate) mod router;
 pub(crate) mod scenario;
+pub(crate) mod sql_peer;
 pub(crate) mod tun;
 pub(crate) mod ui;
 pub(crate) mod web;

@@ -212,16 +212,23 @@ fn cluster() -> PathBuf {
     let version = binaries().parent().and_then(Path::file_name).map(PathBuf::from);
     let version = version.expect("its programs are in a folder of its version");
     let name = format!("postgresql-{}-of-{}", version.display(), geteuid().as_raw());
+    made_once(&name, |folder| {
+        let password = folder.join("password");
+        fs::write(&password, PASSWORD).expect("a new file");
+        own(&password);
+        initialize(&folder.join("data"), &password);
+    })
+}
+
+/// A data folder of this name, which `make` lays down as `data` in a folder, once for all tests.
+pub(crate) fn made_once(name: &str, make: impl FnOnce(&Path)) -> PathBuf {
     let made = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     if !made.exists() {
         let folder = own_folder();
-        let (data, password) = (folder.path().join("data"), folder.path().join("password"));
-        fs::write(&password, PASSWORD).expect("a new file");
-        own(&password);
-        initialize(&data, &password);
+        make(folder.path());
         let beside = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder of tests");
         let complete = beside.path().join("data");
-        copy(&data, &complete);
+        copy(&folder.path().join("data"), &complete);
         // somebody else may have made it meanwhile, and theirs is as good
         let renamed = fs::rename(&complete, &made);
         assert!(renamed.is_ok() || made.exists(), "{}: {renamed:?}", made.display());
@@ -238,7 +245,7 @@ pub(crate) fn own_folder() -> TempDir {
 }
 
 /// Copies a folder with its owners and permissions.
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     let copied = Command::new("cp").arg("-a").args([from, to]).status();
     assert!(copied.is_ok_and(|status| status.success()), "{} is copied", from.display());
 }
