@@ -100,8 +100,8 @@ def means(program: Path, place: Placement, port: int, seconds: float) -> Means:
     """The mean of each part, and of the whole, of every eighth message: of those around the median,
     so that what others do on the machine meanwhile is not in them."""
     trip = ping(program, place, port, seconds, "--timestamps=8").get("round_trip")
-    if trip is None:
-        raise BenchFailure(f"no message was taken apart within {seconds:g} s: give --seconds more")
+    if trip is None or not trip["account"].get("percentiles"):
+        raise BenchFailure(f"too few messages were taken apart in {seconds:g} s: give --seconds more")
     around = trip["account"]["percentiles"][0]
     parts = {part["kind"]: part["time"]["mean_ns"] for part in around["parts"]}
     whole = around["client"]["mean_ns"]
