@@ -18,6 +18,7 @@ use crate::StampedSocket;
 
 const ASK: HeaderName = HeaderName::from_static(ASK_HEADER);
 const TOLD: HeaderName = HeaderName::from_static(TOLD_HEADER);
+
 /// The stamps of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Stamping {
