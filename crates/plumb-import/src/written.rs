@@ -16,7 +16,7 @@ const LINES: [&str; 6] = ["thresholds", "stages", "data", "extract", "parts", "b
 /// Keys whose names are anybody's: written `headers.NAME = VALUE`.
 const MAPS: [&str; 3] = ["headers", "set", "variables"];
 /// The order of keys; one that is not named follows in the order of the alphabet.
-const ORDER: [&str; 79] = [
+const ORDER: [&str; 80] = [
     "name",
     "group",
     "parallel",
@@ -34,6 +34,7 @@ const ORDER: [&str; 79] = [
     "resolve",
     "close",
     "redirects",
+    "resources",
     "seed",
     "over",
     "users",

@@ -35,6 +35,9 @@ pub struct ScenarioFigures {
     /// Users that ended before the load did, by why: `users.csv ran dry`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub ended: BTreeMap<String, u64>,
+    /// Resources that pages embed and that were not asked for, by why.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub left_out: BTreeMap<String, u64>,
 }
 
 impl ScenarioFigures {
@@ -49,6 +52,9 @@ impl ScenarioFigures {
         self.dropped += other.dropped;
         for (cause, users) in &other.ended {
             *self.ended.entry(cause.clone()).or_default() += users;
+        }
+        for (why, resources) in &other.left_out {
+            *self.left_out.entry(why.clone()).or_default() += resources;
         }
     }
 }

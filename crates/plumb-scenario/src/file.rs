@@ -13,6 +13,7 @@ use toml::Spanned;
 
 pub use crate::access::{Authentication, Certificate, Resolve, Token};
 pub use crate::redirects::Redirects;
+pub use crate::resources::Resources;
 pub use answer::{Check, Extract, Pick};
 pub use content::{Operation, Part};
 
@@ -310,6 +311,9 @@ pub struct Step {
     /// Redirects that it follows; absent: as the scenario says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirects: Option<Redirects>,
+    /// What the page embeds is asked for behind it, as a browser does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resources: Option<Spanned<Resources>>,
     /// Headers of this request.
     #[serde(default, skip_serializing_if = "Pairs::is_empty")]
     pub headers: Pairs,
@@ -365,8 +369,8 @@ pub struct Step {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<Spanned<String>>,
     /// The steps within, all of them requests, are asked for at the same time, over up to six connections
-    /// to each host (over HTTP/2 as streams of one), and timed as one under this name: from the first byte sent to the last received of
-    /// the last of them.
+    /// to each host (over HTTP/2 as streams of one), and timed as one under this name: from the first byte
+    /// sent to the last received of the last of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parallel: Option<Spanned<String>>,
     /// Whose turns share one list: all users together do each value once.

@@ -4,6 +4,7 @@ mod loops;
 mod parallel;
 mod parts;
 mod request;
+mod resources;
 mod rows;
 
 use std::ops::Range;
@@ -176,7 +177,7 @@ impl<'a> Compiler<'a> {
         let guards = self.guards(step, program)?;
         match kind {
             Kind::Request(target) => {
-                if !self.request(step, target, manner, program)? {
+                if !self.page(step, target, manner, program)? {
                     program.truncate(from); // excluded
                     return Ok(());
                 }
@@ -303,6 +304,7 @@ impl<'a> Compiler<'a> {
             ("method", step.method.is_some(), request && step.get.is_none()),
             ("headers", !step.headers.is_empty(), request),
             ("redirects", step.redirects.is_some(), request),
+            ("resources", step.resources.is_some(), request),
             ("body", step.body.is_some(), request && step.get.is_none()),
             ("body-file", step.body_file.is_some(), request && step.get.is_none()),
             ("parts", !step.parts.is_empty(), request && step.get.is_none()),

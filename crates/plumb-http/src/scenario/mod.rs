@@ -13,6 +13,7 @@ mod over_http2;
 mod player;
 mod program;
 mod request_template;
+mod resources;
 mod script;
 mod threshold;
 mod timeline;

@@ -3,6 +3,7 @@
 mod exchange;
 mod page;
 mod reading;
+mod sending;
 mod stages;
 #[cfg(test)]
 mod tests;
@@ -15,21 +16,22 @@ use plumb_measure::{Answer, FailureKind, Outcome, ScenarioFigures, ServerTimes, 
 use plumb_scenario::cookies::Jar;
 use plumb_scenario::data::OwnLine;
 use plumb_scenario::draw::Draw;
-use plumb_scenario::file::Cookies;
 use plumb_scenario::generator::Generator;
+use plumb_scenario::resources::CONNECTIONS_MAX;
 use plumb_scenario::variables::{Slot, Value, Variables};
 use plumb_wire::http::Memo;
 
 use super::cursor::Cursor;
 use super::over_http2::AsksAtOnce;
 use super::program::Step;
+use super::resources::add_left_out;
 use super::token::TokenState;
 use super::user_script::Script;
 use crate::digest::DigestSession;
 use crate::heard::Heard;
 use exchange::Exchange;
-use page::{CONNECTIONS_MAX, Page};
-use plumb_trace::{Traces, behind_the_first_line, insert_parent, traced_answer, traced_step};
+use page::{Embeds, Page};
+use plumb_trace::{Traces, traced_answer, traced_step};
 use reading::Wire;
 use stages::{Halted, Stage};
 
@@ -80,6 +82,8 @@ struct Counts {
     broken: u64,
     empty: u64,
     ended: BTreeMap<String, u64>,
+    /// Resources of pages that were not asked for, by why.
+    left_out: BTreeMap<String, u64>,
 }
 
 /// A user: outlives its connections.
@@ -90,6 +94,8 @@ pub(crate) struct User {
     exchange: Exchange,
     /// What it asks for beside that, at the same time.
     page: Option<Box<Page>>,
+    /// What the page that came last embeds.
+    embeds: Embeds,
     digest: Option<Box<DigestSession>>,
     token: TokenState,
     draw: Draw,
@@ -125,7 +131,7 @@ impl Player {
             left: Vec::new(),
             returning: Vec::new(),
             extracted: Vec::new(),
-            at_once: CONNECTIONS_MAX,
+            at_once: CONNECTIONS_MAX.into(),
             spare: Vec::new(),
             content: Vec::new(),
             script,
@@ -171,6 +177,9 @@ impl Player {
         for (why, users) in &self.counts.ended {
             *figures.ended.entry(why.clone()).or_default() += users;
         }
+        for (why, resources) in &self.counts.left_out {
+            add_left_out(&mut figures.left_out, why, *resources);
+        }
     }
 
     /// The variables of user number `n` before its first step.
@@ -186,68 +195,16 @@ impl Player {
         }
     }
 
-    /// Appends the request of step `number`, or of the redirect behind it.
-    fn write(&mut self, user: &mut User, number: u16, out: &mut Vec<u8>) -> Next {
-        let begins = out.len();
-        let Self { script, spare, .. } = self;
-        let step = &script.steps[usize::from(number)];
-        let op = Op { label: step.row, tag: number };
-        let jar = &user.jar;
-        let cookies = |route: u16, target: &str, line: &mut Vec<u8>| {
-            script.cookies != Cookies::Off && jar.write(usize::from(route), target, NOW_NS, line)
-        };
-        let gets = user.exchange.pending().is_some_and(|hop| hop.gets);
-        let written = step.request_template.write(
-            &script.origins,
-            user.exchange.pending(),
-            &user.variables,
-            cookies,
-            (out, spare),
-        );
-        let exchange = &mut user.exchange;
-        exchange.tag = number;
-        if let Some(chain) = &mut exchange.chain {
-            chain.pending = false;
-        }
-        match written {
-            Ok(sent) => {
-                exchange.under_way = true;
-                exchange.route = sent.route;
-                exchange.target.clear();
-                exchange.target.push_str(std::str::from_utf8(&out[sent.target]).unwrap_or("/"));
-                exchange.trace = self.traces.as_ref().and_then(Traces::next);
-                if let (0, Some(who), Some(session)) =
-                    (sent.route, &script.digest, &mut user.digest)
-                {
-                    let method = step.request_template.method(gets);
-                    let value = session.answer(who, method, &exchange.target);
-                    insert_line("Authorization", &value, begins, out);
-                }
-                if let Some(trace) = exchange.trace {
-                    insert_parent(trace, begins, out);
-                }
-                match sent.route {
-                    0 => Next::Send(op),
-                    route => Next::SendOver { route, op, more: false },
-                }
-            }
-            Err(unsent) => {
-                let words = unsent.words(&script.names);
-                self.complain(number, || words);
-                Next::Fail(op, FailureKind::NotSent)
-            }
-        }
-    }
-
     /// What only the end of an operation tells: that it came too late, or that there was no
     /// connection for it.
     fn judge_end(&mut self, user: &User, end: &mut OpEnd) {
-        let within_ns = self.script.steps[usize::from(end.op.tag)].within_ns;
+        let number = user.exchange.step;
+        let within_ns = self.script.steps[usize::from(number)].within_ns;
         let took_ns = end.response_ns + user.exchange.before_ns();
         match end.answer.outcome {
             Outcome::Ok if took_ns > within_ns && user.exchange.pending().is_none() => {
                 end.answer.outcome = Outcome::Failed(FailureKind::Late);
-                self.complain(end.op.tag, || {
+                self.complain(number, || {
                     format!(
                         "the answer took {}, expected at most {}",
                         plumb_measure::show_ns(took_ns),
@@ -262,7 +219,7 @@ impl Player {
                 | FailureKind::HandshakeFailed),
             ) => {
                 let server = self.script.origins.name(user.exchange.route);
-                self.complain(end.op.tag, || format!("no connection to {server}: {}", kind.name()));
+                self.complain(number, || format!("no connection to {server}: {}", kind.name()));
             }
             _ => {}
         }
@@ -307,6 +264,7 @@ impl Protocol for Player {
             jar: Jar::new(Arc::clone(&self.script.sites)),
             exchange: Exchange::default(),
             page: None,
+            embeds: Embeds::default(),
             digest: None,
             token: TokenState::default(),
             draw: Draw::of_user(self.script.seed, n as u64),
@@ -328,7 +286,7 @@ impl Protocol for Player {
             return Next::Wait;
         }
         let next = match user.exchange.pending() {
-            Some(_) => Halted::Request(user.exchange.tag),
+            Some(_) => Halted::Request(user.exchange.step),
             None => self.next(user),
         };
         let number = match next {
@@ -336,6 +294,7 @@ impl Protocol for Player {
             Halted::Parallel => return self.encode_part(user, out),
             Halted::Undecided(number) => {
                 user.asked = true;
+                user.exchange.step = number;
                 let label = self.script.steps[usize::from(number)].row;
                 return Next::Fail(Op { label, tag: number }, FailureKind::NotSent);
             }
@@ -344,7 +303,8 @@ impl Protocol for Player {
             Halted::Finish => return Next::Finish,
         };
         user.asked = true;
-        self.write(user, number, out)
+        user.exchange.aimed = None;
+        self.write(user, (number, number), out)
     }
 
     fn decode(
@@ -362,15 +322,15 @@ impl Protocol for Player {
 
     fn eof(&mut self, user: &mut User, wire: &mut Wire, op: Op) -> Answer {
         look_at(user, Some(op));
-        let answer = self.end(user, wire, op);
+        let answer = self.end(user, wire);
         traced_answer(answer, user.exchange.trace)
     }
 
     fn settle(&mut self, user: &mut User, end: &mut OpEnd) -> After {
         look_at(user, Some(end.op));
-        let tag = usize::from(end.op.tag);
+        let number = usize::from(user.exchange.step);
         self.judge_end(user, end);
-        let Some((took_ns, counts)) = user.exchange.ended(&self.script.steps[tag], end) else {
+        let Some((took_ns, counts)) = user.exchange.ended(&self.script.steps[number], end) else {
             return After::Go; // to where the redirect leads
         };
         let failed = match end.answer.outcome {
@@ -378,7 +338,10 @@ impl Protocol for Player {
             Outcome::Failed(kind) => Some(kind),
             Outcome::Refused => Some(FailureKind::Refused),
         };
-        self.complete.extend(user.exchange.whole(&self.script.steps[tag], failed));
+        if failed.is_some() {
+            user.embeds = Embeds::default();
+        }
+        self.complete.extend(user.exchange.whole(&self.script.steps[number], failed));
         let (took_ns, counts, failed) = match user.page {
             None => (took_ns, counts, failed),
             Some(_) => match self.part_ended(user, counts, failed) {
@@ -439,12 +402,4 @@ fn look_at(user: &mut User, op: Option<Op>) {
     if let (Some(page), Some(op)) = (&mut user.page, op) {
         page.look_at(&mut user.exchange, op.tag);
     }
-}
-
-/// Puts a header line into the request of `out` that begins at `begins`.
-fn insert_line(name: &str, value: &str, begins: usize, out: &mut Vec<u8>) {
-    let at = begins + behind_the_first_line(&out[begins..]);
-    let rest = out.split_off(at);
-    out.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
-    out.extend_from_slice(&rest);
 }

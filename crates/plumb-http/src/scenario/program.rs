@@ -11,6 +11,7 @@ use plumb_scenario::template::Template;
 use plumb_scenario::variables::Slot;
 
 use super::request_template::RequestTemplate;
+use super::resources::PageResources;
 
 /// A place in a program.
 pub(crate) type InstructionIndex = u32;
@@ -52,9 +53,11 @@ pub(crate) enum Instruction {
 /// Requests that are made at the same time.
 #[derive(Debug)]
 pub(crate) struct Parallel {
-    /// The row of the groups that times them as one.
-    pub(crate) row: u16,
+    /// The row of the groups that times them as one; `None` where that around them does.
+    pub(crate) row: Option<u16>,
     pub(crate) parts: Vec<ParallelPart>,
+    /// What the page before embeds is asked for.
+    pub(crate) resources: Option<Arc<PageResources>>,
 }
 
 /// One of them.
@@ -106,6 +109,8 @@ pub(crate) struct Step {
     /// The answer must be complete within this, from the due time.
     pub(crate) within_ns: u64,
     pub(crate) extracts: Vec<Extractor>,
+    /// What its page embeds is asked for.
+    pub(crate) resources: Option<Arc<PageResources>>,
 }
 
 /// The rows of the redirects that a step follows.
@@ -132,7 +137,8 @@ impl HopRows {
 impl Step {
     /// True when somebody looks into the content.
     pub(crate) fn keeps_content(&self) -> bool {
-        self.checker.needs_content() || self.extracts.iter().any(Extractor::needs_content)
+        let extracted = || self.extracts.iter().any(Extractor::needs_content);
+        self.resources.is_some() || self.checker.needs_content() || extracted()
     }
 
     /// True when it follows the redirect that an answer with `status` is: one that nobody expects, and
@@ -148,7 +154,8 @@ impl Step {
 
     /// True when a header is looked for after the content came.
     pub(crate) fn keeps_head(&self) -> bool {
-        self.extracts.iter().any(|extract| !extract.needs_content())
+        let extracted = || self.extracts.iter().any(|extract| !extract.needs_content());
+        self.resources.is_some() || extracted()
     }
 }
 

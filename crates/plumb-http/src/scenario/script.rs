@@ -287,7 +287,8 @@ impl ScenarioCompiler<'_> {
             return Err(self.source.wrong(&written.lasts.span(), problem));
         }
         if program.iter().any(|it| matches!(it, Instruction::Parallel(_))) {
-            let problem = "a token is got by one request after another: take parallel out";
+            let problem = "a token is got by one request after another: take parallel and \
+                           resources out";
             return Err(self.source.wrong(&written.lasts.span(), problem));
         }
         let token = Token::new(written, program, self.source, &mut compiler.names)?;

@@ -20,6 +20,7 @@ mod login;
 mod pacing;
 mod random_order;
 mod request;
+mod resources;
 mod schedule;
 mod scope;
 mod segment;
@@ -115,6 +116,8 @@ struct Importer {
     timeouts: Vec<(TimeLimit, u64, Place)>,
     /// A request follows redirects.
     follows_any: bool,
+    /// What a page embeds is asked for.
+    embeds_any: bool,
     /// Users of the group stay in one of its loops.
     endless: bool,
     /// Loops around the elements at hand.

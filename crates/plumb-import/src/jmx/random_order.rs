@@ -73,6 +73,11 @@ impl Importer {
             self.draft.notes.add(element.place(), element.what(), why);
             steps.iter_mut().for_each(|it| it.step.think = None);
         }
+        if steps.iter().any(|it| it.step.resources.is_some()) {
+            let why = "what pages embed that are asked for at the same time is not asked for";
+            self.draft.notes.add(element.place(), element.what(), why);
+            steps.iter_mut().for_each(|it| it.step.resources = None);
+        }
         let name = self.labels.unique(element.name());
         let around = Step { parallel: Some(placed(name)), ..Step::default() };
         vec![DraftStep::around(around, steps)]

@@ -21,19 +21,14 @@ use crate::har::{is_left_out, is_sendable};
 use crate::origin::{elsewhere, server_in_step};
 
 /// Switches of a request that have no equivalent, with what they would do.
-const SWITCHES: [(&str, &str); 3] = [
-    (
-        "HTTPSampler.image_parser",
-        "what its page embeds is not loaded: a recording (HAR) of the page has it as a parallel group",
-    ),
+const SWITCHES: [(&str, &str); 2] = [
     ("HTTPSampler.md5", "no checksum is made of the answer"),
     ("HTTPSampler.monitor", "nothing is monitored"),
 ];
 /// Properties of a request that have no equivalent when they hold something.
-const SETTINGS: [(&str, &str); 3] = [
+const SETTINGS: [(&str, &str); 2] = [
     ("HTTPSampler.proxyHost", "a proxy is an option of the load"),
     ("HTTPSampler.ipSource", "the source address is not chosen"),
-    ("HTTPSampler.embedded_url_re", "what its page embeds is not loaded"),
 ];
 
 /// The content types that JMeter gives a form, and a body that is written out.
@@ -86,6 +81,7 @@ impl Importer {
         }
         let (check, redirects) = self.check(request, &scope);
         step.redirects = redirects;
+        step.resources = self.resources(request, &scope).map(placed);
         step.check = (check != Check::default()).then(|| placed(check));
         step.extract = self.extracts(&scope).into_iter().map(placed).collect();
         step.set = self.words.take_stored();

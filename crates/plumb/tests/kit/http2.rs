@@ -43,6 +43,13 @@ pub(crate) fn page(stream: u32, body: &str) -> Vec<u8> {
     [frame(HEADERS, 4, stream, &[0x88]), frame(DATA, END_STREAM, stream, body.as_bytes())].concat()
 }
 
+/// The same as HTML.
+pub(crate) fn html(stream: u32, body: &str) -> Vec<u8> {
+    // `content-type` is number 31 in the table of HPACK
+    let head = [&[0x88, 0x0f, 0x10, 9][..], b"text/html"].concat();
+    [frame(HEADERS, 4, stream, &head), frame(DATA, END_STREAM, stream, body.as_bytes())].concat()
+}
+
 /// A whole answer without content, of a status that has a number in the table of HPACK: 8 is 200, 14
 /// is 500.
 pub(crate) fn bare(stream: u32, status: u8) -> Vec<u8> {

@@ -13,7 +13,7 @@ use tempfile::{TempDir, tempdir};
 
 /// What a plan is to become, and what it may lose: plan, words that stand in the scenario, and how many
 /// things that change the load are not carried over.
-const PLANS: [(&str, &[&str], usize); 26] = [
+const PLANS: [(&str, &[&str], usize); 27] = [
     ("01-form-log-on", &["set", "shopper${user():url}", "name = \"shoppers\""], 0),
     (
         "02-rest-crud",
@@ -74,6 +74,7 @@ const PLANS: [(&str, &[&str], usize); 26] = [
         0,
     ),
     ("26-orders", &["while = \"${order_1_left} > 0\"", "parallel = \"at once\""], 0),
+    ("27-page-with-parts", &["resources = { ", "connections = 2"], 1),
 ];
 
 fn folder() -> TempDir {

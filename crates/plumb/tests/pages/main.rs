@@ -23,6 +23,7 @@ mod http_record_http2;
 mod http_record_limits;
 mod http_redirects;
 mod http_replay;
+mod http_resources;
 mod http_schemes;
 mod http_secrets;
 mod http_spans;

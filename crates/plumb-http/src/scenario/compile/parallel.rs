@@ -38,12 +38,16 @@ impl Compiler<'_> {
                 }
                 _ => {
                     let problem = "what stands in parallel is asked for at the same time: requests \
-                                   alone, without loops, groups and think times";
+                                   alone, without loops, groups, think times and resources";
                     return Err(self.source.wrong(at, problem));
                 }
             }
         }
-        program.push(Instruction::Parallel(Arc::new(Parallel { row, parts })));
+        program.push(Instruction::Parallel(Arc::new(Parallel {
+            row: Some(row),
+            parts,
+            resources: None,
+        })));
         Ok(true)
     }
 }

@@ -39,6 +39,18 @@ impl Compiler<'_> {
             self.excluded += 1;
             return Ok(false);
         }
+        self.included_request(step, target, manner, program)?;
+        Ok(true)
+    }
+
+    /// Appends a request that is not excluded.
+    pub(super) fn included_request(
+        &mut self,
+        step: &file::Step,
+        target: &toml::Spanned<String>,
+        manner: &Manner<'_>,
+        program: &mut Program,
+    ) -> Result<(), ScenarioError> {
         let at = target.span();
         if self.steps.len() == STEPS_MAX {
             return Err(self.source.wrong(&at, format!("more than {STEPS_MAX} steps")));
@@ -87,8 +99,9 @@ impl Compiler<'_> {
             checker,
             within_ns: check.within.map_or(u64::MAX, plumb_measure::Span::ns),
             extracts,
+            resources: None,
         });
-        Ok(true)
+        Ok(())
     }
 
     /// The number of a row; steps of one name share theirs.

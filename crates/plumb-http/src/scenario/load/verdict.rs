@@ -1,7 +1,9 @@
 //! What is said of the whole load of a scenario.
 
 use plumb_engine::LoadResult;
-use plumb_measure::{Finding, FindingKind, ResultRecord, ScenarioFigures, Validity, grouped};
+use plumb_measure::{
+    Finding, FindingKind, ResultRecord, ScenarioFigures, Validity, counted, grouped,
+};
 
 use super::COMPLAINTS_MAX;
 use crate::scenario::player::Player;
@@ -29,6 +31,13 @@ pub(super) fn remarks(
     for scenario in &result.scenarios {
         for (cause, users) in &scenario.ended {
             validity = validity.with_ended(*users, &scenario.name, cause);
+        }
+        for (why, resources) in &scenario.left_out {
+            let resources = counted(*resources, "resource");
+            validity = validity.with_remark(&format!(
+                "{resources} that pages of {} embed not asked for: {why}",
+                scenario.name
+            ));
         }
     }
     let untold = load.protocols.iter().map(Player::untold).sum();

@@ -17,7 +17,11 @@ pub(super) const LOCATION: &str = "location";
 #[derive(Debug, Default)]
 pub(super) struct Exchange {
     /// The number of the step.
+    pub(super) step: u16,
+    /// Its operation, of those that the user has under way.
     pub(super) tag: u16,
+    /// Where it goes in place of what the step says.
+    pub(super) aimed: Option<Box<Hop>>,
     /// It was asked for, and has not ended.
     pub(super) under_way: bool,
     /// Where it went last, for the cookies and the redirect that come with the answer.
@@ -196,6 +200,11 @@ impl Exchange {
         let chain = self.chain.take().filter(|chain| chain.counts && chain.led_on())?;
         let outcome = failed.map_or(Outcome::Ok, Outcome::Failed);
         Some(OperationGroup { row: step.hop_rows?.whole, took_ns: chain.took_ns, outcome })
+    }
+
+    /// The server that the step asked first.
+    pub(super) fn first(&self) -> u16 {
+        self.chain.as_ref().map_or(self.route, |chain| chain.hop.first)
     }
 
     /// How long the requests took whose answers led to the last one, nanoseconds.

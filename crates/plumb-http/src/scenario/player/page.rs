@@ -5,22 +5,25 @@ use std::sync::Arc;
 
 use plumb_engine::{Next, Op, OperationGroup};
 use plumb_measure::{FailureKind, Outcome};
+use plumb_scenario::answer::Answer;
 
 use super::exchange::Exchange;
 use super::{Player, User};
+use crate::scenario::origin::Place;
 use crate::scenario::program::Parallel;
+use crate::scenario::request_template::Hop;
+use crate::scenario::resources::add_left_out;
 
-/// Connections to one host at the same time, each with one request.
-///
-/// # Source
-/// What browsers do over HTTP/1.1.
-pub(super) const CONNECTIONS_MAX: usize = 6;
+/// The operations of what pages embed, from this one on: no step has such a number.
+const RESOURCE_TAGS: u16 = 1 << 15;
 
 /// Where a user is in them. The request that was looked at last is [`User::exchange`]; the others
 /// that are under way stand here.
 #[derive(Debug)]
 pub(super) struct Page {
-    row: u16,
+    row: Option<u16>,
+    /// Requests under way to one host at the same time.
+    at_once: usize,
     /// When the first was sent, on the clock of the run.
     began_ns: Option<u64>,
     /// All of them began within the recorded part of the run.
@@ -31,15 +34,49 @@ pub(super) struct Page {
     exchanges: Vec<Exchange>,
 }
 
+/// What a page embeds that is asked for behind it.
+#[derive(Debug, Default)]
+pub(super) struct Embeds {
+    /// The server that its step asked first.
+    first: u16,
+    places: Vec<Place>,
+}
+
 /// A request that is not made yet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Part {
     step: u16,
+    /// Of what a page embeds: where it goes, and its operation.
+    embedded: Option<(Hop, u16)>,
     /// Nobody knows whether it is to be made.
     undecided: bool,
 }
 
+impl Part {
+    /// What `step` asks for.
+    fn of(step: u16) -> Self {
+        Self { step, embedded: None, undecided: false }
+    }
+}
+
 impl Player {
+    /// Looks what the page embeds that is the right `answer` to step `number`, if that is asked for.
+    pub(super) fn look_for_resources(&mut self, user: &mut User, number: u16, answer: &Answer<'_>) {
+        let step = &self.script.steps[usize::from(number)];
+        let origins = &self.script.origins;
+        let exchange = &user.exchange;
+        let (Some(resources), Some(asked)) =
+            (&step.resources, origins.url(exchange.route, &exchange.target))
+        else {
+            return;
+        };
+        let found = resources.of_page(answer, &asked, origins);
+        for (why, links) in &found.left_out {
+            add_left_out(&mut self.counts.left_out, why, *links);
+        }
+        user.embeds = Embeds { first: exchange.first(), places: found.places };
+    }
+
     /// Begins with `parallel`; false when all of it is left out in this turn.
     pub(super) fn begin_page(&mut self, user: &mut User, parallel: &Parallel) -> bool {
         let mut waiting = VecDeque::new();
@@ -50,20 +87,35 @@ impl Player {
             let holds = part.condition.as_ref().map_or(Ok(true), |it| it.holds(&user.variables));
             match holds {
                 Ok(false) => {}
-                Ok(true) => waiting.push_back(Part { step: part.step, undecided: false }),
+                Ok(true) => waiting.push_back(Part::of(part.step)),
                 Err(undecided) => {
                     let script = Arc::clone(&self.script);
                     self.complain(part.step, || undecided.words(&script.names));
-                    waiting.push_back(Part { step: part.step, undecided: true });
+                    waiting.push_back(Part { undecided: true, ..Part::of(part.step) });
                 }
             }
+        }
+        let mut at_once = self.at_once;
+        if let Some(resources) = &parallel.resources {
+            let Embeds { first, places } = std::mem::take(&mut user.embeds);
+            waiting.extend((RESOURCE_TAGS..).zip(places).map(|(tag, place)| Part {
+                embedded: Some((Hop { place, first, gets: false }, tag)),
+                ..Part::of(resources.step)
+            }));
+            at_once = resources.at_once.map_or(at_once, |most| most.min(at_once));
         }
         if waiting.is_empty() {
             return false;
         }
-        let (row, exchanges) = (parallel.row, Vec::new());
-        let page = Page { row, began_ns: None, counts: true, failed: None, waiting, exchanges };
-        user.page = Some(Box::new(page));
+        user.page = Some(Box::new(Page {
+            row: parallel.row,
+            at_once,
+            began_ns: None,
+            counts: true,
+            failed: None,
+            waiting,
+            exchanges: Vec::new(),
+        }));
         true
     }
 
@@ -75,7 +127,7 @@ impl Player {
         page.began_ns.get_or_insert(now_ns);
         let next = if let Some(tag) = pending(&user.exchange, page) {
             page.look_at(&mut user.exchange, tag);
-            self.write(user, tag, out)
+            self.write(user, (user.exchange.step, tag), out)
         } else if let Some(at) = self.eligible(user) {
             let Some(part) = user.page.as_deref_mut().and_then(|page| page.waiting.remove(at))
             else {
@@ -85,11 +137,13 @@ impl Player {
                 page.put_by(&mut user.exchange);
             }
             if part.undecided {
-                user.exchange.tag = part.step;
+                (user.exchange.step, user.exchange.tag) = (part.step, part.step);
                 let label = self.script.steps[usize::from(part.step)].row;
                 return Next::Fail(Op { label, tag: part.step }, FailureKind::NotSent);
             }
-            self.write(user, part.step, out)
+            let (aimed, tag) = part.embedded.unzip();
+            user.exchange.aimed = aimed.map(Box::new);
+            self.write(user, (part.step, tag.unwrap_or(part.step)), out)
         } else {
             return Next::Wait;
         };
@@ -116,9 +170,12 @@ impl Player {
         let all = || page.exchanges.iter().chain([&user.exchange]);
         page.waiting.iter().position(|part| {
             let step = &self.script.steps[usize::from(part.step)];
-            let route = step.request_template.route().unwrap_or(0);
+            let route = match &part.embedded {
+                Some((hop, _)) => hop.place.route,
+                None => step.request_template.route().unwrap_or(0),
+            };
             let busy = all().filter(|it| it.is_active() && it.route == route);
-            busy.count() < self.at_once
+            busy.count() < page.at_once
         })
     }
 
@@ -139,9 +196,8 @@ impl Player {
         let page = user.page.take()?;
         let took_ns = self.now_ns.saturating_sub(page.began_ns.unwrap_or(self.now_ns));
         let outcome = page.failed.map_or(Outcome::Ok, Outcome::Failed);
-        if page.counts {
-            self.complete.push(OperationGroup { row: page.row, took_ns, outcome });
-        }
+        let group = page.row.filter(|_| page.counts);
+        self.complete.extend(group.map(|row| OperationGroup { row, took_ns, outcome }));
         Some((took_ns, page.counts, page.failed))
     }
 }

@@ -50,23 +50,25 @@ impl Player {
         op: Option<Op>,
         bytes: &[u8],
     ) -> Reading {
-        let Some(op) = op else {
+        if op.is_none() {
             return Reading::broken(FailureKind::Garbled, bytes.len(), None);
-        };
+        }
+        let number = user.exchange.step;
         match wire.coming.take() {
-            None => self.head(user, wire, op.tag, bytes),
-            Some(coming) => self.body(user, wire, op.tag, *coming, bytes, 0),
+            None => self.head(user, wire, number, bytes),
+            Some(coming) => self.body(user, wire, number, *coming, bytes, 0),
         }
     }
 
     /// The connection has ended: a body without a length is complete, any other was cut.
-    pub(super) fn end(&mut self, user: &mut User, wire: &mut Wire, op: Op) -> Answer {
+    pub(super) fn end(&mut self, user: &mut User, wire: &mut Wire) -> Answer {
+        let number = user.exchange.step;
         match wire.coming.take() {
             Some(mut coming) if coming.body.ends_with_the_connection() => {
-                self.judge(user, op.tag, &mut coming)
+                self.judge(user, number, &mut coming)
             }
             cut => {
-                self.complain(op.tag, || match &cut {
+                self.complain(number, || match &cut {
                     Some(coming) => format!(
                         "the connection was closed after {} bytes of a longer body",
                         coming.body.content()
@@ -262,6 +264,9 @@ impl Player {
                     });
                 }
             }
+        }
+        if fault.is_none() {
+            self.look_for_resources(user, tag, &answer);
         }
         fault
     }

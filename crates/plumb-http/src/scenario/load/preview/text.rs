@@ -263,7 +263,8 @@ fn kind(step: &Step) -> String {
     if step.path.is_some() {
         let asked = format!("{} {}", value(&step.method), value(&step.path));
         let name = value(&step.name);
-        return if name == asked { asked } else { format!("{name}: {asked}") };
+        let parts = if step.resources.is_some() { ", and what the page embeds" } else { "" };
+        return if name == asked { asked } else { format!("{name}: {asked}") } + parts;
     }
     if let Some(times) = &step.repeat {
         return counted(real(*times.get_ref()), "time");

@@ -1,0 +1,77 @@
+//! What a user sends.
+
+use plumb_engine::{Next, Op};
+use plumb_measure::FailureKind;
+use plumb_scenario::file::Cookies;
+use plumb_trace::{Traces, behind_the_first_line, insert_parent};
+
+use super::{NOW_NS, Player, User};
+
+impl Player {
+    /// Appends the request of step `number`, or of the redirect behind it, as the operation `tag`.
+    pub(super) fn write(
+        &mut self,
+        user: &mut User,
+        (number, tag): (u16, u16),
+        out: &mut Vec<u8>,
+    ) -> Next {
+        let begins = out.len();
+        let Self { script, spare, .. } = self;
+        let step = &script.steps[usize::from(number)];
+        let op = Op { label: step.row, tag };
+        let jar = &user.jar;
+        let cookies = |route: u16, target: &str, line: &mut Vec<u8>| {
+            script.cookies != Cookies::Off && jar.write(usize::from(route), target, NOW_NS, line)
+        };
+        let hop = user.exchange.pending().or(user.exchange.aimed.as_deref());
+        let gets = hop.is_some_and(|hop| hop.gets);
+        let written = step.request_template.write(
+            &script.origins,
+            hop,
+            &user.variables,
+            cookies,
+            (out, spare),
+        );
+        let exchange = &mut user.exchange;
+        (exchange.step, exchange.tag) = (number, tag);
+        if let Some(chain) = &mut exchange.chain {
+            chain.pending = false;
+        }
+        match written {
+            Ok(sent) => {
+                exchange.under_way = true;
+                exchange.route = sent.route;
+                exchange.target.clear();
+                exchange.target.push_str(std::str::from_utf8(&out[sent.target]).unwrap_or("/"));
+                exchange.trace = self.traces.as_ref().and_then(Traces::next);
+                if let (0, Some(who), Some(session)) =
+                    (sent.route, &script.digest, &mut user.digest)
+                {
+                    let method = step.request_template.method(gets);
+                    let value = session.answer(who, method, &exchange.target);
+                    insert_line("Authorization", &value, begins, out);
+                }
+                if let Some(trace) = exchange.trace {
+                    insert_parent(trace, begins, out);
+                }
+                match sent.route {
+                    0 => Next::Send(op),
+                    route => Next::SendOver { route, op, more: false },
+                }
+            }
+            Err(unsent) => {
+                let words = unsent.words(&script.names);
+                self.complain(number, || words);
+                Next::Fail(op, FailureKind::NotSent)
+            }
+        }
+    }
+}
+
+/// Puts a header line into the request of `out` that begins at `begins`.
+fn insert_line(name: &str, value: &str, begins: usize, out: &mut Vec<u8>) {
+    let at = begins + behind_the_first_line(&out[begins..]);
+    let rest = out.split_off(at);
+    out.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
+    out.extend_from_slice(&rest);
+}
