@@ -129,12 +129,12 @@ pub(crate) trait Database: Clone + fmt::Debug + Sync {
     /// [`DbError`] when there is no connection.
     async fn reach(endpoint: &Endpoint, login: &Login, patience: Span) -> Result<Self, DbError>;
 
-    /// What the driver costs, against a server that answers at once; `None` when that server was not
-    /// understood.
+    /// What the driver costs in so many calls of a server that answers at once; `None` when that server
+    /// was not understood.
     ///
     /// # Errors
     /// When sockets cannot be made.
-    fn floor() -> Result<Option<Floor>, DbError>;
+    fn floor(calls: u64) -> Result<Option<Floor>, DbError>;
 
     /// Where it is.
     fn endpoint(&self) -> &Endpoint;

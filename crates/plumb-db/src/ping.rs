@@ -18,6 +18,7 @@ use tokio::runtime::Runtime;
 use crate::DbError;
 use crate::answer::Limits;
 use crate::attribution::{Known, attribute, take_apart};
+use crate::client::floor::CALLS;
 use crate::database::{Access, Asked, Database, Form};
 use crate::drive::{Load, WAIT, Yield, drive, runtime};
 use crate::hana::Hana;
@@ -131,7 +132,10 @@ impl Ping {
                 *statement = suitable;
             }
         }
-        let floor = D::floor()?;
+        let floor = match self.options.load.driver.floor.unwrap_or(CALLS) {
+            0 => None,
+            calls => D::floor(calls)?,
+        };
         let floor_ns = floor.as_ref().map(|floor| floor.service_ns.p50);
         if let Some(floor) = floor {
             watch.floor(floor);

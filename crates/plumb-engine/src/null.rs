@@ -2,6 +2,7 @@
 
 use plumb_measure::{Answer, Distribution, Floor, Span};
 
+use crate::layer::Watch;
 use crate::load::{self, Stage};
 use crate::plan::{LoadPlan, Waiting};
 use crate::protocol::{Next, Op, Protocol, Step, Then};
@@ -9,9 +10,10 @@ use crate::{Endpoint, EngineError, Plain, Stop};
 
 /// What the floor sends.
 const MESSAGE: [u8; 4] = *b"null";
-/// Round trips that the floor is taken from, and those before it that are not recorded.
-const FLOOR_OPERATIONS: u64 = 20_000;
-const FLOOR_WARMUP: Span = Span::from_ms(20);
+/// Round trips that the floor is taken from, unless somebody asks for others.
+pub(crate) const FLOOR_OPERATIONS: u64 = 20_000;
+/// The longest load before them that is not recorded; for each of them.
+const FLOOR_WARMUP_NS: (u64, u64) = (20_000_000, 1_000);
 
 /// A message of `N` bytes there, and as many back.
 #[derive(Clone, Copy, Debug)]
@@ -47,17 +49,39 @@ impl<const N: usize> Protocol for Null<N> {
     }
 }
 
-/// Measures the floor of a load that waits as `waiting` says: the same loop, the same recording,
-/// on a socket that answers to itself. `None` when it was interrupted.
+/// Measures the floor of a load that waits as `waiting` says, and tells `watch`: the same loop, the same
+/// recording, on a socket that answers to itself. Nothing is measured for no round trips.
 ///
 /// # Errors
 /// When the socket cannot be made.
-pub fn floor(waiting: Waiting, pin: &[usize], stop: &Stop) -> Result<Option<Floor>, EngineError> {
+pub fn floor(
+    round_trips: u64,
+    waiting: Waiting,
+    pin: &[usize],
+    (watch, stop): (&mut dyn Watch, &Stop),
+) -> Result<(), EngineError> {
+    if let Some(floor) = measured(round_trips, waiting, pin, stop)? {
+        watch.floor(floor);
+    }
+    Ok(())
+}
+
+/// The floor; `None` when there are no round trips, or it was interrupted.
+fn measured(
+    round_trips: u64,
+    waiting: Waiting,
+    pin: &[usize],
+    stop: &Stop,
+) -> Result<Option<Floor>, EngineError> {
+    if round_trips == 0 {
+        return Ok(None);
+    }
+    let (longest_ns, each_ns) = FLOOR_WARMUP_NS;
     let plan = LoadPlan {
-        warmup: FLOOR_WARMUP,
+        warmup: Span::from_ns(round_trips.saturating_mul(each_ns).min(longest_ns)),
         waiting,
         pin: pin.to_vec(),
-        ..LoadPlan::lone(FLOOR_OPERATIONS, Span::from_ms(1_000))
+        ..LoadPlan::lone(round_trips, Span::from_ms(1_000))
     };
     let mut stage = Stage { endpoint: &Endpoint::Own, stop, samplers: &mut [], gate: None };
     let result = load::run(&plan, &mut stage, 1, || Null(MESSAGE), Plain::default)?;
@@ -80,9 +104,10 @@ mod tests {
     fn the_floor_is_measured_in_every_way_of_waiting() {
         let stop = Stop::new().unwrap();
         for waiting in [Waiting::Receive, Waiting::Epoll, Waiting::Spin] {
-            let floor = floor(waiting, &[], &stop).unwrap().unwrap();
-            assert_eq!(floor.service_ns.count, FLOOR_OPERATIONS);
+            let floor = measured(700, waiting, &[], &stop).unwrap().unwrap();
+            assert_eq!(floor.service_ns.count, 700);
             assert!(floor.method.contains(waiting.describe()));
         }
+        assert_eq!(measured(0, Waiting::Epoll, &[], &stop).unwrap(), None);
     }
 }

@@ -327,9 +327,8 @@ impl Measure for Ping {
         self.tracing.as_mut().map_or(Ok(()), Tracing::listen)?;
         if let Some(connections) = self.connections.first() {
             let plan = self.options.load.plan(*connections);
-            if let Some(floor) = floor(plan.waiting, &plan.pin, stop)? {
-                watch.floor(floor);
-            }
+            let round_trips = self.options.load.driver.floor();
+            floor(round_trips, plan.waiting, &plan.pin, (watch, stop))?;
         }
         let urls: Vec<String> = self.urls.iter().map(Url::masked).collect();
         watch.rows(&urls);

@@ -345,9 +345,8 @@ impl Measure for Ping {
         }
         if let Some(point) = self.points.first() {
             let plan = self.options.load.plan(point.connections);
-            if let Some(floor) = floor(plan.waiting, &plan.pin, stop)? {
-                watch.floor(floor);
-            }
+            let round_trips = self.options.load.driver.floor();
+            floor(round_trips, plan.waiting, &plan.pin, (watch, stop))?;
         }
         for point in &self.points {
             if stop.asked() {

@@ -229,12 +229,15 @@ fn while_a_target_is_away_one_message_alone_is_tried_and_the_others_wait() {
 
 #[test]
 fn a_target_that_is_away_for_hours_costs_the_messages_that_were_tried_and_no_others() {
-    // 101 attempts each, 10 s apart by default: 2.8 hours
+    // by default, ten messages are tried for 2.8 hours
+    let usual = RetryPlan::default();
+    assert_eq!(10 * (u64::from(usual.times) + 1) * usual.interval.ns(), 10_100_000_000_000);
+    // here, each is tried eleven times: every attempt is a flush of the spool
     let target =
-        Target::start(Box::new(|number, _| Some((if number < 1_010 { 503 } else { 202 }, ""))));
+        Target::start(Box::new(|number, _| Some((if number < 110 { 503 } else { 202 }, ""))));
     let filled = Filled::of(60);
     let ordered = TargetPlan { ordered: true, ..plan(&target) };
-    let retry = RetryPlan { interval: Span::from_ms(1), ..RetryPlan::default() };
+    let retry = RetryPlan { times: 10, interval: Span::from_ms(1), lifetime: None };
     let ledger = filled.send(&ordered, retry, |it| it.main.messages == 0);
     assert_eq!((ledger.failed.messages, ledger.delivered), (10, 50));
 }

@@ -18,6 +18,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 
+use plumb_measure::Span;
 use plumb_serve::{HeldFolder, HoldError};
 use tokio::sync::{Notify, oneshot};
 
@@ -59,12 +60,15 @@ pub(crate) struct FileLimits {
     pub(crate) log_bytes: u64,
     /// Bytes of the disk that are held back, so that deliveries can still be noted when it is full.
     pub(crate) reserve_bytes: u64,
+    /// How often it is looked what operators ask for.
+    pub(crate) asked_every: Span,
 }
 
 impl Default for FileLimits {
     fn default() -> Self {
         // what a full log may add to the file, and the log of what is noted meanwhile
-        Self { log_bytes: 8 << 20, reserve_bytes: 16 << 20 }
+        let asked_every = Span::from_ms(250);
+        Self { log_bytes: 8 << 20, reserve_bytes: 16 << 20, asked_every }
     }
 }
 
@@ -233,7 +237,7 @@ impl Spool {
         place.sync().map_err(|error| SpoolError::Folder { path: folder.into(), error })?;
         let shared = Arc::new(Shared::default());
         let (requests, taken) = mpsc::channel();
-        let writer = Writer::new(Arc::clone(&shared), records, place, taken);
+        let writer = Writer::new(Arc::clone(&shared), records, (place, limits.asked_every), taken);
         let thread = std::thread::Builder::new().name("spool".into()).spawn(|| writer.run());
         let thread = thread.map_err(|error| SpoolError::Folder { path: folder.into(), error })?;
         Ok(Self { requests, writer: Mutex::new(Some(thread)), shared })

@@ -12,7 +12,8 @@ use super::*;
 const ROOMY: SpoolLimits =
     SpoolLimits { messages: 1_000_000, bytes: 1 << 30, when_full: WhenFull::Wait };
 /// Small, so that tests fill disks and logs quickly.
-const FILE: FileLimits = FileLimits { log_bytes: 64 << 10, reserve_bytes: 256 << 10 };
+const FILE: FileLimits =
+    FileLimits { log_bytes: 64 << 10, reserve_bytes: 256 << 10, asked_every: Span::from_ms(5) };
 
 fn bundle(first: u64, changes: u32, bytes: usize) -> Bundle {
     Bundle { first, changes, body: vec![b'x'; bytes], after: at(first + u64::from(changes) - 1) }

@@ -6,7 +6,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use plumb_engine::clock::{MonotonicClock, wall_ns};
-use plumb_measure::Clock as _;
+use plumb_measure::{Clock as _, Span};
 use plumb_serve::HeldFolder;
 use tokio::sync::oneshot;
 
@@ -15,13 +15,10 @@ use super::records::{Asking, Records};
 use super::unwritten::{Unwritten, unwritten};
 use super::{Ending, News, Put, Shared, SpoolLimits, Taken, Wanted, WhenFull};
 
-/// Requests that one transaction takes, at most, and how long the first of them is waited for.
+/// Requests that one transaction takes, at most.
 const GROUP: usize = 1_024;
-const IDLE: Duration = Duration::from_millis(250);
 /// Bytes of messages in one transaction, about.
 const GROUP_BYTES: u64 = 4 << 20;
-/// What was asked from outside is looked at so often.
-const ASKED_EVERY_NS: u64 = 250_000_000;
 /// While the disk is full, between two looks for room.
 const LOOSEN_EVERY_NS: u64 = 100_000_000;
 /// Settlements in one transaction when the disk is full: their log fits into the reserve.
@@ -83,6 +80,7 @@ pub(super) struct Writer {
     tight: bool,
     loosen_at_ns: u64,
     asked_at_ns: u64,
+    asked_every: Span,
     closing: bool,
 }
 
@@ -99,7 +97,7 @@ impl Writer {
     pub(super) fn new(
         shared: Arc<Shared>,
         records: Records,
-        place: HeldFolder,
+        (place, asked_every): (HeldFolder, Span),
         requests: mpsc::Receiver<Request>,
     ) -> Self {
         Self {
@@ -112,6 +110,7 @@ impl Writer {
             tight: true, // until the reserve is held
             loosen_at_ns: 0,
             asked_at_ns: 0,
+            asked_every,
             closing: false,
         }
     }
@@ -143,7 +142,8 @@ impl Writer {
     /// Takes what waits; what is to be read is given back.
     fn gather(&mut self) -> Vec<Take> {
         let mut takes = Vec::new();
-        let mut next = match self.requests.recv_timeout(IDLE) {
+        let mut next = match self.requests.recv_timeout(Duration::from_nanos(self.asked_every.ns()))
+        {
             Ok(request) => Some(request),
             Err(mpsc::RecvTimeoutError::Timeout) => None,
             Err(mpsc::RecvTimeoutError::Disconnected) => Some(Request::Close),
@@ -218,7 +218,7 @@ impl Writer {
         }
         done?;
         if now_ns >= self.asked_at_ns {
-            self.asked_at_ns = now_ns + ASKED_EVERY_NS;
+            self.asked_at_ns = now_ns + self.asked_every.ns();
             while let Some(asked) = self.records.asking().map_err(|it| unwritten(&it))? {
                 self.do_asked(&asked)?;
             }

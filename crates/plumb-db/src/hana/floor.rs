@@ -28,11 +28,11 @@ pub(super) const ALL: u8 = 17;
 ///
 /// # Errors
 /// When sockets cannot be made.
-pub(super) fn floor() -> Result<Option<Floor>, DbError> {
-    floor::floor(floor::of_bytes(Hana::DRIVER), measure())
+pub(super) fn floor(calls: u64) -> Result<Option<Floor>, DbError> {
+    floor::floor(floor::of_bytes(Hana::DRIVER), measure(calls))
 }
 
-async fn measure() -> Result<Option<Histogram>, DbError> {
+async fn measure(calls: u64) -> Result<Option<Histogram>, DbError> {
     let (near, far) = UnixStream::pair().map_err(DbError::system("make a pair of sockets"))?;
     tokio::spawn(serve(far));
     let login = Login::of(&Url::parse("hana://null@localhost/")?, &|_| None)?;
@@ -41,7 +41,7 @@ async fn measure() -> Result<Option<Histogram>, DbError> {
     let statement = Statement::trivial(login.product);
     let asked = Asked { statement: &statement, access: Access::ReadOnly, limits: LIMITS };
     let Ok(mut exchange) = Exchange::prepared(session, asked).await else { return Ok(None) };
-    Ok(floor::times(&mut exchange, &statement).await)
+    Ok(floor::times(&mut exchange, &statement, calls).await)
 }
 
 /// A reply of one segment with these parts: kind, attributes, arguments, bytes.

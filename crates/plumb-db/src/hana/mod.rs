@@ -86,8 +86,8 @@ impl Database for Hana {
         Ok(Self { door, encrypted, version })
     }
 
-    fn floor() -> Result<Option<Floor>, DbError> {
-        floor::floor()
+    fn floor(calls: u64) -> Result<Option<Floor>, DbError> {
+        floor::floor(calls)
     }
 
     fn endpoint(&self) -> &Endpoint {

@@ -37,11 +37,11 @@ const ONE: &[u8] = &[
 ///
 /// # Errors
 /// When sockets cannot be made.
-pub(super) fn floor() -> Result<Option<Floor>, DbError> {
-    floor::floor(floor::of_bytes(Mssql::DRIVER), measure())
+pub(super) fn floor(calls: u64) -> Result<Option<Floor>, DbError> {
+    floor::floor(floor::of_bytes(Mssql::DRIVER), measure(calls))
 }
 
-async fn measure() -> Result<Option<Histogram>, DbError> {
+async fn measure(calls: u64) -> Result<Option<Histogram>, DbError> {
     let (near, far) = UnixStream::pair().map_err(DbError::system("make a pair of sockets"))?;
     tokio::spawn(serve(far));
     let login = Login::of(&Url::parse("mssql://null@localhost/?encrypt=no")?, &|_| None)?;
@@ -49,7 +49,7 @@ async fn measure() -> Result<Option<Histogram>, DbError> {
     let Ok((session, _)) = session::over(&door, Wire::of_pair(near)).await else { return Ok(None) };
     let statement = Statement::trivial(login.product);
     let asked = Asked { statement: &statement, access: Access::ReadOnly, limits: LIMITS };
-    Ok(floor::times(&mut Exchange::new(session, asked), &statement).await)
+    Ok(floor::times(&mut Exchange::new(session, asked), &statement, calls).await)
 }
 
 /// The null server: one answer for every packet.

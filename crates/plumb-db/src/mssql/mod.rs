@@ -66,8 +66,8 @@ impl Database for Mssql {
         Ok(Self { door, encrypted, version })
     }
 
-    fn floor() -> Result<Option<Floor>, DbError> {
-        floor::floor()
+    fn floor(calls: u64) -> Result<Option<Floor>, DbError> {
+        floor::floor(calls)
     }
 
     fn endpoint(&self) -> &Endpoint {

@@ -38,11 +38,11 @@ const ONE: &[u8] = b"\x01\0\0\x01\x01";
 ///
 /// # Errors
 /// When sockets cannot be made.
-pub(super) fn floor() -> Result<Option<Floor>, DbError> {
-    floor::floor(floor::of_bytes(Mysql::DRIVER), measure())
+pub(super) fn floor(calls: u64) -> Result<Option<Floor>, DbError> {
+    floor::floor(floor::of_bytes(Mysql::DRIVER), measure(calls))
 }
 
-async fn measure() -> Result<Option<Histogram>, DbError> {
+async fn measure(calls: u64) -> Result<Option<Histogram>, DbError> {
     let (near, far) = UnixStream::pair().map_err(DbError::system("make a pair of sockets"))?;
     tokio::spawn(serve(far));
     let url = Url::parse("mysql://null@localhost/?ssl-mode=DISABLED")?;
@@ -52,7 +52,7 @@ async fn measure() -> Result<Option<Histogram>, DbError> {
     let statement = Statement::trivial(login.product);
     let asked = Asked { statement: &statement, access: Access::ReadOnly, limits: LIMITS };
     let Ok(mut exchange) = Exchange::prepared(session, asked).await else { return Ok(None) };
-    Ok(floor::times(&mut exchange, &statement).await)
+    Ok(floor::times(&mut exchange, &statement, calls).await)
 }
 
 /// The null server: one answer for every packet.

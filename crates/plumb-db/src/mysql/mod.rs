@@ -162,8 +162,8 @@ impl Database for Mysql {
         Ok(Self { door, promise, encrypted, version })
     }
 
-    fn floor() -> Result<Option<Floor>, DbError> {
-        floor::floor()
+    fn floor(calls: u64) -> Result<Option<Floor>, DbError> {
+        floor::floor(calls)
     }
 
     fn endpoint(&self) -> &Endpoint {

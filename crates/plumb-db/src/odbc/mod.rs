@@ -142,7 +142,7 @@ impl Database for Odbc {
         Ok(Self { product: product.into(), ..unknown })
     }
 
-    fn floor() -> Result<Option<Floor>, DbError> {
+    fn floor(calls: u64) -> Result<Option<Floor>, DbError> {
         let statement = trivial("");
         floor::floor(
             format!(
@@ -151,7 +151,7 @@ impl Database for Odbc {
             ),
             async {
                 let Ok(session) = Session::without_driver() else { return Ok(None) };
-                Ok(floor::times(&mut Exchange::new(session), &statement).await)
+                Ok(floor::times(&mut Exchange::new(session), &statement, calls).await)
             },
         )
     }

@@ -11,7 +11,7 @@ use tokio_postgres::{Client, Statement};
 use super::Postgres;
 use super::conversation::Conversation;
 use crate::DbError;
-use crate::client::floor::{self, CALLS, WARM_UP};
+use crate::client::floor;
 use crate::database::Database as _;
 use crate::stream::{Arrivals, Wire};
 use crate::tls::Tls;
@@ -29,11 +29,11 @@ const READY: &[u8] = b"Z\0\0\0\x05I";
 ///
 /// # Errors
 /// When sockets cannot be made.
-pub(crate) fn floor() -> Result<Option<Floor>, DbError> {
-    floor::floor(floor::of_bytes(Postgres::DRIVER), measure())
+pub(crate) fn floor(calls: u64) -> Result<Option<Floor>, DbError> {
+    floor::floor(floor::of_bytes(Postgres::DRIVER), measure(calls))
 }
 
-async fn measure() -> Result<Option<Histogram>, DbError> {
+async fn measure(calls: u64) -> Result<Option<Histogram>, DbError> {
     let (near, far) = UnixStream::pair().map_err(DbError::system("make a pair of sockets"))?;
     tokio::spawn(serve(far));
     let mut config = Config::new();
@@ -44,20 +44,22 @@ async fn measure() -> Result<Option<Histogram>, DbError> {
         return Ok(None);
     };
     let mut conversation = Conversation::of(connection);
-    Ok(calls(&client, &mut conversation, &arrivals).await.ok())
+    Ok(times(&client, &mut conversation, &arrivals, calls).await.ok())
 }
 
-async fn calls(
+async fn times(
     client: &Client,
     conversation: &mut Conversation,
     arrivals: &Arrivals,
+    calls: u64,
 ) -> Result<Histogram, tokio_postgres::Error> {
     let statement = conversation.drive(client.prepare("SELECT 1")).await?;
     let mut times = Histogram::new();
-    for call in 0..WARM_UP + CALLS {
+    let warm_up = floor::warm_up(calls);
+    for call in 0..calls.saturating_add(warm_up) {
         let began_ns = MonotonicClock.now_ns();
         conversation.drive(ask(client, &statement)).await?;
-        if call >= WARM_UP {
+        if call >= warm_up {
             times.record(arrivals.last_ns().saturating_sub(began_ns));
         }
     }

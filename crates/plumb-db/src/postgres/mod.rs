@@ -120,8 +120,8 @@ impl Database for Postgres {
         Ok(Self { door, login: login.clone(), onlooker: Arc::new(onlooker) })
     }
 
-    fn floor() -> Result<Option<Floor>, DbError> {
-        floor::floor()
+    fn floor(calls: u64) -> Result<Option<Floor>, DbError> {
+        floor::floor(calls)
     }
 
     fn endpoint(&self) -> &Endpoint {

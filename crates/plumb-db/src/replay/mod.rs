@@ -21,6 +21,7 @@ use tokio::sync::mpsc::channel;
 
 use crate::DbError;
 use crate::answer::Limits;
+use crate::client::floor::CALLS;
 use crate::database::{Access, Asked, Database};
 use crate::drive::{WAIT, runtime};
 use crate::login::{self, Login};
@@ -134,7 +135,7 @@ impl Replay {
             .into());
         }
         watch.server(database.describe());
-        if let Some(floor) = D::floor()? {
+        if let Some(floor) = D::floor(CALLS)? {
             watch.floor(floor);
         }
         self.measure(&database, watch, stop)

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use plumb_measure::{Span, Tick};
 use serde_json::{Map, Value, json};
 
-use crate::EngineError;
+use crate::{EngineError, null};
 
 /// How the threads of a load run, and how they are judged.
 #[derive(Args, Clone, Debug)]
@@ -26,6 +26,11 @@ pub struct DriverOptions {
     /// Let the kernel hold back small segments (Nagle's algorithm) instead of sending each at once
     #[arg(long, help_heading = "Transport")]
     pub nagle: bool,
+
+    /// Round trips by which this program's own cost, the floor, is measured before a load; 0: it is not
+    /// measured [default: 20000; 10000 of a driver of databases]
+    #[arg(long, value_name = "N", env = "PLUMB_FLOOR", hide_env_values = true)]
+    pub floor: Option<u64>,
 
     /// Keep the tick of processors that wait, to see the floor of a round trip: on both sides, which
     /// the server must confirm, or on this one (=client)
@@ -78,11 +83,20 @@ impl DriverOptions {
         options.insert("lag".into(), json!(self.lag));
         options.insert("interval".into(), json!(self.interval_of(length)));
         options.insert("nagle".into(), json!(self.nagle));
+        if let Some(round_trips) = self.floor {
+            options.insert("floor".into(), json!(round_trips));
+        }
         if let Some(sides) = self.hold_tick {
             let name = sides.to_possible_value().map(|value| value.get_name().to_owned());
             options.insert("hold-tick".into(), json!(name));
         }
         options
+    }
+
+    /// Round trips that the floor of a load is taken from.
+    #[must_use]
+    pub fn floor(&self) -> u64 {
+        self.floor.unwrap_or(null::FLOOR_OPERATIONS)
     }
 
     /// What the client does about the tick.
@@ -131,6 +145,16 @@ mod tests {
         assert_eq!(usual_interval(None).to_string(), "1s");
         let asked = driver(&["--interval", "3s"]).unwrap();
         assert_eq!(asked.interval_of("5s".parse().ok()).to_string(), "3s");
+    }
+
+    #[test]
+    fn the_floor_is_taken_from_as_many_round_trips_as_asked_for() {
+        // whatever the environment of the tests says
+        let asked = driver(&["--floor", "300"]).unwrap();
+        assert_eq!((asked.floor(), &asked.in_force(None)["floor"]), (300, &json!(300)));
+        let unasked = DriverOptions { floor: None, ..asked };
+        assert_eq!(unasked.floor(), null::FLOOR_OPERATIONS);
+        assert!(!unasked.in_force(None).contains_key("floor"));
     }
 
     #[test]

@@ -356,9 +356,8 @@ impl Measure for MessageLoad {
         let endpoint = reachable(&endpoints, self.options.load.connect_timeout, stop)?;
         if let Some(connections) = self.connections.first() {
             let plan = self.options.load.plan(*connections);
-            if let Some(floor) = floor(plan.waiting, &plan.pin, stop)? {
-                watch.floor(floor);
-            }
+            let round_trips = self.options.load.driver.floor();
+            floor(round_trips, plan.waiting, &plan.pin, (watch, stop))?;
         }
         watch.rows(&[self.path().to_owned()]);
         for connections in self.connections.clone() {

@@ -275,9 +275,8 @@ impl ScenarioLoad {
         let rows = self.compile(extracted)?.rows;
         let mut jtl = self.jtl(&rows)?;
         watch.rows(&names(&rows));
-        if let Some(floor) = floor(Waiting::Epoll, &self.options.drive.driver.pin, stop)? {
-            watch.floor(floor);
-        }
+        let driver = &self.options.drive.driver;
+        floor(driver.floor(), Waiting::Epoll, &driver.pin, (watch, stop))?;
         let points = self.points.clone();
         for (left, point) in (0..points.len()).rev().zip(points) {
             if stop.asked() {

@@ -7,7 +7,6 @@
 use std::collections::VecDeque;
 
 use super::rules::Rules;
-use super::slab::NONE;
 use super::{Table, number};
 
 /// Locks of an owner that are taken out at once.
@@ -63,7 +62,6 @@ impl<R: Rules> Table<R> {
                 return;
             };
             let at = self.owners.rows[owner].head;
-            debug_assert!(at != NONE, "an owner without locks is gone");
             if self.owners.rows[owner].count == 1 {
                 self.dying.owners.pop_front();
             }

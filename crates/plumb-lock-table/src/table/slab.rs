@@ -64,7 +64,7 @@ impl<T> Slab<T> {
 
 #[expect(clippy::cast_possible_truncation, reason = "a table has fewer than 2^32 rows")]
 pub(super) fn number(count: usize) -> u32 {
-    debug_assert!(count < NONE as usize);
+    assert!(count < NONE as usize);
     count as u32
 }
 

@@ -401,9 +401,7 @@ impl Measure for LoadJob {
         };
         if let Some((driver, _)) = &self.timed {
             driver.confirm_tick(&self.target.name, self.server_tick)?;
-        }
-        if let Some(floor) = floor(first.waiting, &first.pin, stop)? {
-            watch.floor(floor);
+            floor(driver.floor(), first.waiting, &first.pin, (watch, stop))?;
         }
         let history = History::default();
         let mut place = LoadContext { endpoint: &endpoint, watch, stop, history };

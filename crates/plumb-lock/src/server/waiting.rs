@@ -60,7 +60,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             }
             let mut words = Words::default();
             let read = resp::command(&text, &self.plan.limits, &mut words);
-            debug_assert!(matches!(read, Ok(Some(_))), "it was read before");
+            assert!(matches!(read, Ok(Some(_))), "it was read before");
             match self.answer(client, Command { bytes: &text, words: &words }, out) {
                 After::Wait => self.wait_on(number),
                 After::Close => {

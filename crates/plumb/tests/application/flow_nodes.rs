@@ -159,7 +159,7 @@ fn nodes_end_with_whoever_started_them() {
 
 #[test]
 fn the_memory_of_a_node_is_bounded_or_it_is_said_that_it_is_not() {
-    let nodes = Nodes::start(&["--nodes", "1", "--memory", "48MiB"]);
+    let nodes = Nodes::start(&["--nodes", "1", "--memory", "128MiB"]);
     let process = nodes.process(1).expect("node 1 runs").as_raw_nonzero();
     let groups = fs::read_to_string(format!("/proc/{process}/cgroup")).expect("it runs");
     let own = format!("plumb-{}-node-1", nodes.server.id());
@@ -171,7 +171,7 @@ fn the_memory_of_a_node_is_bounded_or_it_is_said_that_it_is_not() {
                 format!("/sys/fs/cgroup{path}/memory.max"),
             ];
             let limit = limits.iter().find_map(|path| fs::read_to_string(path).ok());
-            assert_eq!(limit.expect("a limit").trim(), (48_u64 << 20).to_string());
+            assert_eq!(limit.expect("a limit").trim(), (128_u64 << 20).to_string());
         }
         None => assert!(nodes.server.log().contains("not enforced"), "{groups}"),
     }

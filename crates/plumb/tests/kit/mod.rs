@@ -118,6 +118,7 @@ impl Program {
             .env("COLUMNS", "100")
             .env("TZ", "UTC")
             .env("PLUMB_FOREIGN_LIMIT", "100%") // tests run side by side
+            .env("PLUMB_FLOOR", "500") // what it takes is not what they judge
             .env_remove("CLICOLOR_FORCE")
             .envs(told.iter().copied())
             .stdin(Stdio::null())

@@ -211,7 +211,7 @@ fn lay_down(lines: &str, files: &[(&str, &str)]) -> TempDir {
 fn cluster() -> PathBuf {
     let version = binaries().parent().and_then(Path::file_name).map(PathBuf::from);
     let version = version.expect("its programs are in a folder of its version");
-    let name = format!("postgresql-{}-of-{}", version.display(), geteuid().as_raw());
+    let name = format!("postgresql-{}-small-of-{}", version.display(), geteuid().as_raw());
     made_once(&name, |folder| {
         let password = folder.join("password");
         fs::write(&password, PASSWORD).expect("a new file");
@@ -284,6 +284,7 @@ fn initialize(data: &Path, password: &Path) {
         "--locale=C",
         "--encoding=UTF8",
         "--no-sync",
+        "--wal-segsize=1", // it is copied for each server
     ];
     let (path, words) = as_nobody(&binaries().join("initdb"), &words);
     let made = Command::new(path).args(words).output().expect("PostgreSQL is installed");
