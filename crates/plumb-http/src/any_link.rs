@@ -2,12 +2,10 @@
 
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::sync::Arc;
 
 use plumb_engine::tls::Tls;
 use plumb_engine::{Link, Plain, Received};
 
-use crate::route::Links;
 use crate::tunnel::Tunnel;
 
 /// The link of a connection to one of several servers.
@@ -17,19 +15,6 @@ pub(crate) enum AnyLink {
     Tls(Box<Tls>),
     /// TLS through a proxy.
     Tunnel(Box<Tunnel<Tls>>),
-}
-
-impl AnyLink {
-    /// A link of this kind.
-    pub(crate) fn of(links: &Links) -> Self {
-        match links {
-            Links::Plain => Self::Plain(Plain::default()),
-            Links::Tls(tls) => Self::Tls(Box::new(tls.link())),
-            Links::Tunnel(opening, tls) => {
-                Self::Tunnel(Box::new(Tunnel::new(Arc::clone(opening), tls.link())))
-            }
-        }
-    }
 }
 
 /// Does the same with whichever link it is.

@@ -84,6 +84,17 @@ impl Links {
             Self::Tls(_) | Self::Tunnel(..) => Scheme::Https,
         }
     }
+
+    /// The link of one connection.
+    fn link(&self) -> AnyLink {
+        match self {
+            Self::Plain => AnyLink::Plain(Plain::default()),
+            Self::Tls(tls) => AnyLink::Tls(Box::new(tls.link())),
+            Self::Tunnel(opening, tls) => {
+                AnyLink::Tunnel(Box::new(Tunnel::new(Arc::clone(opening), tls.link())))
+            }
+        }
+    }
 }
 
 impl Routes {
@@ -277,7 +288,7 @@ impl Route {
         let stage = &mut Stage { endpoint: &self.endpoint, stop, samplers, gate };
         let routes = &self.destinations[..];
         if self.links.len() > 1 || !self.of_identities.is_empty() {
-            let link = |route: u16, identity: u32| AnyLink::of(self.links_of(route, identity));
+            let link = |route: u16, identity: u32| self.links_of(route, identity).link();
             return load::run_crews(crews, stage, routes, shape, protocol, link);
         }
         match self.links_of(0, 0) {

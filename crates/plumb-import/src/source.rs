@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use super::access_log;
+use super::access_log::line::is_line;
 use super::error::ImportError;
 use super::options::Format;
 
@@ -96,7 +96,7 @@ fn format_of(bytes: &[u8]) -> Option<Format> {
                 return Some(Format::Grinder);
             }
             let lines = bytes.split(|byte| *byte == b'\n').take(100).map(String::from_utf8_lossy);
-            let mut read = lines.map(|line| access_log::is_line(&line));
+            let mut read = lines.map(|line| is_line(&line));
             read.any(|is_line| is_line).then_some(Format::AccessLog)
         }
     }

@@ -9,6 +9,7 @@ use hyper::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode, Uri};
 
 use super::change_set::{self, Change};
+use super::multipart::{boundary, printable};
 use super::service::Service;
 use crate::answer::Failure;
 use crate::url::SapPath;
@@ -21,8 +22,6 @@ const LINE_MAX: usize = 8 << 10;
 const CHANGES_MAX: usize = 1 << 20;
 /// Header lines of a request within, and of the part around it.
 const HEADERS_MAX: usize = 64;
-/// Characters of a name that a client gives to a request, to find its answer by.
-const NAME_MAX: usize = 200;
 /// Headers that belong to the connection, or to the batch as a whole: who asks is said there.
 const OF_THE_WHOLE: [&str; 9] = [
     "authorization",
@@ -330,25 +329,6 @@ fn request_line(service: Service, line: &[u8]) -> Result<Uri, Failure> {
 
 fn malformed(problem: &str) -> Failure {
     Failure::bad_request(format!("the batch is malformed: {problem}"))
-}
-
-/// A name that can be repeated in an answer.
-pub(super) fn printable(name: &str) -> Option<String> {
-    let well = name.len() <= NAME_MAX && name.bytes().all(|byte| (b' '..0x7f).contains(&byte));
-    (well && !name.is_empty()).then(|| name.to_owned())
-}
-
-/// The boundary that a header `Content-Type` names.
-pub(super) fn boundary(content_type: &str) -> Option<&str> {
-    let (kind, parameters) = content_type.split_once(';')?;
-    if !kind.trim().eq_ignore_ascii_case("multipart/mixed") {
-        return None;
-    }
-    let boundary = parameters.split(';').find_map(|parameter| {
-        let (name, value) = parameter.split_once('=')?;
-        name.trim().eq_ignore_ascii_case("boundary").then(|| value.trim().trim_matches('"'))
-    })?;
-    (!boundary.is_empty() && boundary.len() <= 70).then_some(boundary)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode};
 
-use super::batch::{boundary, printable};
+use super::multipart::{boundary, printable};
 use crate::answer::Failure;
 
 /// Changes of a set.

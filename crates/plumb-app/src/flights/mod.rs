@@ -20,6 +20,7 @@ mod key;
 mod metadata;
 mod metadata4;
 mod model;
+mod multipart;
 mod options;
 pub(crate) mod parts;
 mod path;

@@ -42,6 +42,11 @@ impl Unread {
     }
 }
 
+/// True for a line of an access log.
+pub(crate) fn is_line(text: &str) -> bool {
+    read(text).is_ok()
+}
+
 /// Reads a line.
 ///
 /// # Errors

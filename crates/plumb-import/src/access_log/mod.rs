@@ -4,7 +4,7 @@
 //! (`pace.rs`). What is asked for stands in a data file, line by line; a step for each shape of path
 //! (`shape.rs`) records it.
 
-mod line;
+pub(crate) mod line;
 mod pace;
 mod shape;
 
@@ -37,11 +37,6 @@ const SAFE: [&str; 3] = ["GET", "HEAD", "OPTIONS"];
 const NAMED_MAX: usize = 3;
 /// Statuses that a step accepts at most.
 const STATUSES_MAX: usize = 20;
-
-/// True for a line of an access log.
-pub(crate) fn is_line(text: &str) -> bool {
-    line::read(text).is_ok()
-}
 
 /// Makes a scenario of an access log.
 ///
