@@ -33,6 +33,9 @@ pub(crate) struct Office<'a, D: Database> {
     pub(crate) ledger: RefCell<Ledger>,
 }
 
+/// After so long at the latest a caller lets timers have their turn.
+const GIVE_WAY_NS: u64 = 10_000_000;
+
 /// How a call ended.
 enum CallEnd {
     Answer(Answered, Option<StampedCall>),
@@ -52,6 +55,7 @@ impl<D: Database> Office<'_, D> {
         };
         let mut patience = Patience::new(self.plan.operation_timeout);
         let mut free_ns = MonotonicClock.now_ns();
+        let mut gave_way_ns = free_ns;
         while let Some(due) = self.due(alarm.as_mut(), free_ns).await? {
             let taken = MonotonicClock.now_ns();
             self.ledger.borrow_mut().begin(due);
@@ -63,6 +67,11 @@ impl<D: Database> Office<'_, D> {
                 None => self.over_new(due, taken, &mut patience).await,
             }
             free_ns = MonotonicClock.now_ns();
+            if free_ns - gave_way_ns > GIVE_WAY_NS {
+                // whose answers are waited for within the receive never comes to rest
+                tokio::task::yield_now().await;
+                gave_way_ns = free_ns;
+            }
         }
         Ok(())
     }

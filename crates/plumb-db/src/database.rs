@@ -16,6 +16,9 @@ use crate::looks::{Look, Seen};
 use crate::statement::{Statement, Which};
 use crate::stream::{Arrivals, Traffic};
 
+/// What keeps statements from writing where the server does.
+pub(crate) const READ_ONLY_SESSIONS: &str = "its sessions are read-only, by its own word";
+
 /// Whether a statement may change data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
@@ -32,6 +35,9 @@ pub(crate) enum Form {
     Prepared,
     /// As text each time: what a call does that makes a connection of its own.
     Text,
+    /// As text, another each time: statements of a log, each of which begins as statements do that only
+    /// [ask](Statement::only_asks), unless they may write.
+    Log,
 }
 
 /// What is asked over connections, and what the answer may be.
@@ -145,10 +151,10 @@ pub(crate) trait Database: Clone + fmt::Debug + Sync {
     /// How the parts of its calls are measured.
     fn methods(&self) -> Methods;
 
-    /// True when each session keeps the statements that are asked over it from writing, whichever they
-    /// are.
-    fn sessions_promise(&self) -> bool {
-        false
+    /// What keeps statements of a [log](Form::Log) from writing over its sessions, whichever they are; `None`
+    /// when nothing does.
+    fn keeps_logs(&self) -> Option<&'static str> {
+        None
     }
 
     /// A statement of ours in this server's own language, where its product alone does not say what that is.

@@ -2,13 +2,12 @@
 
 use std::cell::RefCell;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{Either, join_all, select};
 use plumb_engine::clock::MonotonicClock;
-use plumb_engine::{Driven, Ending, Gate, HeldTick, LoadPlan, Outlet, Stop};
+use plumb_engine::{Driven, Ending, Gate, LoadPlan, Outlet, Stop};
 use plumb_measure::{Clock as _, Slowest, Tick};
 use tokio::runtime::{Builder, Runtime};
 
@@ -18,15 +17,17 @@ use crate::database::{Asked, Connection as _, Database, Form};
 use crate::ledger::{Ledger, Observations, Passes};
 use crate::looks::Looks;
 use crate::pool::Pool;
+use crate::rest::Rest;
 use crate::statement::Over;
 use crate::stream::Traffic;
 
 /// The way it waits.
 pub(crate) const WAIT: &str = "epoll by the runtime";
+/// The same where one connection has the thread to itself.
+pub(crate) const WAIT_ALONE: &str =
+    "within the receive, and for what takes long epoll by the runtime";
 /// How often a load looks whether it is to stop.
 pub(crate) const STOP_EVERY: Duration = Duration::from_millis(50);
-/// A sleep of the runtime that is longer found nothing to do.
-const MOMENT_NS: u64 = 2_000;
 /// Turns that the ends of sessions are given.
 pub(crate) const FAREWELL: u32 = 16;
 
@@ -58,24 +59,17 @@ pub(crate) struct Yield {
 /// # Errors
 /// When no descriptors are left.
 pub(crate) fn runtime(passes: &Arc<Passes>, tick: Tick) -> Result<Runtime, DbError> {
-    let (asleep, awake) = (Arc::new(AtomicU64::new(0)), Arc::clone(passes));
-    let since = Arc::clone(&asleep);
-    let tick = HeldTick::of(tick).map_err(DbError::system("set a timer"))?.map(Mutex::new);
+    resting(&Rest::new(passes, tick).map_err(DbError::system("set a timer"))?)
+}
+
+/// A runtime of one thread, which waits as `rest` says.
+fn resting(rest: &Arc<Rest>) -> Result<Runtime, DbError> {
+    let (asleep, awake) = (Arc::clone(rest), Arc::clone(rest));
     Builder::new_current_thread()
         .enable_io()
         .enable_time()
-        .on_thread_park(move || {
-            let now = MonotonicClock.now_ns();
-            asleep.store(now, Ordering::Relaxed);
-            if let Some(Ok(mut tick)) = tick.as_ref().map(Mutex::lock) {
-                tick.hold(now);
-            }
-        })
-        .on_thread_unpark(move || {
-            let slept_ns = MonotonicClock.now_ns() - since.load(Ordering::Relaxed);
-            awake.all.fetch_add(1, Ordering::Relaxed);
-            awake.idle.fetch_add(u64::from(slept_ns > MOMENT_NS), Ordering::Relaxed);
-        })
+        .on_thread_park(move || asleep.begins())
+        .on_thread_unpark(move || awake.ends())
         .build()
         .map_err(DbError::system("start a runtime"))
 }
@@ -90,15 +84,18 @@ pub(crate) fn drive<D: Database>(
     outlet: Outlet,
 ) -> Result<(Driven<()>, Yield), DbError> {
     let passes = Arc::<Passes>::default();
-    runtime(&passes, load.plan.tick)?.block_on(run(load, outlet, passes))
+    let rest = Rest::new(&passes, load.plan.tick).map_err(DbError::system("set a timer"))?;
+    resting(&rest)?.block_on(run(load, outlet, passes, &rest))
 }
 
 async fn run<D: Database>(
     load: &Load<'_, D>,
     outlet: Outlet,
     passes: Arc<Passes>,
+    rest: &Arc<Rest>,
 ) -> Result<(Driven<()>, Yield), DbError> {
-    let traffic = Arc::new(Traffic::stamped(load.plan.stamps));
+    let traffic = Traffic::stamped(load.plan.stamps);
+    let traffic = Arc::new(if load.over == Over::Kept { traffic.alone(rest) } else { traffic });
     let database = load.database.counting(&traffic);
     let asked = load.asked;
     let count = match load.over {

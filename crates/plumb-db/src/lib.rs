@@ -8,10 +8,10 @@
 //! |---|---|
 //! | `database` | what is a database, to everything else? |
 //! | `postgres`, `mysql`, `mssql`, `hana`, `odbc` | how is this one asked, and what keeps a statement from writing? |
-//! | `product`, `url`, `login`, `ssl_mode`, `tls`, `certificate`, `stream` | where, as whom, how encrypted? |
+//! | `product`, `url`, `login`, `ssl_mode`, `tls`, `stream`, `alone` | where, as whom, how encrypted? |
 //! | `client` | what do clients of our own share? |
 //! | `statement`, `answer` | what is asked, and how much may come? |
-//! | `pool`, `caller`, `alarm`, `patience`, `drive` | when, over which connection? |
+//! | `pool`, `caller`, `alarm`, `patience`, `rest`, `drive` | when, over which connection? |
 //! | `looks` | which calls are looked into? |
 //! | `ledger` | what is written down? |
 //! | `round_trip` | what is found out beside the load? |
@@ -19,10 +19,10 @@
 //! | `replay` | what does a recorded day take? |
 
 mod alarm;
+mod alone;
 mod answer;
 mod attribution;
 mod caller;
-mod certificate;
 mod client;
 mod database;
 mod drive;
@@ -42,6 +42,7 @@ mod pool;
 mod postgres;
 mod product;
 mod replay;
+mod rest;
 mod round_trip;
 mod ssl_mode;
 mod statement;

@@ -20,7 +20,7 @@ use crate::answer::Limits;
 use crate::attribution::{Known, attribute, take_apart};
 use crate::client::floor::CALLS;
 use crate::database::{Access, Asked, Database, Form};
-use crate::drive::{Load, WAIT, Yield, drive, runtime};
+use crate::drive::{Load, WAIT, WAIT_ALONE, Yield, drive, runtime};
 use crate::hana::Hana;
 use crate::login::{self, Login};
 use crate::mssql::Mssql;
@@ -220,7 +220,7 @@ impl Ping {
         }
         let mut record = result_record(&plan, labels, Lengths::Any, &result);
         record.operations += came.as_ref().map_or(0, |came| came.observed);
-        name_driver(&mut record, D::DRIVER);
+        name_driver(&mut record, D::DRIVER, point.over);
         take_apart(&mut record, came.as_ref(), database.methods());
         let mut readings = ground.runtime.block_on(database.readings(counter));
         if let Some(Yield { found, observed }) = &came {
@@ -356,11 +356,11 @@ impl Spread for Ping {
         self.options.file.iter().map(|path| NamedFile::lone(path)).collect()
     }
 
-    fn conclude(&mut self, _: usize, result: &mut ResultRecord, parts: &SpreadParts<'_>) {
+    fn conclude(&mut self, number: usize, result: &mut ResultRecord, parts: &SpreadParts<'_>) {
         // what was looked into is told by the results alone
         let counted: u64 = parts.results.iter().map(|part| part.operations).sum();
         result.operations = result.operations.max(counted);
-        name_driver(result, self.driver());
+        name_driver(result, self.driver(), self.points[number].over);
     }
 }
 
@@ -379,10 +379,10 @@ fn response(result: &LoadResult<()>) -> &Histogram {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a rate is a float")]
-fn name_driver(record: &mut ResultRecord, name: &str) {
+fn name_driver(record: &mut ResultRecord, name: &str, over: Over) {
     record.throughput_per_s = record.operations as f64 * 1e9 / record.duration_ns.max(1) as f64;
     record.driver.name = Some(name.into());
-    record.driver.wait = WAIT.into();
+    record.driver.wait = if over == Over::Kept { WAIT_ALONE } else { WAIT }.into();
     if let Some(trip) = &mut record.round_trip {
         trip.stamp_costs_ns = None; // not known: a call has more to it than its messages
     }

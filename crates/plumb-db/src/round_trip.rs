@@ -7,9 +7,9 @@ use plumb_engine::{
     Address, Endpoint, EngineError, Family, LoadPlan, Null, Plain, Stage, Stop, load,
 };
 use plumb_measure::{Clock as _, Histogram, Span};
+use plumb_serve::ClientSocket;
 
 use crate::DbError;
-use crate::stream::Socket;
 
 /// Handshakes that are made before each result.
 const HANDSHAKES: u32 = 20;
@@ -30,7 +30,7 @@ pub(crate) async fn handshakes(endpoint: &Endpoint, patience: Span) -> Option<Hi
     for _ in 0..HANDSHAKES {
         let began_ns = MonotonicClock.now_ns();
         let limit = Duration::from_nanos(patience.ns());
-        let connected = tokio::time::timeout(limit, Socket::connect(endpoint));
+        let connected = tokio::time::timeout(limit, ClientSocket::connect(endpoint));
         if !matches!(connected.await, Ok(Ok(_))) {
             break;
         }

@@ -184,6 +184,10 @@ impl Statement {
     /// True when it begins as statements do that answer with rows and leave the transaction they run
     /// in alone. A procedure, for one, may end it and begin one that writes.
     pub(crate) fn only_asks(&self) -> bool {
+        if self.product == Product::Mssql {
+            // nothing needs to stand between its statements, and no transaction only reads
+            return plumb_sql::tds::query::only_asks(&self.text);
+        }
         let start = without_comments(&self.text, self.product);
         start.starts_with('(')
             || ASKING.iter().any(|word| word.eq_ignore_ascii_case(self.first_word()))

@@ -5,16 +5,19 @@ use std::io::{self, IoSlice};
 use std::num::NonZeroU32;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use plumb_engine::clock::MonotonicClock;
-use plumb_engine::{Endpoint, SocketOptions, finish_connect, proven, start_connect};
+use plumb_engine::{Endpoint, proven};
 use plumb_measure::{Clock as _, MessageStamps, Moments, Transport, Transports};
-use plumb_serve::StampedSocket;
+use plumb_serve::{ClientSocket, StampedSocket};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
+
+use crate::alone::Alone;
+use crate::rest::Rest;
 
 /// Bytes over all connections of a load, and what these really used.
 #[derive(Debug, Default)]
@@ -24,12 +27,20 @@ pub(crate) struct Traffic {
     transports: Mutex<Transports>,
     /// One call in so many of each connection is taken apart by time stamps of the kernel.
     stamps: Option<NonZeroU32>,
+    /// The thread that a connection has to itself.
+    alone: Option<Arc<Rest>>,
 }
 
 impl Traffic {
     /// That of a load which has one call in so many of each connection stamped.
     pub(crate) fn stamped(stamps: Option<NonZeroU32>) -> Self {
         Self { stamps, ..Self::default() }
+    }
+
+    /// That of a load with one connection, which has its thread to itself, unless it is to be stamped.
+    pub(crate) fn alone(self, rest: &Arc<Rest>) -> Self {
+        let alone = self.stamps.is_none().then(|| Arc::clone(rest));
+        Self { alone, ..self }
     }
 
     /// A connection over `transport` stands, its handshake done.
@@ -53,6 +64,8 @@ impl Traffic {
 pub(crate) struct Arrivals {
     first_ns: AtomicU64,
     last_ns: AtomicU64,
+    /// Whoever has the thread to itself is to wait for them now.
+    waits: AtomicBool,
     /// Of a connection whose packets are stamped.
     stamped: Option<Mutex<StampedCalls>>,
 }
@@ -80,8 +93,9 @@ pub(crate) struct StampedCall {
 
 impl Arrivals {
     /// Those of a connection of `socket`, one in `every` call of which is stamped.
-    fn of(socket: &Socket, every: Option<NonZeroU32>) -> io::Result<Self> {
-        let (Some(every), Socket::Tcp(plumb_serve::Socket::Tcp(stream))) = (every, socket) else {
+    fn of(socket: &ClientSocket, every: Option<NonZeroU32>) -> io::Result<Self> {
+        let (Some(every), ClientSocket::Tcp(plumb_serve::Socket::Tcp(stream))) = (every, socket)
+        else {
             return Ok(Self::default());
         };
         let descriptor = stream.as_fd().try_clone_to_owned()?;
@@ -128,6 +142,21 @@ impl Arrivals {
         self.last_ns.store(now_ns, Ordering::Relaxed);
     }
 
+    /// They are to be waited for by whoever has the thread to itself.
+    pub(crate) fn wait(&self) {
+        self.waits.store(true, Ordering::Relaxed);
+    }
+
+    /// True when they are waited for so, and are not any more.
+    pub(crate) fn stop_waiting(&self) -> bool {
+        self.are_waited_for() && self.waits.swap(false, Ordering::Relaxed)
+    }
+
+    /// True while the next receive waits for them itself.
+    pub(crate) fn are_waited_for(&self) -> bool {
+        self.waits.load(Ordering::Relaxed)
+    }
+
     /// When the first bytes came since something was [expected](Self::expect); 0 while none have.
     pub(crate) fn first_ns(&self) -> u64 {
         self.first_ns.load(Ordering::Relaxed)
@@ -153,41 +182,14 @@ impl StampedCalls {
     }
 }
 
-/// A connected socket.
-#[derive(Debug)]
-pub(crate) enum Socket {
-    Tcp(plumb_serve::Socket),
-    Unix(UnixStream),
-}
-
-impl Socket {
-    /// Connects to `endpoint`; what is sent goes out at once.
-    ///
-    /// # Errors
-    /// What the kernel says.
-    pub(crate) async fn connect(endpoint: &Endpoint) -> io::Result<Self> {
-        match endpoint {
-            Endpoint::Tcp(_) | Endpoint::Smc(_) => {
-                plumb_serve::Socket::connect(endpoint).await.map(Self::Tcp)
-            }
-            Endpoint::Unix(_) | Endpoint::Udp(_) | Endpoint::Own => {
-                let socket = start_connect(endpoint, &SocketOptions::default())?;
-                let socket = UnixStream::from_std(socket.into())?;
-                socket.writable().await?;
-                finish_connect(&socket)?;
-                Ok(Self::Unix(socket))
-            }
-        }
-    }
-}
-
 /// A connected socket whose bytes are counted.
 #[derive(Debug)]
 pub(crate) struct Wire {
-    socket: Socket,
+    socket: ClientSocket,
     endpoint: Endpoint,
     traffic: Arc<Traffic>,
     arrivals: Arc<Arrivals>,
+    alone: Option<Alone>,
 }
 
 impl Wire {
@@ -196,15 +198,20 @@ impl Wire {
     /// # Errors
     /// What the kernel says.
     pub(crate) async fn connect(endpoint: &Endpoint, traffic: Arc<Traffic>) -> io::Result<Self> {
-        let socket = Socket::connect(endpoint).await?;
+        let socket = ClientSocket::connect(endpoint).await?;
         let arrivals = Arc::new(Arrivals::of(&socket, traffic.stamps)?);
-        Ok(Self { socket, endpoint: endpoint.clone(), traffic, arrivals })
+        let alone = match &traffic.alone {
+            Some(rest) => Alone::of(&socket, rest)?,
+            None => None,
+        };
+        Ok(Self { socket, endpoint: endpoint.clone(), traffic, arrivals, alone })
     }
 
     /// One end of a pair of sockets.
     pub(crate) fn of_pair(socket: UnixStream) -> Self {
         let (traffic, arrivals) = (Arc::default(), Arc::default());
-        Self { socket: Socket::Unix(socket), endpoint: Endpoint::Own, traffic, arrivals }
+        let (socket, endpoint) = (ClientSocket::Unix(socket), Endpoint::Own);
+        Self { socket, endpoint, traffic, arrivals, alone: None }
     }
 
     /// When bytes come over it.
@@ -218,8 +225,8 @@ impl Wire {
     /// When the other side is gone already.
     pub(crate) fn transport(&self) -> io::Result<Transport> {
         match &self.socket {
-            Socket::Tcp(socket) => proven(socket, &self.endpoint, None),
-            Socket::Unix(socket) => proven(socket, &self.endpoint, None),
+            ClientSocket::Tcp(socket) => proven(socket, &self.endpoint, None),
+            ClientSocket::Unix(socket) => proven(socket, &self.endpoint, None),
         }
     }
 
@@ -229,10 +236,25 @@ impl Wire {
         call: impl FnOnce(&mut StampedCalls, &TcpStream) -> Poll<T>,
     ) -> Option<Poll<T>> {
         match &self.socket {
-            Socket::Tcp(plumb_serve::Socket::Tcp(stream)) => {
+            ClientSocket::Tcp(plumb_serve::Socket::Tcp(stream)) => {
                 Some(call(&mut *self.arrivals.stamped()?, stream))
             }
-            Socket::Tcp(plumb_serve::Socket::Smc(_)) | Socket::Unix(_) => None,
+            ClientSocket::Tcp(plumb_serve::Socket::Smc(_)) | ClientSocket::Unix(_) => None,
+        }
+    }
+
+    /// As `poll_read`, of a connection that shares its thread with others.
+    fn poll_shared(
+        &mut self,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.poll_stamped(|it, stream| it.socket.poll_read(stream, context, into)) {
+            Some(done) => done,
+            None => match &mut self.socket {
+                ClientSocket::Tcp(socket) => Pin::new(socket).poll_read(context, into),
+                ClientSocket::Unix(socket) => Pin::new(socket).poll_read(context, into),
+            },
         }
     }
 
@@ -246,23 +268,20 @@ impl Wire {
 
 impl AsyncRead for Wire {
     fn poll_read(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         context: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
         let before = into.filled().len();
-        let done = match self.poll_stamped(|it, stream| it.socket.poll_read(stream, context, into))
-        {
-            Some(done) => done,
-            None => match &mut self.socket {
-                Socket::Tcp(socket) => Pin::new(socket).poll_read(context, into),
-                Socket::Unix(socket) => Pin::new(socket).poll_read(context, into),
-            },
+        let done = match &mut this.alone {
+            Some(alone) => alone.poll_read(&this.socket, &this.arrivals, context, into),
+            None => this.poll_shared(context, into),
         };
         let bytes = into.filled().len() - before;
         if bytes > 0 {
-            self.arrivals.came(MonotonicClock.now_ns());
-            self.traffic.received.fetch_add(bytes as u64, Ordering::Relaxed);
+            this.arrivals.came(MonotonicClock.now_ns());
+            this.traffic.received.fetch_add(bytes as u64, Ordering::Relaxed);
         }
         done
     }
@@ -278,23 +297,30 @@ impl AsyncWrite for Wire {
     }
 
     fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let stamped = self.poll_stamped(|it, stream| it.poll_write(stream, context, slices));
+        let this = self.get_mut();
+        if let Some(alone) = &mut this.alone {
+            // one piece after the other: nobody hands over several
+            let first = slices.iter().find(|it| !it.is_empty()).map_or(&[][..], |it| it);
+            let done = ready!(alone.poll_write(&this.socket, &this.arrivals, context, first));
+            return Poll::Ready(this.sent(done));
+        }
+        let stamped = this.poll_stamped(|it, stream| it.poll_write(stream, context, slices));
         let done = ready!(match stamped {
             Some(done) => done,
-            None => match &mut self.socket {
-                Socket::Tcp(socket) => Pin::new(socket).poll_write_vectored(context, slices),
-                Socket::Unix(socket) => Pin::new(socket).poll_write_vectored(context, slices),
+            None => match &mut this.socket {
+                ClientSocket::Tcp(socket) => Pin::new(socket).poll_write_vectored(context, slices),
+                ClientSocket::Unix(socket) => Pin::new(socket).poll_write_vectored(context, slices),
             },
         });
-        Poll::Ready(self.sent(done))
+        Poll::Ready(this.sent(done))
     }
 
     fn is_write_vectored(&self) -> bool {
-        true
+        self.alone.is_none()
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -303,8 +329,8 @@ impl AsyncWrite for Wire {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.socket {
-            Socket::Tcp(socket) => Pin::new(socket).poll_shutdown(context),
-            Socket::Unix(socket) => Pin::new(socket).poll_shutdown(context),
+            ClientSocket::Tcp(socket) => Pin::new(socket).poll_shutdown(context),
+            ClientSocket::Unix(socket) => Pin::new(socket).poll_shutdown(context),
         }
     }
 }

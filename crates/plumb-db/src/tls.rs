@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::Clock as _;
+use plumb_serve::database::certificate::Certificate;
 use plumb_serve::database::tls::{
     AnyCertificate, CertificateJudge, Encrypted, Shown, Verifier, of_any_certificate,
 };
@@ -26,7 +27,6 @@ use tokio_postgres::tls::TlsConnect;
 use tokio_rustls::TlsConnector;
 
 use crate::DbError;
-use crate::certificate::Certificate;
 use crate::login::Login;
 use crate::product::Product;
 use crate::ssl_mode::SslMode;

@@ -8,6 +8,9 @@ use crate::DbError;
 use crate::answer::NoAnswer;
 use crate::database::Asked;
 
+/// Executions that a server's own account of a plan is taken from.
+pub(crate) const EXPLAINED: u64 = 5;
+
 /// What to do about a statement that writes.
 pub(crate) const WRITES: &str =
     "returns no rows or writes: --allow-writes measures it, and rolls each call back";

@@ -11,6 +11,7 @@ pub mod accept;
 mod acceptor;
 pub mod accounts;
 mod body;
+mod client_socket;
 pub mod conditional;
 mod counters;
 pub mod database;
@@ -36,6 +37,7 @@ mod tls;
 
 pub use acceptor::{ConnectionLimits, HttpService};
 pub use body::{Body, CutOff, Gone, Pieces};
+pub use client_socket::ClientSocket;
 pub use counters::{ConnectionFigures, Counters, Gauge};
 pub use error::{ServeError, SettingError};
 pub use held_folder::{HeldFolder, HoldError};

@@ -8,6 +8,8 @@ pub enum Language {
     Standard,
     /// That of MariaDB and MySQL.
     Mysql,
+    /// That of SQL Server, in which double quotes hold names or values, by a setting: they are taken for values.
+    TransactSql,
 }
 
 /// Characters of a statement that are kept.
@@ -26,6 +28,10 @@ pub fn of(text: &str, language: Language) -> String {
             length
         } else if let Some(length) = quoted(rest, out.tail(), language) {
             out.value();
+            length
+        } else if next == '[' && language == Language::TransactSql {
+            let length = behind(rest, ']', 1, false);
+            out.push(&rest[..length]);
             length
         } else if next == '"' || next == '`' {
             let length = behind(rest, next, next.len_utf8(), false);
@@ -69,11 +75,12 @@ fn comment(rest: &str, language: Language) -> Option<usize> {
 /// what stands before it.
 fn quoted(rest: &str, before: Option<char>, language: Language) -> Option<usize> {
     let is_name = before.is_some_and(is_of_name);
-    let is_mysql = language == Language::Mysql;
-    if let Some(quote) = rest.chars().next().filter(|it| *it == '\'' || (is_mysql && *it == '"')) {
-        return Some(behind(rest, quote, 1, is_mysql));
+    let is_standard = language == Language::Standard;
+    let is_quote = |it: &char| *it == '\'' || (!is_standard && *it == '"');
+    if let Some(quote) = rest.chars().next().filter(is_quote) {
+        return Some(behind(rest, quote, 1, language == Language::Mysql));
     }
-    if is_mysql {
+    if !is_standard {
         return None;
     }
     if !is_name && (rest.starts_with("E'") || rest.starts_with("e'")) {
@@ -176,18 +183,23 @@ mod tests {
         assert_eq!(of(&"a".repeat(400), Language::Mysql).len(), LENGTH_MAX + 3);
         let text = "select \"sesame\", 'it\\'s sesame' from `a b` where a = 1 # sesame\n or b = 2";
         assert_eq!(of(text, Language::Mysql), "select ? from `a b` where a = ? or b = ?");
+        let text =
+            "select [it's], [a]]'b 2] from t where a = N'sesame\\' and b = \"sesame\" and c = $5";
+        let kept = "select [it's], [a]]'b 2] from t where a = N? and b = ? and c = ?";
+        assert_eq!(of(text, Language::TransactSql), kept);
     }
 
     proptest! {
         #[test]
         fn no_statement_brings_it_down(text in "[-a-z0-9'\"`$/*\\\\,;() \n\u{e9}]{0,60}") {
             let _ = (of(&text, Language::Standard), of(&text, Language::Mysql));
+            let _ = of(&text, Language::TransactSql);
         }
 
         #[test]
         fn what_stands_in_quotes_is_never_kept(value in "[a-z]{8}", before in "[ =(,a-z]{0,9}") {
             let text = format!("select x{before}'{value}' from t");
-            for language in [Language::Standard, Language::Mysql] {
+            for language in [Language::Standard, Language::Mysql, Language::TransactSql] {
                 let kept = of(&text, language);
                 prop_assert!(!kept.contains(&value), "{}", kept);
             }

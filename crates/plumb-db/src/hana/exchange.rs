@@ -23,6 +23,16 @@ pub(crate) struct Exchange {
     pub(super) prepared: Option<Prepared>,
     access: Access,
     limits: Limits,
+    /// Where each statement is another: whether its transaction only reads.
+    of_log: Option<OnlyReads>,
+}
+
+/// What a transaction that was to read, and nothing else, has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OnlyReads {
+    Yes,
+    /// It wrote, by the server's own word.
+    Broken,
 }
 
 impl Exchange {
@@ -32,12 +42,28 @@ impl Exchange {
     /// What the server says of the statement.
     pub(super) async fn prepared(mut session: Session, asked: Asked<'_>) -> Result<Self, Trouble> {
         let prepared = Some(session.prepare(&asked.statement.inline).await?);
-        Ok(Self { session, prepared, access: asked.access, limits: asked.limits })
+        Ok(Self { session, prepared, access: asked.access, limits: asked.limits, of_log: None })
     }
 
     /// Sends the text each time.
     pub(super) fn by_text(session: Session, asked: Asked<'_>) -> Self {
-        Self { session, prepared: None, access: asked.access, limits: asked.limits }
+        let Asked { access, limits, .. } = asked;
+        Self { session, prepared: None, access, limits, of_log: None }
+    }
+
+    /// Sends another text each time, in a transaction that only reads unless each is rolled back.
+    ///
+    /// # Errors
+    /// What the server says to such a transaction.
+    pub(super) async fn for_log(mut session: Session, asked: Asked<'_>) -> Result<Self, Trouble> {
+        let of_log = match asked.access {
+            Access::RolledBack => None,
+            Access::ReadOnly => {
+                session.only_reads().await?;
+                Some(OnlyReads::Yes)
+            }
+        };
+        Ok(Self { of_log, ..Self::by_text(session, asked) })
     }
 
     /// Carries out the statement, and rolls it back where that was promised.
@@ -50,11 +76,30 @@ impl Exchange {
             None => Named::Text(&statement.inline),
         };
         let may_write = self.access == Access::RolledBack;
-        let brought = self.session.ask(named, !may_write, self.limits, |_| {}).await;
+        let commits = !may_write && self.of_log.is_none();
+        let brought = self.session.ask(named, commits, self.limits, |_| {}).await;
         if may_write && !matches!(&brought, Err(trouble) if is_over(trouble)) {
             self.session.roll_back().await?;
         }
         brought
+    }
+
+    /// Has the next transaction only read as well where the last one may have ended with what `came`, and
+    /// notices when it wrote.
+    async fn keep_reading(&mut self, came: &Result<Brought, NoAnswer>) -> Result<(), NoAnswer> {
+        let has_ended = match came {
+            Ok(brought) => {
+                if brought.transaction.writes {
+                    self.of_log = Some(OnlyReads::Broken);
+                }
+                brought.transaction.ended
+            }
+            Err(trouble) => !is_over(trouble),
+        };
+        if has_ended && self.of_log == Some(OnlyReads::Yes) {
+            self.session.only_reads().await?;
+        }
+        Ok(())
     }
 
     /// A message that asks for no work goes there and back, then the statement: one message at a time is
@@ -99,14 +144,19 @@ impl Connection for Exchange {
     }
 
     fn keeps_its_promise(&self) -> bool {
-        true // what is asked over it was found to be a query, or is rolled back
+        // unless it is one of a log, what is asked was found to be a query, or is rolled back
+        self.of_log != Some(OnlyReads::Broken)
     }
 
     async fn ask(&mut self, statement: &Statement) -> Result<Answered, NoAnswer> {
         self.session.channel.arrivals.expect();
-        let Brought { bytes, .. } = self.tried(statement).await?;
+        let came = self.tried(statement).await;
         let arrivals = &self.session.channel.arrivals;
-        Ok(Answered { first_ns: arrivals.first_ns(), last_ns: arrivals.last_ns(), bytes })
+        let (first_ns, last_ns) = (arrivals.first_ns(), arrivals.last_ns());
+        if self.of_log.is_some() {
+            self.keep_reading(&came).await?;
+        }
+        Ok(Answered { first_ns, last_ns, bytes: came?.bytes })
     }
 
     async fn observe(&mut self, statement: &Statement, look: Look) -> Result<Seen, NoAnswer> {

@@ -4,11 +4,12 @@
 //! |---|---|
 //! | `channel`, `session` | how is a connection made, and what does it carry? |
 //! | `exchange` | what does a call ask, and what does one tell that is looked into? |
-//! | `trial`, `readings`, `floor` | what is found out beside the load? |
+//! | `trial`, `plan`, `readings`, `floor` | what is found out beside the load? |
 
 mod channel;
 mod exchange;
 mod floor;
+mod plan;
 mod readings;
 mod session;
 mod trial;
@@ -110,6 +111,7 @@ impl Database for Hana {
     async fn open(&self, asked: Asked<'_>, form: Form) -> Result<(Exchange, Opened), NotReady> {
         let (session, opened) = session::open(&self.door).await.map_err(NotReady::Closed)?;
         let exchange = match form {
+            Form::Log => Exchange::for_log(session, asked).await.map_err(NotReady::Statement)?,
             Form::Text => Exchange::by_text(session, asked),
             Form::Prepared => {
                 Exchange::prepared(session, asked).await.map_err(NotReady::Statement)?
@@ -131,6 +133,16 @@ impl Database for Hana {
                 complaint: format!("cannot be prepared: {}", trouble.whole(PRODUCT)),
             },
         }
+    }
+
+    fn keeps_logs(&self) -> Option<&'static str> {
+        Some(
+            "statements are asked in a transaction of each session that only reads (SET TRANSACTION READ ONLY)",
+        )
+    }
+
+    async fn explained(&self, exchange: &mut Exchange, asked: Asked<'_>) -> Reading {
+        plan::explained(&mut exchange.session, asked).await
     }
 
     async fn try_out(&self, asked: Asked<'_>, patience: Span) -> Result<Exchange, DbError> {

@@ -12,7 +12,7 @@ use crate::stream::Wire;
 use super::PRODUCT;
 use super::channel::Channel;
 use plumb_sql::hana::proof::{self, Method};
-use plumb_sql::hana::wire::{self, Ask, Reply, Rows, part};
+use plumb_sql::hana::wire::{self, Ask, Reply, Rows, Transaction, part};
 
 /// The error of the server for a user or a password that is wrong.
 const NOT_LET_IN: i32 = 10;
@@ -20,6 +20,10 @@ const NOT_LET_IN: i32 = 10;
 const AT_ONCE: u32 = 10_000;
 /// A statement that the server found to be a query: it reads, and locks nothing.
 const QUERY: i16 = 5;
+/// The transaction that comes refuses what writes.
+const ONLY_READS: &str = "SET TRANSACTION READ ONLY";
+/// Of what is asked beside a load.
+const BESIDE: Limits = Limits { rows: 1_000, bytes: 1 << 16 };
 
 /// A session, ready for statements.
 #[derive(Debug)]
@@ -194,6 +198,8 @@ pub(super) struct Brought {
     pub(super) bytes: u64,
     /// The server was at work for it, microseconds, if it tells.
     pub(super) server_us: Option<u64>,
+    /// What became of its transaction.
+    pub(super) transaction: Transaction,
 }
 
 impl Session {
@@ -202,8 +208,19 @@ impl Session {
     /// # Errors
     /// [`Trouble`].
     pub(super) async fn order(&mut self, text: &str) -> Result<(), Trouble> {
-        let limits = Limits { rows: 1_000, bytes: 1 << 16 };
-        match self.ask(Named::Text(text), true, limits, |_| {}).await {
+        self.carry_out(text, true).await
+    }
+
+    /// Has the next transaction, which nothing commits, refuse what writes.
+    ///
+    /// # Errors
+    /// [`Trouble`].
+    pub(super) async fn only_reads(&mut self) -> Result<(), Trouble> {
+        self.carry_out(ONLY_READS, false).await
+    }
+
+    async fn carry_out(&mut self, text: &str, commits: bool) -> Result<(), Trouble> {
+        match self.ask(Named::Text(text), commits, BESIDE, |_| {}).await {
             Ok(_) => Ok(()),
             Err(NoAnswer::Driver(trouble)) => Err(trouble),
             Err(NoAnswer::TooLarge | NoAnswer::Unexpected) => Err(Trouble::Garbled),
@@ -259,6 +276,9 @@ impl Session {
             let said = self.message().await?;
             let reply = understood(&said)?;
             brought.server_us = sum(brought.server_us, reply.server_us());
+            let transaction = reply.transaction();
+            brought.transaction.ended |= transaction.ended;
+            brought.transaction.writes |= transaction.writes;
             brought.is_table |= reply.part(part::METADATA).is_some();
             if let Some(part) = reply.part(part::RESULT) {
                 result = part.data.get(..8).and_then(|id| <[u8; 8]>::try_from(id).ok());
@@ -315,6 +335,31 @@ impl Session {
         let limits = Limits { rows: 16, bytes: 1 << 12 };
         let read = |rows: Rows<'_>| found = wire::numbers(rows.data, columns);
         self.ask(Named::Text(text), true, limits, read).await?;
+        found.ok_or(NoAnswer::Unexpected)
+    }
+
+    /// Carries out a statement whose effect is to be rolled back.
+    ///
+    /// # Errors
+    /// [`NoAnswer`].
+    pub(super) async fn uncommitted(&mut self, text: &str) -> Result<(), NoAnswer<Trouble>> {
+        self.ask(Named::Text(text), false, BESIDE, |_| {}).await.map(drop)
+    }
+
+    /// The texts of a query of one column of characters, asked within the transaction that is open.
+    ///
+    /// # Errors
+    /// [`NoAnswer`].
+    pub(super) async fn texts_of(
+        &mut self,
+        text: &str,
+    ) -> Result<Vec<Option<String>>, NoAnswer<Trouble>> {
+        let mut found = Some(Vec::new());
+        let read = |rows: Rows<'_>| {
+            let more = wire::texts(rows.data, rows.count);
+            found = found.take().zip(more).map(|(so_far, more)| [so_far, more].concat());
+        };
+        self.ask(Named::Text(text), false, BESIDE, read).await?;
         found.ok_or(NoAnswer::Unexpected)
     }
 

@@ -241,3 +241,60 @@ fn errors_of_the_server_have_their_kinds() {
 fn characters_of_four_bytes_are_two_of_three() {
     assert_eq!(cesu8("a\u{e4}\u{1f600}"), b"a\xc3\xa4\xed\xa0\xbd\xed\xb8\x80");
 }
+
+#[test]
+fn statements_of_a_log_are_asked_in_a_transaction_that_only_reads_until_it_writes() {
+    let flag = |flag: u8| vec![flag, 28, 1];
+    let (ended, written) = (flag(0), flag(4));
+    let row = || (part::ROWS, ALL, 1, &b"a"[..]);
+    let replies = vec![
+        reply(REPLY, 1, &[]),
+        reply(REPLY, 5, &[row()]),
+        failed(7, 1, "read only"),
+        reply(REPLY, 1, &[]),
+        reply(REPLY, 5, &[row(), (part::TRANSACTION, 0, 1, &ended)]),
+        reply(REPLY, 1, &[]),
+        reply(REPLY, 5, &[row(), (part::TRANSACTION, 0, 1, &written)]),
+    ];
+    let (kept, said) = over(replies, async |session| {
+        let statement = trivial();
+        let asked = asked(&statement, Access::ReadOnly);
+        let mut exchange = Exchange::for_log(session, asked).await.unwrap();
+        let mut kept = Vec::new();
+        for is_answered in [true, false, true, true] {
+            assert_eq!(exchange.ask(&statement).await.is_ok(), is_answered);
+            kept.push(exchange.keeps_its_promise());
+        }
+        kept
+    });
+    assert_eq!(kept, [true, true, true, false]);
+    let sets = |(ask, commits, payload): &(u8, bool, Vec<u8>)| {
+        assert_eq!((*ask, *commits), (Ask::Directly as u8, false), "nothing commits");
+        payload.windows(9).any(|it| it == b"READ ONLY")
+    };
+    let sets: Vec<bool> = said.iter().map(sets).collect();
+    assert_eq!(sets, [true, false, false, true, false, true, false]);
+}
+
+#[test]
+fn the_steps_of_a_plan_are_told_and_what_was_written_of_it_is_rolled_back() {
+    let rows: Vec<u8> = (0..8).flat_map(|_| [&[7][..], b"JOIN, 5"].concat()).collect();
+    let replies = vec![
+        reply(REPLY, 1, &[]),
+        reply(REPLY, 5, &[(part::ROWS, ALL, 8, &rows)]),
+        reply(REPLY, 12, &[]),
+        failed(258, 1, "insufficient privilege"),
+        reply(REPLY, 12, &[]),
+    ];
+    let ((told, refused), said) = over(replies, async |mut session| {
+        let statement = trivial();
+        let asked = asked(&statement, Access::ReadOnly);
+        let told = plan::explained(&mut session, asked).await;
+        (told, plan::explained(&mut session, asked).await)
+    });
+    assert_eq!(told.mean_ns, None);
+    assert!(told.about.ends_with("JOIN, 5 <- 2 more steps"), "{}", told.about);
+    assert!(refused.about.contains("insufficient privilege"), "{}", refused.about);
+    let asks: Vec<_> = said.iter().map(|(ask, commits, _)| (*ask, *commits)).collect();
+    assert_eq!(asks, [(2, false), (2, false), (68, false), (2, false), (68, false)]);
+}

@@ -65,9 +65,8 @@ impl Exchange {
     /// # Errors
     /// [`NoAnswer`].
     pub(super) async fn tried(&mut self, statement: &Statement) -> Result<Brought, NoAnswer> {
-        let batch = wire::batch(&self.text(statement));
-        self.session.channel.send(Kind::Batch, &batch).await?;
-        self.session.answer(self.limits, |_, _| {}).await
+        let text = self.text(statement);
+        self.session.asked(&text, self.limits, |_, _| {}).await
     }
 
     /// Sends a batch that asks for no work, and the statement when it is answered. A server of this kind

@@ -4,11 +4,12 @@
 //! |---|---|
 //! | `wrapped`, `channel`, `session` | how is a connection made, and what does it carry? |
 //! | `exchange` | what does a call ask, and what does one tell that is looked into? |
-//! | `trial`, `readings`, `floor` | what is found out beside the load? |
+//! | `trial`, `plan`, `readings`, `floor` | what is found out beside the load? |
 
 mod channel;
 mod exchange;
 mod floor;
+mod plan;
 mod readings;
 mod session;
 mod trial;
@@ -24,7 +25,7 @@ use plumb_measure::{Floor, Reading, Span};
 
 use crate::DbError;
 use crate::client::{Door, NotOpened};
-use crate::database::{Asked, Database, Form, Methods, Opened};
+use crate::database::{Access, Asked, Database, Form, Methods, Opened};
 use crate::login::Login;
 use crate::stream::Traffic;
 
@@ -91,9 +92,22 @@ impl Database for Mssql {
         Self { door: self.door.counting(traffic), ..self.clone() }
     }
 
-    async fn open(&self, asked: Asked<'_>, _: Form) -> Result<(Exchange, Opened), NotOpened> {
+    async fn open(&self, asked: Asked<'_>, form: Form) -> Result<(Exchange, Opened), NotOpened> {
         let (session, opened) = session::open(&self.door).await?;
-        Ok((Exchange::new(session, asked), opened))
+        // of statements that differ nobody has looked at each
+        let access = if form == Form::Log { Access::RolledBack } else { asked.access };
+        Ok((Exchange::new(session, Asked { access, ..asked }), opened))
+    }
+
+    fn keeps_logs(&self) -> Option<&'static str> {
+        Some(
+            "of a log only statements that begin with SELECT or WITH and hold no word that writes are asked, \
+             each rolled back; not seen are functions of the CLR that write",
+        )
+    }
+
+    async fn explained(&self, exchange: &mut Exchange, asked: Asked<'_>) -> Reading {
+        plan::explained(&mut exchange.session, asked).await
     }
 
     async fn abandon(&self, connection: Exchange) {

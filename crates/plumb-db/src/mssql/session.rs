@@ -153,13 +153,26 @@ impl Session {
     /// # Errors
     /// [`Trouble`].
     pub(super) async fn order(&mut self, text: &str) -> Result<(), Trouble> {
-        self.channel.send(Kind::Batch, &wire::batch(text)).await?;
         let limits = Limits { rows: 1_000, bytes: 1 << 16 };
-        match self.answer(limits, |_, _| {}).await {
+        match self.asked(text, limits, |_, _| {}).await {
             Ok(_) => Ok(()),
             Err(NoAnswer::Driver(trouble)) => Err(trouble),
             Err(NoAnswer::TooLarge | NoAnswer::Unexpected) => Err(Trouble::Garbled),
         }
+    }
+
+    /// Sends a batch, and reads its answer.
+    ///
+    /// # Errors
+    /// [`NoAnswer`].
+    pub(super) async fn asked(
+        &mut self,
+        text: &str,
+        limits: Limits,
+        row: impl FnMut(u32, &[Option<&[u8]>]),
+    ) -> Result<Brought, NoAnswer<Trouble>> {
+        self.channel.send(Kind::Batch, &wire::batch(text)).await?;
+        self.answer(limits, row).await
     }
 
     /// Reads the whole answer to a batch; `row` is shown each row, with the number of its table from 1
@@ -209,10 +222,9 @@ impl Session {
         text: &str,
         limits: Limits,
     ) -> Result<Vec<Vec<Option<i64>>>, NoAnswer<Trouble>> {
-        self.channel.send(Kind::Batch, &wire::batch(text)).await?;
         let mut rows = Vec::new();
         let number = |value: &Option<&[u8]>| value.and_then(plumb_sql::tds::types::number);
-        self.answer(limits, |_, row| rows.push(row.iter().map(number).collect())).await?;
+        self.asked(text, limits, |_, row| rows.push(row.iter().map(number).collect())).await?;
         Ok(rows)
     }
 

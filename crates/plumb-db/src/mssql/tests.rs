@@ -19,7 +19,7 @@ use crate::looks::{Look, Seen};
 use crate::statement::Statement;
 use crate::stream::Wire;
 use crate::url::Url;
-use plumb_sql::tds::said::{clock, done, error, let_in, one, text};
+use plumb_sql::tds::said::{clock, done, error, let_in, long, one, text};
 use plumb_sql::tds::wire::{self, HEAD, Head, Kind, PACKET};
 
 fn bytes(parts: &[&[u8]]) -> Vec<u8> {
@@ -259,4 +259,35 @@ fn a_handshake_goes_in_packets_and_what_follows_does_not() {
         assert!(session.encrypted && tls_ns.is_some());
         peer.await.unwrap();
     });
+}
+
+/// A plan of a statement that ran for so long.
+fn plan(ms: u64) -> Vec<u8> {
+    let plan = format!(
+        "\u{feff}<ShowPlanXML><QueryTimeStats CpuTime=\"1\" ElapsedTime=\"{ms}\"/></ShowPlanXML>"
+    );
+    bytes(&[&one(1), &long(&plan, 64), &done(0)])
+}
+
+#[test]
+fn what_the_plan_says_of_the_time_is_the_mean_of_its_executions() {
+    let explained = |plans: Vec<Vec<u8>>| {
+        let replies = [vec![done(0)], plans].concat();
+        asked(replies, Access::RolledBack, |mut exchange, statement| async move {
+            let limits = Limits { rows: 1, bytes: 10 };
+            let asked = Asked { statement: &statement, access: Access::RolledBack, limits };
+            plan::explained(&mut exchange.session, asked).await
+        })
+    };
+    let (reading, said) = explained([10, 20, 30, 20, 20].map(plan).into());
+    assert_eq!((reading.mean_ns, reading.count), (Some(20_000_000), 5));
+    assert_eq!(wire::told(&said[0].1[22..]), "SET STATISTICS XML ON");
+    assert!(wire::told(&said[1].1[22..]).starts_with("BEGIN TRANSACTION;"));
+    let (quick, _) = explained(vec![plan(0); 5]);
+    assert_eq!(quick.mean_ns, None);
+    assert!(quick.about.contains("less than a millisecond"), "{}", quick.about);
+    let (silent, _) = explained(vec![bytes(&[&one(1), &done(0)])]);
+    assert!(silent.about.contains("names no time"), "{}", silent.about);
+    let (refused, _) = explained(vec![bytes(&[&error(262, 14, "denied"), &done(2)])]);
+    assert!(refused.about.contains("lacks the right SHOWPLAN"), "{}", refused.about);
 }

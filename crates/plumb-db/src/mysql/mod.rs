@@ -22,7 +22,7 @@ use plumb_measure::{Advice, FailureKind, Floor, Reading, Span};
 
 use crate::DbError;
 use crate::answer::{Failure, Limits};
-use crate::database::{Asked, Database, Form, Methods, Opened};
+use crate::database::{Asked, Database, Form, Methods, Opened, READ_ONLY_SESSIONS};
 use crate::login::Login;
 use crate::stream::Traffic;
 use crate::trial::refused_for_writing;
@@ -185,8 +185,8 @@ impl Database for Mysql {
         METHODS
     }
 
-    fn sessions_promise(&self) -> bool {
-        self.promise == Promise::Session
+    fn keeps_logs(&self) -> Option<&'static str> {
+        (self.promise == Promise::Session).then_some(READ_ONLY_SESSIONS)
     }
 
     fn finding(&self) -> Option<Advice> {
@@ -204,7 +204,7 @@ impl Database for Mysql {
     async fn open(&self, asked: Asked<'_>, form: Form) -> Result<(Exchange, Opened), NotReady> {
         let (session, opened) = self.session().await?;
         let exchange = match form {
-            Form::Text => Exchange::by_text(session, asked),
+            Form::Text | Form::Log => Exchange::by_text(session, asked),
             Form::Prepared => {
                 Exchange::prepared(session, asked).await.map_err(NotReady::Statement)?
             }

@@ -5,13 +5,14 @@ use serde_json::Value;
 
 use crate::answer::Limits;
 use crate::database::{Asked, Database as _, Form};
+use crate::trial::EXPLAINED;
+
+use plumb_sql::mysql::digest;
 
 use super::exchange::{Exchange, NoAnswer};
 use super::session::Session;
 use super::{BESIDE, Mysql};
 
-/// Executions under `ANALYZE`.
-const EXPLAINED: u64 = 5;
 const SOURCE: &str = "performance_schema";
 const GONE: &str = "the server took no connection for it";
 const OFF: &str = "the server does not count statements: write performance_schema=ON into its \
@@ -137,7 +138,7 @@ impl Counter {
                 "whole statements, until their last rows are handed to the network; of every session \
                  of this user that ran a prepared one meanwhile",
             ),
-            Form::Text => {
+            Form::Text | Form::Log => {
                 // it is asked once, so that it is known
                 let _ = session.rows_of(&asked.statement.inline, asked.limits).await;
                 let digest = digest(&mut session, &asked.statement.inline).await?;
@@ -194,10 +195,10 @@ async fn session(server: &Mysql, asked: Asked<'_>) -> Result<Session, String> {
 /// What the server calls the statement `text`, which was just asked.
 async fn digest(session: &mut Session, text: &str) -> Result<String, String> {
     let rows = session.rows_of(DIGESTS, BESIDE).await.map_err(|it| not_told(&it))?;
-    let wanted = squeezed(text);
+    let wanted = digest::squeezed(text);
     rows.into_iter()
         .find_map(|row| match <[Option<String>; 2]>::try_from(row).ok()? {
-            [Some(digest), Some(said)] if squeezed(&said) == wanted => Some(digest),
+            [Some(digest), Some(said)] if digest::squeezed(&said) == wanted => Some(digest),
             _ => None,
         })
         .ok_or_else(|| "the statement is not found among those that it counts".into())
@@ -235,47 +236,6 @@ fn not_told(trouble: &NoAnswer) -> String {
             "the server's answer was not understood".into()
         }
     }
-}
-
-/// A statement without values, spaces and quotes of names, so that it is told again in the form that the
-/// server keeps.
-fn squeezed(text: &str) -> String {
-    let mut out = String::new();
-    let mut chars = text.chars().peekable();
-    while let Some(next) = chars.next() {
-        match next {
-            quote @ ('\'' | '"') => {
-                while let Some(inner) = chars.next() {
-                    match inner {
-                        '\\' => {
-                            chars.next();
-                        }
-                        it if it == quote && chars.next_if_eq(&quote).is_none() => break,
-                        _ => {}
-                    }
-                }
-                out.push('?');
-            }
-            digit if digit.is_ascii_digit() && !out.ends_with(is_of_name) => {
-                while chars.next_if(|it| it.is_ascii_alphanumeric() || *it == '.').is_some() {}
-                out.push('?');
-            }
-            '`' => {}
-            it if it.is_whitespace() => {
-                // a space keeps a number from being the end of the name before it
-                if out.ends_with(is_of_name) {
-                    out.push(' ');
-                }
-            }
-            it => out.extend(it.to_lowercase()),
-        }
-    }
-    out.retain(|it| it != ' ');
-    out
-}
-
-fn is_of_name(it: char) -> bool {
-    it.is_alphanumeric() || it == '_' || it == '$'
 }
 
 /// What `ANALYZE FORMAT=JSON` of MariaDB says of the statement.
@@ -318,29 +278,4 @@ async fn explain(exchange: &mut Exchange, asked: Asked<'_>) -> Result<f64, Strin
 )]
 fn nanoseconds(ms: f64) -> u64 {
     (ms * 1e6).round() as u64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_statement_is_told_again_in_the_form_that_the_server_keeps() {
-        for (asked, kept) in [
-            ("SELECT 1", "SELECT ? "),
-            ("select a1 from t where b = 'it''s'", "SELECT `a1` FROM `t` WHERE `b` = ? "),
-            ("SELECT REPEAT(MD5(\"x\\\"y\"), 3)", "SELECT REPEAT ( `MD5` (?) , ? ) "),
-            ("select 2 from t2", "SELECT ? FROM `t2` "),
-        ] {
-            assert_eq!(squeezed(asked), squeezed(kept), "{asked}");
-        }
-        assert_ne!(squeezed("select 1 from a"), squeezed("select ? from `b`"));
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn no_statement_brings_it_down(text in "[-'\"`a-z0-9 \\\\.é]{0,40}") {
-            let _ = squeezed(&text);
-        }
-    }
 }

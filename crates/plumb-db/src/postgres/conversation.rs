@@ -12,7 +12,7 @@ use plumb_serve::database::tls::Encrypted;
 use tokio::runtime::Handle;
 use tokio_postgres::Connection;
 
-use crate::stream::Wire;
+use crate::stream::{Arrivals, Wire};
 
 /// What the driver has of a connection, encrypted or not.
 type Driver = Connection<Wire, Encrypted<Wire>>;
@@ -30,6 +30,7 @@ pub(crate) struct Conversation {
     open: Option<Pin<Box<Driver>>>,
     gate: Arc<Gate>,
     waker: Waker,
+    arrivals: Arc<Arrivals>,
 }
 
 impl fmt::Debug for Conversation {
@@ -39,10 +40,11 @@ impl fmt::Debug for Conversation {
 }
 
 impl Conversation {
-    pub(crate) fn of(connection: Driver) -> Self {
+    /// That of `connection`, whose bytes come as `arrivals` say.
+    pub(crate) fn of(connection: Driver, arrivals: Arc<Arrivals>) -> Self {
         let gate = Arc::<Gate>::default();
         let waker = Waker::from(Arc::clone(&gate));
-        Self { open: Some(Box::pin(connection)), gate, waker }
+        Self { open: Some(Box::pin(connection)), gate, waker, arrivals }
     }
 
     /// Carries out `work`, which asks through the client of this conversation.
@@ -74,7 +76,8 @@ impl Conversation {
                 self.open = None; // whoever asked hears of it through the client
                 self.gate.woken.store(true, Ordering::SeqCst);
             }
-            if !self.gate.woken.load(Ordering::SeqCst) {
+            // who has the thread to itself waits for the answer within the next turn
+            if !self.gate.woken.load(Ordering::SeqCst) && !self.arrivals.are_waited_for() {
                 return Poll::Pending;
             }
         }

@@ -1,5 +1,7 @@
 //! What this driver costs: a server in this process that answers at once with bytes that are ready.
 
+use std::sync::Arc;
+
 use futures_util::StreamExt as _;
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::{Clock as _, Floor, Histogram};
@@ -43,7 +45,7 @@ async fn measure(calls: u64) -> Result<Option<Histogram>, DbError> {
     let Ok((client, connection)) = config.connect_raw(wire, Tls::unused()?).await else {
         return Ok(None);
     };
-    let mut conversation = Conversation::of(connection);
+    let mut conversation = Conversation::of(connection, Arc::clone(&arrivals));
     Ok(times(&client, &mut conversation, &arrivals, calls).await.ok())
 }
 

@@ -24,7 +24,7 @@ use plumb_engine::Endpoint;
 use plumb_measure::{Advice, FailureKind, Floor, Reading, Span, Transport};
 
 use crate::answer::{Answered, Failure};
-use crate::database::{Asked, Connection, Database, Form, Methods, Opened};
+use crate::database::{Asked, Connection, Database, Form, Methods, Opened, READ_ONLY_SESSIONS};
 use crate::login::Login;
 use crate::looks::{Look, Seen};
 use crate::statement::Statement;
@@ -145,8 +145,8 @@ impl Database for Postgres {
         Methods { server, wire, connect: CONNECT }
     }
 
-    fn sessions_promise(&self) -> bool {
-        self.door.promise == Promise::Session
+    fn keeps_logs(&self) -> Option<&'static str> {
+        (self.door.promise == Promise::Session).then_some(READ_ONLY_SESSIONS)
     }
 
     /// Calls that were other calls than those over a session of their own.
@@ -167,7 +167,7 @@ impl Database for Postgres {
     async fn open(&self, asked: Asked<'_>, form: Form) -> Result<(Exchange, Opened), NotReady> {
         let (session, opened) = self.door.open().await.map_err(NotReady::Closed)?;
         let exchange = match form {
-            Form::Text => Exchange::by_text(session, asked),
+            Form::Text | Form::Log => Exchange::by_text(session, asked),
             Form::Prepared => {
                 Exchange::prepared(session, asked).await.map_err(NotReady::Statement)?
             }

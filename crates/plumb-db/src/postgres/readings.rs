@@ -9,9 +9,8 @@ use super::block::{self, ROLL_BACK};
 use super::session::whole;
 use crate::database::Access;
 use crate::statement::Statement;
+use crate::trial::EXPLAINED;
 
-/// Executions under `EXPLAIN`.
-const EXPLAINED: u64 = 5;
 const EXTENSION: &str = "pg_stat_statements";
 const INSTALL: &str = "the server does not count it: put pg_stat_statements into \
      shared_preload_libraries, restart, and CREATE EXTENSION pg_stat_statements in this database";

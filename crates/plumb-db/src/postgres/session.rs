@@ -178,7 +178,7 @@ impl Door {
             total_ns: MonotonicClock.now_ns().saturating_sub(began_ns),
         };
         let version = connection.parameter("server_version").unwrap_or("unknown").to_owned();
-        let conversation = Mutex::new(Conversation::of(connection));
+        let conversation = Mutex::new(Conversation::of(connection, Arc::clone(&arrivals)));
         let encrypted = opened.tls_ns.is_some();
         let promise = self.promise;
         let session =

@@ -101,7 +101,7 @@ async fn run<D: Database>(
     let mut recorder = Recorder::new(load.rows);
     let mut connections = Vec::new();
     for _ in 0..load.plan.connections.get() {
-        let opened = database.open(load.asked, Form::Text).await;
+        let opened = database.open(load.asked, Form::Log).await;
         let (connection, times) = opened.map_err(|it| database.explain(load.asked, &it))?;
         times.times_into(&mut recorder);
         connections.push(connection);
@@ -277,7 +277,7 @@ impl<D: Database> Office<'_, D> {
     async fn mend(&self) -> Option<D::Connection> {
         let since_ns = MonotonicClock.now_ns();
         loop {
-            match self.database.open(self.load.asked, Form::Text).await {
+            match self.database.open(self.load.asked, Form::Log).await {
                 Ok((connection, times)) => {
                     times.times_into(&mut self.book.borrow_mut().recorder);
                     return Some(connection);

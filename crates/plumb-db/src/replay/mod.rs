@@ -24,7 +24,9 @@ use crate::answer::Limits;
 use crate::client::floor::CALLS;
 use crate::database::{Access, Asked, Database};
 use crate::drive::{WAIT, runtime};
+use crate::hana::Hana;
 use crate::login::{self, Login};
+use crate::mssql::Mssql;
 use crate::mysql::Mysql;
 use crate::postgres::Postgres;
 use crate::product::Product;
@@ -126,15 +128,18 @@ impl Replay {
             first = beside.block_on(D::reach(&endpoint, &self.login, patience));
         }
         let database = first?;
-        if !database.sessions_promise() {
+        let Some(kept) = database.keeps_logs() else {
             return Err(DbError::Options(format!(
                 "{}: statements are replayed over sessions that promise not to write, which these \
                  cannot; name the server itself, not a pooler",
                 database.describe()
             ))
             .into());
-        }
-        watch.server(database.describe());
+        };
+        watch.server(match self.access() {
+            Access::ReadOnly => format!("{}; {kept}", database.describe()),
+            Access::RolledBack => database.describe(),
+        });
         if let Some(floor) = D::floor(CALLS)? {
             watch.floor(floor);
         }
@@ -235,7 +240,7 @@ impl Replay {
             (
                 "left out: may write",
                 survey.may_write,
-                "statements of the file that do not begin as statements that only ask do; \
+                "statements of the file that are not written as statements that only ask are; \
                  --allow-writes replays them and rolls each back",
             ),
             (
@@ -318,17 +323,12 @@ impl Measure for Replay {
             #[cfg(feature = "odbc")]
             Product::Odbc => Err(DbError::Options(
                 "statements are replayed over sessions that promise not to write, and no driver of ODBC \
-                 has to heed that: replay against PostgreSQL, MariaDB or MySQL"
+                 has to heed that: replay against a server that plumb has a client of its own for"
                     .into(),
             )
             .into()),
-            // their sessions cannot promise not to write
-            Product::Mssql | Product::Hana => Err(DbError::Options(
-                "statements are replayed over sessions that promise not to write, and SQL Server \
-                 and SAP HANA have none: replay against PostgreSQL, MariaDB or MySQL"
-                    .into(),
-            )
-            .into()),
+            Product::Mssql => self.run_against::<Mssql>(watch, stop),
+            Product::Hana => self.run_against::<Hana>(watch, stop),
         }
     }
 }

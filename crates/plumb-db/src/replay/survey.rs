@@ -23,7 +23,7 @@ const WAITING_BYTES_MAX: usize = 64 << 20;
 const OTHERS: &str = "all other statements";
 
 /// Begins, ends and settings of transactions and sessions: each statement is replayed alone.
-const CONTROL: [&str; 17] = [
+const CONTROL: [&str; 18] = [
     "ABORT",
     "BEGIN",
     "CLOSE",
@@ -41,6 +41,7 @@ const CONTROL: [&str; 17] = [
     "SET",
     "START",
     "UNLISTEN",
+    "USE",
 ];
 
 /// What a statement is to a replay.
@@ -80,6 +81,7 @@ impl Reading {
     fn fingerprint(self, logged: &Logged) -> String {
         let language = match self.product {
             Product::Mysql => Language::Mysql,
+            Product::Mssql => Language::TransactSql,
             _ => Language::Standard,
         };
         fingerprint::of(&logged.text, language)

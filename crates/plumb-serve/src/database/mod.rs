@@ -4,6 +4,7 @@
 //! appear, numbers are 64-bit integers, amounts are integers in hundredths. No call waits longer
 //! than the limits of its target allow.
 
+pub mod certificate;
 mod over;
 mod postgres;
 mod postgres_text;

@@ -2,7 +2,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::proof::{Method, answer, is_proven};
-use super::wire::{self, Ask, Reply, part};
+use super::wire::{self, Ask, Reply, Transaction, part};
 
 /// Sums that were worked out with another implementation of HMAC, SHA-256 and PBKDF2 (those of Python).
 #[test]
@@ -40,6 +40,35 @@ fn values_of_every_length_are_read_as_they_were_written() {
     assert_eq!(wire::values(&[1, 0, 250, 0]), None);
     assert_eq!(wire::numbers(&[1, 5, 0, 0, 0, 0, 0, 0, 0, 0], 2).unwrap(), [Some(5), None]);
     assert_eq!(wire::numbers(&[1, 5], 1), None);
+}
+
+#[test]
+fn texts_of_rows_are_read_to_their_number() {
+    let long = [&[246, 44, 1][..], &[b'x'; 300]].concat();
+    let rows = [&[2, b'a', b'b', 255][..], &long].concat();
+    let found = wire::texts(&rows, 3).unwrap();
+    assert_eq!(found, [Some("ab".to_owned()), None, Some("x".repeat(300))]);
+    assert_eq!((wire::texts(&rows, 4), wire::texts(&rows, u64::MAX)), (None, None));
+    assert_eq!(wire::texts(&[250], 1), None);
+}
+
+#[test]
+fn what_became_of_a_transaction_is_read() {
+    let told = |flags: &[(u8, u8)]| {
+        let data: Vec<u8> = flags.iter().flat_map(|(flag, set)| [*flag, 28, *set]).collect();
+        let mut out = vec![0; 24 + 16];
+        out[8] = 1; // a part
+        out[12] = 2; // a reply
+        out[24] = part::TRANSACTION;
+        out[26] = u8::try_from(flags.len()).unwrap();
+        out[32] = u8::try_from(data.len()).unwrap();
+        out.extend(data);
+        out[0] = u8::try_from(out.len()).unwrap();
+        Reply::read(&out).unwrap().transaction()
+    };
+    let (none, ended) = (Transaction::default(), Transaction { ended: true, writes: false });
+    assert_eq!((told(&[]), told(&[(5, 1), (0, 0)]), told(&[(1, 1)])), (none, none, ended));
+    assert_eq!(told(&[(0, 1), (4, 1)]), Transaction { ended: true, writes: true });
 }
 
 #[test]
@@ -87,10 +116,11 @@ proptest! {
         }
         if let Some(reply) = Reply::read(&payload) {
             let _ = (reply.refusal(), reply.server_us(), reply.version(), reply.rows());
+            let _ = reply.transaction();
             let _ = reply.part(part::AUTHENTICATION).map(|part| wire::values(part.data));
         }
         let _ = wire::values(&payload);
-        let _ = wire::numbers(&payload, 3);
+        let _ = (wire::numbers(&payload, 3), wire::texts(&payload, u64::MAX));
         let _ = answer(Method::One, "a", &payload, &payload);
     }
 }

@@ -70,6 +70,8 @@ pub mod part {
     pub const FETCH_SIZE: u8 = 45;
     /// The columns of an answer.
     pub const METADATA: u8 = 48;
+    /// What became of the transaction.
+    pub const TRANSACTION: u8 = 64;
 }
 
 /// The last rows of an answer, and that the server has closed it.
@@ -152,15 +154,37 @@ pub fn values(data: &[u8]) -> Option<Vec<&[u8]>> {
     let mut found = Vec::new();
     for _ in 0..count {
         let length = match bytes.byte()? {
-            IN_TWO => usize::from(bytes.u16()?),
-            IN_FOUR => usize::try_from(bytes.u32()?).ok()?,
             IN_TWO_TURNED => usize::from(bytes.u16()?.swap_bytes()),
-            length if length <= SHORT => usize::from(length),
-            _ => return None,
+            mark => length(mark, &mut bytes)?,
         };
         found.push(bytes.take(length)?);
     }
     Some(found)
+}
+
+/// The length of a value, from its mark on.
+fn length(mark: u8, bytes: &mut Bytes<'_>) -> Option<usize> {
+    match mark {
+        IN_TWO => bytes.u16().map(usize::from),
+        IN_FOUR => usize::try_from(bytes.u32()?).ok(),
+        length if length <= SHORT => Some(length.into()),
+        _ => None,
+    }
+}
+
+/// The texts of so many rows of one column of characters, `None` for null.
+pub fn texts(rows: &[u8], count: u64) -> Option<Vec<Option<String>>> {
+    const NULL: u8 = 255;
+    let mut bytes = Bytes(rows);
+    let mut read = || match bytes.byte()? {
+        NULL => Some(None),
+        mark => {
+            let length = length(mark, &mut bytes)?;
+            Some(Some(String::from_utf8_lossy(bytes.take(length)?).into_owned()))
+        }
+    };
+    // a row has a byte at least
+    (0..count.min(rows.len() as u64 + 1)).map(|_| read()).collect()
 }
 
 /// Options of a connection that are asked for: rows as they are since version 1, and the transaction's
@@ -198,6 +222,15 @@ pub struct Reply<'a> {
     pub function: i16,
     failed: bool,
     parts: Vec<Part<'a>>,
+}
+
+/// What became of a transaction with a statement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Transaction {
+    /// It was committed, or rolled back.
+    pub ended: bool,
+    /// It has begun to write.
+    pub writes: bool,
 }
 
 /// Rows of an answer.
@@ -269,6 +302,16 @@ impl<'a> Reply<'a> {
             Value::Number(us) => u64::try_from(us).ok(),
             Value::Text(_) => None,
         }
+    }
+
+    /// What became of the transaction, as far as the server tells.
+    pub fn transaction(&self) -> Transaction {
+        const ROLLED_BACK: u8 = 0;
+        const COMMITTED: u8 = 1;
+        const WRITE_BEGUN: u8 = 4;
+        let Some(part) = self.part(part::TRANSACTION) else { return Transaction::default() };
+        let is = |wanted| matches!(option(part, wanted), Some(Value::Number(value)) if value != 0);
+        Transaction { ended: is(ROLLED_BACK) || is(COMMITTED), writes: is(WRITE_BEGUN) }
     }
 
     /// The version of the server, if it tells.

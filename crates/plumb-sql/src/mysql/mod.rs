@@ -10,6 +10,7 @@
 //! packets, connection phase, command phase, binary protocol.
 
 pub mod can;
+pub mod digest;
 pub mod proof;
 
 /// States of a session that an answer ends with.

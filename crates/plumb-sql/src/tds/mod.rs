@@ -1,5 +1,7 @@
 //! The Tabular Data Stream of SQL Server.
 
+pub mod plan;
+pub mod query;
 pub mod said;
 pub mod tokens;
 pub mod types;

@@ -55,3 +55,16 @@ pub fn clock(ticks: u64) -> Vec<u8> {
     let column = [0x81, 1, 0, 0, 0, 0, 0, 0, 0, 0x2a, 7, 0];
     [&column[..], &[0xd1, 8, a, b, c, d, e, 0x5b, 0x95, 0x0a], &done(1)].concat()
 }
+
+/// A table of one `nvarchar(max)` with one row, in pieces of at most so many bytes.
+#[must_use]
+pub fn long(value: &str, piece: usize) -> Vec<u8> {
+    const UNKNOWN_LENGTH: u64 = u64::MAX - 1;
+    let column = [0x81, 1, 0, 0, 0, 0, 0, 0, 0, 0xe7, 0xff, 0xff, 9, 4, 0xd0, 0, 0x34, 0];
+    let mut out = [&column[..], &[0xd1], &UNKNOWN_LENGTH.to_le_bytes()].concat();
+    for piece in text(value).chunks(piece.max(1)) {
+        out.extend(u32::try_from(piece.len()).unwrap_or(u32::MAX).to_le_bytes());
+        out.extend(piece);
+    }
+    [out, vec![0; 4], done(1)].concat()
+}

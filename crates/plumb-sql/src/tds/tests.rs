@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::said::{clock, done, error, let_in, one};
 use super::tokens::{Token, Tokens};
-use super::types::{Length, columns, nanoseconds, number, row, type_of, value};
+use super::types::{Length, columns, joined, nanoseconds, number, row, type_of, value};
 use super::wire::{self, Encryption, HEAD, Head, Kind, LogOn};
 use crate::Bytes;
 
@@ -34,6 +34,9 @@ fn values_of_every_kind_are_passed_over() {
         assert!(of_value.0.is_empty(), "{length:?}");
         assert_eq!(value(&mut Bytes(&value_of[..value_of.len() - 1]), length), None);
     }
+    let of_pieces = value(&mut Bytes(pieces), Length::Pieces).unwrap().unwrap();
+    assert_eq!(joined(of_pieces), Some(vec![1, 2, 3]));
+    assert_eq!((joined(&of_pieces[..9]), joined(&[0; 5])), (None, None));
     assert_eq!(type_of(&mut Bytes(&[0x01])), None);
     // nulls are marked by bits: the second of three
     let marked = row(&mut Bytes(&[0b010, 7, 9]), &[Length::Fixed(1); 3], true).unwrap();
@@ -103,6 +106,7 @@ proptest! {
         prop_assert!(count <= payload.len());
         let _ = wire::agreed(&payload[..cut.min(payload.len())]);
         let _ = columns(&mut Bytes(&payload));
+        let _ = joined(&payload);
     }
 
     #[test]

@@ -116,7 +116,7 @@ pub fn columns(bytes: &mut Bytes<'_>) -> Option<Vec<Length>> {
     Some(found)
 }
 
-/// The bytes of a value, `Some(None)` for null or a value in pieces, which are passed over.
+/// The bytes of a value, `Some(None)` for null; those of a value in pieces are [to be joined](joined).
 pub fn value<'a>(bytes: &mut Bytes<'a>, length: Length) -> Option<Option<&'a [u8]>> {
     match length {
         Length::Fixed(count) => bytes.take(count.into()).map(Some),
@@ -144,12 +144,27 @@ pub fn value<'a>(bytes: &mut Bytes<'a>, length: Length) -> Option<Option<&'a [u8
             if bytes.u64()? == NO_PIECES {
                 return Some(None);
             }
-            loop {
-                match bytes.u32()? {
-                    0 => return Some(None),
-                    count => bytes.take(usize::try_from(count).ok()?)?,
-                };
-            }
+            let pieces = bytes.0;
+            while let 1.. = piece(bytes)?.len() {}
+            pieces.get(..pieces.len() - bytes.0.len()).map(Some)
+        }
+    }
+}
+
+/// A piece of a value, each with its length before it; one without bytes is the last.
+fn piece<'a>(bytes: &mut Bytes<'a>) -> Option<&'a [u8]> {
+    let count = bytes.u32()?;
+    bytes.take(usize::try_from(count).ok()?)
+}
+
+/// A value in `pieces`, without the lengths that stand between them.
+#[must_use]
+pub fn joined(pieces: &[u8]) -> Option<Vec<u8>> {
+    let (mut bytes, mut whole) = (Bytes(pieces), Vec::new());
+    loop {
+        match piece(&mut bytes)? {
+            [] => return bytes.0.is_empty().then_some(whole),
+            more => whole.extend(more),
         }
     }
 }

@@ -174,6 +174,8 @@ fn answer(text: &str, is_query: bool) -> Vec<u8> {
     let time = time(2);
     let rows = if text.contains("M_SQL_PLAN_CACHE") {
         row(&[60, 900])
+    } else if text.contains("EXPLAIN_PLAN_TABLE") {
+        [&[22][..], b"COLUMN TABLE, rows: 40"].concat()
     } else if text.contains("M_LOCK_WAITS") {
         return failed(258, "insufficient privilege");
     } else if !is_query {
@@ -232,9 +234,42 @@ fn what_the_server_refuses_is_said_with_what_to_do() {
     let wrong = run("wide-open", &["db", "ping", &url]).with(2);
     assert!(wrong.stderr.contains("authentication failed"), "{}", wrong.stderr);
     assert!(wrong.stderr.contains("HDB_PASSWORD") && !wrong.stderr.contains("wide-open"));
-    let explained = ["db", "ping", &url, "--statement", "SELECT 1 FROM DUMMY", "--explain"];
-    let explained = run("sesame", &explained).with(2);
-    assert!(explained.stderr.contains("--explain: SAP HANA"), "{}", explained.stderr);
     let strict = run("sesame", &["db", "ping", &format!("{url}?encrypt=true")]).with(2);
     assert!(strict.stderr.contains("no encrypted connection"), "{}", strict.stderr);
+}
+
+#[test]
+fn the_plan_of_a_statement_is_told_and_nothing_of_it_stays() {
+    let (server, folder) = (SapHana::start(converse), tempfile::tempdir().expect("a folder"));
+    let own = ["--ask", "own", "--over", "kept", "--explain", "--statement", "SELECT A FROM T"];
+    let ended = server.ping(&own, folder.path()).with(0);
+    let readings = ended.json()["results"][0]["attribution"]["readings"].clone();
+    assert_eq!(readings[1]["source"], "EXPLAIN PLAN", "{readings:#}");
+    assert!(readings[1]["about"].to_string().contains("COLUMN TABLE, rows: 40"), "{readings:#}");
+    let asked = server.asked.lock().expect("whole");
+    let at = asked.iter().position(|it| it.2.starts_with("EXPLAIN PLAN SET")).expect("it is asked");
+    let then: Vec<_> = asked[at..at + 3].iter().map(|(ask, commits, _)| (*ask, *commits)).collect();
+    assert_eq!(then, [(2, false), (2, false), (68, false)]);
+}
+
+#[test]
+fn a_log_is_replayed_in_transactions_that_only_read() {
+    let (server, folder) = (SapHana::start(converse), tempfile::tempdir().expect("a folder"));
+    let log = folder.path().join("day.txt");
+    let lines =
+        "0\t1\tSELECT A FROM T WHERE B = 'sesame'\n0.001\t1\tDELETE FROM T\n0.002\t2\tCOMMIT\n";
+    std::fs::write(&log, lines).expect("it is ours");
+    let (log, out) = (log.display().to_string(), folder.path().join("run").display().to_string());
+    let url = format!("hana://ME@{}", server.address);
+    let words = ["db", "replay", &log, &url, "--connections", "2", "--out", &out, "--json"];
+    let ended = sql_peer::run(&words, TOLD, folder.path()).with(0);
+    let result = ended.json()["results"][0].clone();
+    assert_eq!(result["operations"], 1, "{result:#}");
+    assert_eq!(result["parts"][0]["name"], "SELECT A FROM T WHERE B = ?");
+    let asked = server.asked.lock().expect("whole");
+    let directly: Vec<_> = asked.iter().filter(|it| it.0 == 2).map(|it| (it.1, &*it.2)).collect();
+    let (sets, asks): (Vec<_>, Vec<_>) =
+        directly.into_iter().partition(|it| it.1.starts_with("SET"));
+    assert_eq!(sets, [(false, "SET TRANSACTION READ ONLY"); 2]);
+    assert_eq!(asks, [(false, "SELECT A FROM T WHERE B = 'sesame'")]);
 }

@@ -24,7 +24,7 @@ impl SqlServer {
 }
 
 fn converse(mut stream: TcpStream, heard: &Mutex<VecDeque<String>>) -> Option<()> {
-    let mut ticks = 0;
+    let (mut ticks, mut explains) = (0, false);
     loop {
         let (kind, payload) = message(&mut stream)?;
         let said = match kind {
@@ -32,7 +32,8 @@ fn converse(mut stream: TcpStream, heard: &Mutex<VecDeque<String>>) -> Option<()
             LOG_ON => logged_on(&payload),
             _ => {
                 let text = told(payload.get(22..)?);
-                let answer = answer(&text, &mut ticks);
+                explains |= text == "SET STATISTICS XML ON";
+                let answer = answer(&text, &mut ticks, explains);
                 heard.lock().expect("nobody broke off").push_back(text);
                 answer
             }
@@ -111,8 +112,22 @@ fn clock(ticks: u64) -> Vec<u8> {
     [&column[..], &[0xd1, 8], &ticks[..5], &[0x5b, 0x95, 0x0a], &done(0x11)].concat()
 }
 
+/// A table of one `nvarchar(max)`, in two pieces: the plan of a statement that ran for 12 ms.
+fn plan() -> Vec<u8> {
+    let plan = "<ShowPlanXML><QueryTimeStats CpuTime=\"3\" ElapsedTime=\"12\"/></ShowPlanXML>";
+    let plan = text(plan);
+    let column = [0x81, 1, 0, 0, 0, 0, 0, 0, 0, 0xe7, 0xff, 0xff, 9, 4, 0xd0, 0, 0x34, 0];
+    let unknown_length = (u64::MAX - 1).to_le_bytes();
+    let piece = |bytes: &[u8]| {
+        let length = u32::try_from(bytes.len()).expect("short").to_le_bytes();
+        [&length[..], bytes].concat()
+    };
+    let pieces = [piece(&plan[..51]), piece(&plan[51..]), piece(&[])].concat();
+    [&column[..], &[0xd1], &unknown_length, &pieces, &done(0x11)].concat()
+}
+
 /// The answer to a batch. The peer's clock goes on by a tick with each reading.
-fn answer(text: &str, ticks: &mut u64) -> Vec<u8> {
+fn answer(text: &str, ticks: &mut u64, explains: bool) -> Vec<u8> {
     let mut reading = || {
         *ticks += 1;
         clock(*ticks)
@@ -124,6 +139,9 @@ fn answer(text: &str, ticks: &mut u64) -> Vec<u8> {
         return numbers(&[3, 40, 1, 2]);
     }
     let rows = if text.contains("SELECT") { numbers(&[1]) } else { Vec::new() };
+    if explains && text.contains("FROM t") {
+        return [rows, plan(), done(0)].concat();
+    }
     if text.contains("SYSUTCDATETIME") {
         return [reading(), rows, reading(), reading(), done(0)].concat();
     }
@@ -172,11 +190,37 @@ fn what_the_server_refuses_is_said_with_what_to_do() {
     assert!(wrong.stderr.contains("SQLCMDPASSWORD") && !wrong.stderr.contains("wide-open"));
     let strict = run("sesame", &["db", "ping", &format!("{url}?encrypt=yes")]).with(2);
     assert!(strict.stderr.contains("does not offer TLS"), "{}", strict.stderr);
-    let words = ["db", "ping", &url, "--statement", "SELECT 1", "--allow-writes", "--explain"];
-    let explained = run("sesame", &words).with(2);
-    assert!(explained.stderr.contains("--explain: SQL Server"), "{}", explained.stderr);
+}
+
+#[test]
+fn what_the_plan_says_of_the_time_stands_beside_what_was_measured() {
+    let (server, folder) = (SqlServer::start(converse), tempfile::tempdir().expect("a folder"));
+    let own = ["--over", "kept", "--statement", "SELECT a FROM t", "--allow-writes", "--explain"];
+    let ended = server.ping(&[&own[..], &["--ask", "own"]].concat(), folder.path()).with(0);
+    let readings = ended.json()["results"][0]["attribution"]["readings"].clone();
+    assert_eq!(readings[1]["source"], "SET STATISTICS XML", "{readings:#}");
+    assert_eq!(readings[1]["mean_ns"], 12_000_000, "{readings:#}");
+}
+
+#[test]
+fn of_a_log_only_what_asks_is_replayed_and_rolled_back() {
+    let (server, folder) = (SqlServer::start(converse), tempfile::tempdir().expect("a folder"));
     let log = folder.path().join("day.txt");
-    std::fs::write(&log, "0\t1\tSELECT 1\n").expect("it is ours");
-    let replay = run("sesame", &["db", "replay", &log.display().to_string(), &url]).with(2);
-    assert!(replay.stderr.contains("promise not to write"), "{}", replay.stderr);
+    let lines = "0\t1\tSELECT a FROM t WHERE [b's] = 'sesame'\n0.001\t1\tDELETE FROM t\n\
+                 0.002\t2\tSELECT 1 DROP TABLE t\n0.003\t2\tUSE other\n0.004\t2\tSELECT a INTO u FROM t\n";
+    std::fs::write(&log, lines).expect("it is ours");
+    let (log, out) = (log.display().to_string(), folder.path().join("run").display().to_string());
+    let url = format!("mssql://sa@{}/erp", server.address);
+    let words = ["db", "replay", &log, &url, "--connections", "2", "--out", &out, "--json"];
+    let ended = sql_peer::run(&words, TOLD, folder.path()).with(0);
+    let record = ended.json();
+    let result = &record["results"][0];
+    assert_eq!(result["operations"], 1, "{result:#}");
+    assert_eq!(result["parts"][0]["name"], "SELECT a FROM t WHERE [b's] = ?");
+    let told = record["target"].to_string() + &ended.stdout;
+    assert!(told.contains("hold no word that writes"), "{told}");
+    let asked = server.asked.lock().expect("whole");
+    let own: Vec<_> = asked.iter().filter(|text| text.contains(" t")).collect();
+    let [call] = own[..] else { panic!("{own:?}") };
+    assert!(call.starts_with("BEGIN TRANSACTION;") && call.ends_with("ROLLBACK"), "{call}");
 }

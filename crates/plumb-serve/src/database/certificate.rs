@@ -22,7 +22,7 @@ const ADDRESS: u64 = 7;
 
 /// One certificate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Certificate {
+pub struct Certificate {
     /// It holds from then on, seconds since 1970.
     from_s: i64,
     /// It holds until then.
@@ -36,7 +36,8 @@ pub(crate) struct Certificate {
 
 impl Certificate {
     /// Reads a certificate; `None` when the bytes are none.
-    pub(crate) fn parse(der: &[u8]) -> Option<Self> {
+    #[must_use]
+    pub fn parse(der: &[u8]) -> Option<Self> {
         let whole = |parts: &mut BERReaderSeq<'_, '_>| {
             let read = parts.next().read_sequence(signed_part)?;
             parts.next().read_der()?; // the algorithm of the signature
@@ -50,7 +51,7 @@ impl Certificate {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub(crate) fn check(&self, now_s: u64) -> Result<(), CertificateError> {
+    pub fn check(&self, now_s: u64) -> Result<(), CertificateError> {
         let now_s = i64::try_from(now_s).unwrap_or(i64::MAX);
         if now_s < self.from_s {
             Err(CertificateError::NotValidYet)
@@ -65,7 +66,8 @@ impl Certificate {
 
     /// True when its common name is that of `host`, and it lists no name of the host's kind, which
     /// would come before.
-    pub(crate) fn is_commonly_named(&self, host: &str) -> bool {
+    #[must_use]
+    pub fn is_commonly_named(&self, host: &str) -> bool {
         let is_address = host.parse::<IpAddr>().is_ok();
         let lists = if is_address { self.has_addresses } else { self.has_dns_names };
         !lists && self.common_name.as_deref().is_some_and(|name| names(name, host))
