@@ -37,6 +37,8 @@ struct State {
     open: HashMap<String, Entry>,
     /// Sessions by age of which no step was done yet, and some of which there was meanwhile.
     unused: VecDeque<String>,
+    /// Areas of sessions of one step, as they were before it, for the next.
+    areas: Vec<Vec<u8>>,
     figures: SessionFigures,
 }
 
@@ -150,13 +152,17 @@ impl Sessions {
             self.expire(&mut state, now_ns);
         }
         self.admit(&mut state)?;
+        let area = state.areas.pop();
         drop(state);
-        Ok(Context { user: user.into(), steps: 1, area: self.area() })
+        let area = area.unwrap_or_else(|| self.area());
+        Ok(Context { user: user.into(), steps: 1, area })
     }
 
-    /// Ends a session of one step.
-    pub(crate) fn end_of_step(&self) {
-        self.lock().figures.open -= 1;
+    /// Ends a session of one step. There are never more areas than there were such sessions at a time.
+    pub(crate) fn end_of_step(&self, context: &mut Context) {
+        let mut state = self.lock();
+        state.figures.open -= 1;
+        state.areas.push(std::mem::take(&mut context.area));
     }
 
     /// Ends the session `name`, if it is open.
@@ -287,9 +293,9 @@ mod tests {
     fn the_limit_counts_sessions_of_one_step_too() {
         let sessions = sessions(2);
         used(&sessions, "anna", 0).unwrap();
-        sessions.for_one_step("ben", 0).unwrap();
+        let mut context = sessions.for_one_step("ben", 0).unwrap();
         assert!(sessions.open("carl", 0).unwrap_err().to_string().contains("2 sessions"));
-        sessions.end_of_step();
+        sessions.end_of_step(&mut context);
         sessions.open("carl", 0).unwrap();
         let figures = sessions.figures();
         assert_eq!((figures.open, figures.open_max, figures.refused), (2, 2, 1));
@@ -312,8 +318,8 @@ mod tests {
         let sessions = Sessions::new(SessionsConfig { max, idle, roll_area, memory: None });
         let mine = used(&sessions, "anna", 0).unwrap();
         let names: Vec<String> = (1..1_000).map(|now| sessions.open("ben", now).unwrap()).collect();
-        assert!(sessions.for_one_step("carl", 1_000).is_ok());
-        sessions.end_of_step();
+        let mut context = sessions.for_one_step("carl", 1_000).unwrap();
+        sessions.end_of_step(&mut context);
         assert!(sessions.touch(&mine, 50), "one with a step stays");
         assert!(sessions.touch(&names[998], 1_000) && !sessions.touch(&names[997], 1_000));
         let (figures, state) = (sessions.figures(), sessions.lock());

@@ -83,9 +83,9 @@ impl<'a> Step<'a> {
         work: impl FnOnce(&mut Self, &Visit) -> Result<Answer, Failure>,
     ) -> Result<Answer, Failure> {
         let visit = self.roll_in()?;
-        let ending = Ending { services: self.services, visit: &visit };
+        let ending = Ending { services: self.services, visit };
         let services = self.services;
-        let done = self.spend(&services.step_costs).and_then(|()| work(self, &visit));
+        let done = self.spend(&services.step_costs).and_then(|()| work(self, &ending.visit));
         drop(ending);
         done
     }
@@ -139,7 +139,7 @@ impl<'a> Step<'a> {
 /// Ends the visit with its step, however that ends.
 struct Ending<'a> {
     services: &'a Services,
-    visit: &'a Visit,
+    visit: Visit,
 }
 
 impl Drop for Ending<'_> {
@@ -147,7 +147,7 @@ impl Drop for Ending<'_> {
         let sessions = &self.services.sessions;
         match &self.visit.name {
             Some(name) => sessions.roll_out(name, &self.visit.context, MonotonicClock.now_ns()),
-            None => sessions.end_of_step(),
+            None => sessions.end_of_step(&mut self.visit.context),
         }
     }
 }

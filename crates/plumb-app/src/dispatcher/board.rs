@@ -19,6 +19,8 @@ pub(crate) struct Board {
 #[derive(Debug)]
 struct ProcessState {
     running: Option<Running>,
+    /// Memory for the name of what runs next.
+    name: String,
     figures: ProcessFigures,
     queue: Histogram,
     service: Histogram,
@@ -150,6 +152,7 @@ impl Board {
         let place = |number| {
             Mutex::new(ProcessState {
                 running: None,
+                name: String::new(),
                 figures: ProcessFigures { number, ..ProcessFigures::default() },
                 queue: Histogram::new(),
                 service: Histogram::new(),
@@ -169,8 +172,12 @@ impl Board {
         now_ns: u64,
     ) {
         let Waited { queued_ns, crowded } = waited;
-        self.lock(number).running = Some(Running {
-            program: program.into(),
+        let mut place = self.lock(number);
+        let mut name = std::mem::take(&mut place.name);
+        name.clear();
+        name.push_str(program);
+        place.running = Some(Running {
+            program: name,
             since_ns: now_ns,
             queued_ns,
             crowded,
@@ -179,19 +186,20 @@ impl Board {
         });
     }
 
-    /// The process `number` has ended its step at `now_ns`; `cpu_ns` is its processor time so far.
-    pub(crate) fn end(
-        &self,
-        number: usize,
-        answer: &Answer,
-        database: &Database,
-        cpu_ns: u64,
-        now_ns: u64,
-    ) {
+    /// The process `number` has taken so much processor time so far.
+    pub(crate) fn spent(&self, number: usize, cpu_ns: u64) {
+        self.lock(number).figures.done.cpu_ns = cpu_ns;
+    }
+
+    /// The process `number` has ended its step at `now_ns`.
+    pub(crate) fn end(&self, number: usize, answer: &Answer, database: &Database, now_ns: u64) {
         let Timings { queue_ns, load_ns, database_ns, .. } = answer.timings;
         let busy_ns = answer.timings.service_ns();
         let mut place = self.lock(number);
-        let crowded = place.running.take().is_some_and(|running| running.crowded);
+        let crowded = place.running.take().is_some_and(|running| {
+            place.name = running.program;
+            running.crowded
+        });
         place.queue.record(queue_ns);
         place.service.record(busy_ns);
         let crowded = u64::from(crowded);
@@ -203,7 +211,6 @@ impl Board {
         done.steps += 1;
         done.errors += u64::from(answer.status.is_server_error());
         done.busy_ns += busy_ns;
-        done.cpu_ns = cpu_ns;
         done.queue_ns += queue_ns;
         done.load_ns += load_ns;
         done.database_ns += database_ns;

@@ -22,11 +22,13 @@ pub(crate) struct Job {
     pub(crate) reply: oneshot::Sender<Answer>,
     /// True when it found every work process taken.
     pub(crate) crowded: bool,
+    /// True when others waited behind it as it began.
+    pub(crate) more: bool,
 }
 
 impl Job {
     pub(crate) fn new(asked: Asked, reply: oneshot::Sender<Answer>) -> Self {
-        Self { asked, reply, crowded: false }
+        Self { asked, reply, crowded: false, more: false }
     }
 }
 
@@ -187,14 +189,15 @@ impl Queue {
     }
 
     /// Waits for the next step whose client is still there; `None` once the queue is closed and
-    /// empty. The work process has `ended` a step of this priority before.
-    pub(crate) fn take(&self, ended: Option<Priority>) -> Option<Job> {
-        let mut state = self.lock();
+    /// empty. The work process has `ended` a step of this priority before, and does `rest` if it has to
+    /// wait.
+    pub(crate) fn take(&self, ended: Option<Priority>, rest: impl FnOnce()) -> Option<Job> {
+        let (mut state, mut rest) = (self.lock(), Some(rest));
         if ended == Some(Priority::Background) {
             state.figures.background.running -= 1;
         }
         loop {
-            while let Some(job) = state.next() {
+            while let Some(mut job) = state.next() {
                 if job.reply.is_closed() {
                     state.figures.abandoned += 1;
                     continue;
@@ -203,11 +206,15 @@ impl Queue {
                     state.figures.background.running += 1;
                     state.figures.background.begun += 1;
                 }
+                job.more = state.waiting() > 0;
                 self.wake_another(state);
                 return Some(job);
             }
             if state.closed {
                 return None;
+            }
+            if let Some(rest) = rest.take() {
+                rest();
             }
             state.idle += 1;
             state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);

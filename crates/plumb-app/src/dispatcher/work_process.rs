@@ -16,12 +16,16 @@ use crate::services::Services;
 use crate::step::Step;
 use plumb_serve::Log;
 
+/// Steps that follow each other without a look at the processor time of their work process.
+const UNREAD: u32 = 32;
+
 /// Does steps as process `number` until the queue is closed.
 pub(crate) fn work(dispatcher: &Dispatcher, services: &Services, log: &Log, number: usize) {
     let process = Process { dispatcher, services, log, number };
     let mut database = Database::new(dispatcher.target.clone());
-    let mut ended = None;
-    while let Some(job) = dispatcher.queue.take(ended) {
+    let (mut ended, mut unread) = (None, 0);
+    let rest = || dispatcher.board.spent(number, clock::thread_cpu_ns());
+    while let Some(job) = dispatcher.queue.take(ended, rest) {
         let began_ns = MonotonicClock.now_ns();
         let queued_ns = began_ns.saturating_sub(job.asked.arrived_ns);
         let waited = Waited { queued_ns, crowded: job.crowded };
@@ -29,8 +33,12 @@ pub(crate) fn work(dispatcher: &Dispatcher, services: &Services, log: &Log, numb
         dispatcher.board.begin(number, path, waited, &database, began_ns);
         let mut answer = process.perform(&mut database, &job.asked, began_ns);
         answer.timings.queue_ns = queued_ns;
-        let (cpu_ns, now_ns) = (clock::thread_cpu_ns(), MonotonicClock.now_ns());
-        dispatcher.board.end(number, &answer, &database, cpu_ns, now_ns);
+        dispatcher.board.end(number, &answer, &database, MonotonicClock.now_ns());
+        // a call of the kernel, which is left out while steps follow each other
+        unread = if job.more && unread < UNREAD { unread + 1 } else { 0 };
+        if unread == 0 {
+            rest();
+        }
         ended = Some(job.asked.priority);
         dispatcher.answers.give(job.reply, answer);
     }

@@ -61,7 +61,8 @@ impl HttpService for Front {
             return own_response(answer);
         }
         if let (Route::Batch(service), &Method::POST) = (&route, method) {
-            let begun = batch::answer(&self.dispatch, request, peer, *service).await;
+            // behind a pointer: every answer would have room for it
+            let begun = Box::pin(batch::answer(&self.dispatch, request, peer, *service)).await;
             return begun.unwrap_or_else(|failure| own_response(errors.answer(&failure)));
         }
         let query = request.uri().query().unwrap_or("");

@@ -1,7 +1,5 @@
 //! Where the time of an answer went, in its headers.
 
-use std::fmt::Write as _;
-
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
 
@@ -25,7 +23,7 @@ pub(super) fn headers(
         Some((SERVER_TIMING, server_timing(timings))),
         statistics.then(|| (SAP_STATISTICS, sap_statistics(timings))),
     ];
-    told.into_iter().flatten().filter_map(|(name, text)| Some((name, text.parse().ok()?)))
+    told.into_iter().flatten().filter_map(|(name, text)| Some((name, text.try_into().ok()?)))
 }
 
 /// Milliseconds, as browsers show them.
@@ -52,11 +50,30 @@ fn server_timing(timings: &Timings) -> String {
     let told = timings.called.told.iter().map(|(name, ns)| (name.as_str(), *ns));
     let mut text = String::with_capacity(120);
     for (name, ns) in parts.chain(told) {
-        let separator = if text.is_empty() { "" } else { ", " };
-        // a String takes everything
-        let _ = write!(text, "{separator}{name};dur={}.{:03}", ns / 1_000_000, ns / 1_000 % 1_000);
+        text.push_str(if text.is_empty() { "" } else { ", " });
+        text.push_str(name);
+        text.push_str(";dur=");
+        push_ms(&mut text, ns);
     }
     text
+}
+
+/// Appends `ns` in milliseconds with three digits of a fraction: six times an answer, so without the
+/// machinery of formatting.
+fn push_ms(text: &mut String, ns: u64) {
+    const DIGITS: &[u8; 10] = b"0123456789";
+    let (mut left, mut digits, mut count) = (ns / 1_000, [b'0'; 20], 0);
+    while left > 0 || count < 4 {
+        digits[count] = DIGITS[usize::try_from(left % 10).unwrap_or(0)];
+        left /= 10;
+        count += 1;
+    }
+    for at in (0..count).rev() {
+        text.push(char::from(digits[at]));
+        if at == 3 {
+            text.push('.');
+        }
+    }
 }
 
 /// Whole milliseconds: all of it, what the front half did, and the database.
@@ -89,6 +106,13 @@ mod tests {
         let text = "queue;dur=12.345, load;dur=0.000, database;dur=0.999, render;dur=0.001";
         assert_eq!(server_timing(&timings), text);
         assert_eq!(sap_statistics(&timings), "total=13,queue=12,load=0,db=1,render=0");
+        for (ns, said) in
+            [(0, "0.000"), (999, "0.000"), (1_234_567, "1.234"), (u64::MAX, "18446744073709.551")]
+        {
+            let mut text = String::new();
+            push_ms(&mut text, ns);
+            assert_eq!(text, said);
+        }
         assert_eq!(headers(&timings, false).count(), 1);
         assert_eq!(headers(&timings, true).count(), 2);
         let called = Called { ns: 7_000, told: vec![("backend.database".into(), 3_000)] };

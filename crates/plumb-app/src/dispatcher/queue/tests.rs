@@ -35,7 +35,7 @@ fn order(config: &DispatcherConfig, paths: &str) -> String {
     queue.close();
     let mut ended = None;
     let mut order = String::new();
-    while let Some(job) = queue.take(ended) {
+    while let Some(job) = queue.take(ended, || ()) {
         order += &job.asked.request.path()[1..];
         ended = Some(job.asked.priority);
     }
@@ -66,16 +66,16 @@ fn background_steps_leave_work_processes_to_dialog_steps() {
         kept
     };
     let _kept = [background("/A"), background("/B")];
-    let first = queue.take(None).unwrap();
+    let first = queue.take(None, || ()).unwrap();
     assert_eq!(first.asked.request.path(), "/A");
     let (dialog, _kept) = job("/a");
     put(&queue, dialog);
     // the second background step may not begin while the first runs
-    assert_eq!(queue.take(None).unwrap().asked.request.path(), "/a");
+    assert_eq!(queue.take(None, || ()).unwrap().asked.request.path(), "/a");
     let figures = queue.figures();
     assert_eq!((figures.length, figures.background.length), (1, 1));
     assert_eq!((figures.background.running, figures.background.processes), (1, 1));
-    let second = queue.take(Some(Priority::Background)).unwrap();
+    let second = queue.take(Some(Priority::Background), || ()).unwrap();
     assert_eq!(second.asked.request.path(), "/B");
     assert_eq!(queue.figures().background.begun, 2);
 }
@@ -89,7 +89,7 @@ fn a_background_step_begins_when_another_ends_though_all_others_wait() {
         for _ in 0..3 {
             threads.spawn(|| {
                 let mut ended = None;
-                while let Some(job) = queue.take(ended) {
+                while let Some(job) = queue.take(ended, || ()) {
                     ended = Some(job.asked.priority);
                     let _ = job.reply.send(Answer::new(crate::answer::TEXT, ""));
                 }
@@ -122,8 +122,8 @@ fn steps_come_out_in_the_order_in_which_they_came() {
     put(&queue, first);
     put(&queue, second);
     assert_eq!(queue.put(job("/3").0), Err(Refused));
-    assert_eq!(queue.take(None).unwrap().asked.request.path(), "/1");
-    assert_eq!(queue.take(None).unwrap().asked.request.path(), "/2");
+    assert_eq!(queue.take(None, || ()).unwrap().asked.request.path(), "/1");
+    assert_eq!(queue.take(None, || ()).unwrap().asked.request.path(), "/2");
     let figures = queue.figures();
     assert_eq!((figures.length, figures.length_max, figures.refused), (0, 2, 1));
     assert_eq!(figures.crowded, 2, "there is no work process at all");
@@ -152,7 +152,7 @@ fn a_step_whose_client_is_gone_is_left_out() {
     let (there, _kept) = job("/there");
     put(&queue, gone);
     put(&queue, there);
-    assert_eq!(queue.take(None).unwrap().asked.request.path(), "/there");
+    assert_eq!(queue.take(None, || ()).unwrap().asked.request.path(), "/there");
     assert_eq!(queue.figures().abandoned, 1);
 }
 
@@ -162,7 +162,7 @@ fn every_step_finds_a_process_that_waits() {
     std::thread::scope(|threads| {
         for _ in 0..4 {
             threads.spawn(|| {
-                while let Some(job) = queue.take(None) {
+                while let Some(job) = queue.take(None, || ()) {
                     let _ = job.reply.send(Answer::new(crate::answer::TEXT, ""));
                 }
             });
@@ -188,7 +188,7 @@ fn steps_that_come_at_once_are_done_at_once() {
     std::thread::scope(|threads| {
         for _ in 0..4 {
             threads.spawn(|| {
-                while let Some(job) = queue.take(None) {
+                while let Some(job) = queue.take(None, || ()) {
                     all_together.wait(); // a step that waits behind another one would never end
                     let _ = job.reply.send(Answer::new(crate::answer::TEXT, ""));
                 }
@@ -215,6 +215,6 @@ fn a_closed_queue_is_emptied_and_ends() {
     put(&queue, last);
     queue.close();
     assert!(queue.put(job("/late").0).is_err());
-    assert!(queue.take(None).is_some());
-    assert!(queue.take(None).is_none());
+    assert!(queue.take(None, || ()).is_some());
+    assert!(queue.take(None, || ()).is_none());
 }
