@@ -99,6 +99,9 @@ pub enum HttpError {
     /// Credentials cannot be taken.
     #[error("{0}")]
     Credentials(String),
+    /// Nobody can prove who asks.
+    #[error(transparent)]
+    Negotiate(#[from] plumb_negotiate::NegotiateError),
     /// A URL did not answer at all.
     #[error("{url} {complaint}")]
     NoAnswer {

@@ -18,6 +18,7 @@ mod pair;
 mod ping;
 mod probe;
 mod prompt;
+mod proof;
 mod proxy;
 mod request;
 mod resolve;
@@ -30,7 +31,7 @@ use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 use plumb_engine::layer::{Job, JobError, Layer};
 
 pub use error::HttpError;
-pub use options::{ExportOptions, LengthRule, PingOptions};
+pub use options::{AuthenticationScheme, ExportOptions, LengthRule, PingOptions};
 pub use ping::Ping;
 pub use probe::{Limits, Probe};
 pub use request::Request;

@@ -2,19 +2,24 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use plumb_engine::layer::JobError;
 use plumb_engine::options::{LoadOptions, MeasurementOptions};
 use plumb_measure::ByteSize;
+use plumb_negotiate::Initiator;
 use plumb_scenario::Expected;
 use plumb_trace::TraceOptions;
+use plumb_wire::http::Url;
 use plumb_wire::secret::{in_header_line, masked};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::HttpVersion;
+use crate::credentials::Source;
+use crate::proof::{Initiators, service_problem};
 use crate::proxy::Proxy;
+use crate::{HttpError, HttpVersion};
 
 /// What is asked of whom, how often.
 #[derive(Args, Clone, Debug)]
@@ -130,9 +135,60 @@ pub struct RequestOptions {
     #[arg(long, value_name = "FILE")]
     pub credentials: Option<PathBuf>,
 
+    /// How a server that asks is told who asks
+    #[arg(long, value_name = "SCHEME", value_enum, default_value = "basic")]
+    pub authentication: AuthenticationScheme,
+
+    /// The principal of the server that tickets are for: HTTP/HOST or HTTP/HOST@REALM [default: that of
+    /// the host of the URL]
+    #[arg(long, value_name = "PRINCIPAL")]
+    pub service: Option<String>,
+
     /// What holds for every request.
     #[command(flatten)]
     pub exchange: ExchangeOptions,
+}
+
+impl RequestOptions {
+    /// Who asks the server of `urls` with tickets, where that is asked for.
+    ///
+    /// # Errors
+    /// [`HttpError`] when nobody can.
+    pub(crate) fn initiator(&self, urls: &[Url]) -> Result<Option<Arc<Initiator>>, HttpError> {
+        let wrong = |why: &str| Err(HttpError::Credentials(why.into()));
+        match (self.authentication, &self.service, self.exchange.http) {
+            (AuthenticationScheme::Basic, None, _) => return Ok(None),
+            (AuthenticationScheme::Basic, Some(_), _) => {
+                return wrong(
+                    "--service is what tickets are for: give --authentication negotiate, too",
+                );
+            }
+            (AuthenticationScheme::Negotiate, _, HttpVersion::Two) => {
+                let problem = "Negotiate is measured over HTTP/1.1; leave one of both out";
+                return Err(HttpError::Http2 { problem });
+            }
+            (AuthenticationScheme::Negotiate, service, HttpVersion::One) => {
+                if let Some(problem) = service.as_deref().and_then(service_problem) {
+                    return wrong(&format!("--{problem}"));
+                }
+            }
+        }
+        let who = Source::new(self.credentials.as_deref()).at_hand()?;
+        let host = urls.first().map_or("", Url::host);
+        let initiator = Initiators::default().of(who.as_ref(), host, self.service.as_deref())?;
+        Ok(Some(initiator))
+    }
+}
+
+/// How a server that asks is told who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AuthenticationScheme {
+    /// By a user and a password
+    Basic,
+    /// By a ticket of Kerberos: that of kinit, of the keytab in KRB5_CLIENT_KTNAME, or of a user with a
+    /// password
+    Negotiate,
 }
 
 /// What holds for every request and its answer, in a ping and in a scenario.

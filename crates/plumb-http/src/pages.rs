@@ -6,6 +6,7 @@ use plumb_trace::Traces;
 use plumb_wire::http::{Ask, Scheme};
 
 use crate::probe::{Judge, Limits, MultiplexedProbe, Probe};
+use crate::proof::Negotiating;
 use crate::route::{Route, Supervision};
 use crate::{HttpError, HttpVersion};
 
@@ -22,6 +23,8 @@ pub(crate) struct Pages {
     /// Each is asked for on a connection of its own.
     pub(crate) closing: bool,
     pub(crate) traces: Option<Traces>,
+    /// Who asks is proved; over HTTP/1.1 alone.
+    pub(crate) negotiating: Option<Negotiating>,
 }
 
 /// What is known of the pages that one thread asked for, beside the records.
@@ -73,7 +76,8 @@ impl Pages {
                 if self.closing {
                     probe = probe.closing();
                 }
-                let probe = probe.traced(self.traces).stamped(plan.stamps);
+                let probe =
+                    probe.traced(self.traces).stamped(plan.stamps).negotiating(self.negotiating);
                 let load = driven(route, plan, &probe, Probe::pages, by)?;
                 Ok(load.map(|it| PageReport::new(it.judge(), it.last_head(0), None)))
             }

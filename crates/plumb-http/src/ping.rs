@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use plumb_engine::layer::{
     JobError, Measure, NamedFile, Outline, Spread, SpreadParts, SpreadPoint, Watch,
@@ -13,6 +14,7 @@ use plumb_engine::{
 };
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{Http2Figures, PartRecord, RemoteSelector, ResultRecord};
+use plumb_negotiate::Initiator;
 use plumb_scenario::Expected;
 use plumb_wire::http::{Scheme, Url};
 use serde_json::json;
@@ -23,6 +25,7 @@ use crate::jtl::{Jtl, JtlRow};
 use crate::pages::{PageReport, Pages};
 use crate::pair::Pairs;
 use crate::probe::Limits;
+use crate::proof::Negotiating;
 use crate::resolve::{Resolved, Resolver};
 use crate::route::{Route, RouteOptions, Routes, Supervision};
 use crate::{HttpError, HttpVersion, LengthRule, PingOptions, Request};
@@ -41,6 +44,8 @@ pub struct Ping {
     connections: Vec<NonZeroUsize>,
     seed: u64,
     tracing: Option<Tracing>,
+    /// Who asks with tickets.
+    initiator: Option<Arc<Initiator>>,
 }
 
 /// What is measured: resolved, with the bytes that ask for it.
@@ -50,6 +55,8 @@ struct Target {
     requests: Vec<Vec<u8>>,
     /// Where each operation is written down, if that is wanted.
     jtl: Option<Jtl>,
+    /// Which requests carry a ticket.
+    negotiating: Option<Negotiating>,
 }
 
 impl Target {
@@ -84,6 +91,7 @@ impl Ping {
         };
         let routes = Routes::new(means, &urls)?;
         let request = request(&options)?.through(routes.proxy());
+        let initiator = options.request.initiator(&urls)?;
         let seed = options.load.seed.unwrap_or_else(clock::seed);
         let mut connections = options.connections.clone();
         connections.sort_unstable();
@@ -97,7 +105,7 @@ impl Ping {
         options.load.driver.confirm_tick("an HTTP server", None)?;
         let tracing =
             Tracing::new(&options.request.exchange.traces, &options.request.exchange.header)?;
-        Ok(Self { options, urls, routes, request, connections, seed, tracing })
+        Ok(Self { options, urls, routes, request, connections, seed, tracing, initiator })
     }
 
     /// Everything that happens to a user once. `None` when it was interrupted.
@@ -111,6 +119,8 @@ impl Ping {
             routes: &self.routes,
             expected: &self.options.expect_status,
             known: Vec::new(),
+            initiator: self.initiator.clone(),
+            negotiated: None,
             jars: Vec::new(),
         };
         let mut resolved = Vec::new();
@@ -136,7 +146,8 @@ impl Ping {
         // the last URL may have brought what the first one needs
         let requests: Vec<_> = resolved.iter().map(|found| resolver.bytes(&found.url)).collect();
         let jtl = self.jtl(&resolved, &requests)?;
-        Ok(Some(Target { route, resolved, requests, jtl }))
+        let negotiating = resolver.negotiating(&first.url);
+        Ok(Some(Target { route, resolved, requests, jtl, negotiating }))
     }
 
     /// The file of single operations, if one is wanted.
@@ -195,6 +206,7 @@ impl Ping {
             seed: self.seed,
             closing: self.options.request.close,
             traces,
+            negotiating: target.negotiating.clone(),
         };
         let mut pairs = Pairs::default();
         let Target { route, jtl, .. } = target;
@@ -280,6 +292,8 @@ impl Measure for Ping {
         in_force.insert("close".into(), json!(options.request.close));
         in_force.insert("as-given".into(), json!(options.request.as_given));
         in_force.insert("credentials".into(), json!(options.request.credentials));
+        in_force.insert("authentication".into(), json!(options.request.authentication));
+        in_force.insert("service".into(), json!(options.request.service));
         in_force.extend(options.request.exchange.in_force(self.routes.proxy()));
         in_force.extend(options.measurement.transport.in_force());
         let encrypted = self.urls.iter().any(|url| url.scheme() == Scheme::Https);

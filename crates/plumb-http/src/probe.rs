@@ -9,7 +9,7 @@ mod tests;
 use std::num::NonZeroU32;
 
 use plumb_engine::{Next, Op, Protocol, StampedRequests, Step, Then};
-use plumb_measure::{Answer, FailureKind, Residence, ServerHalf, ServerTimes};
+use plumb_measure::{Answer, FailureKind, Outcome, Residence, ServerHalf, ServerTimes};
 use plumb_wire::http::{Ask, Body, Framing, Head, HeadError, Memo, RawHead};
 
 pub(crate) use judge::Judge;
@@ -17,6 +17,9 @@ pub use judge::Limits;
 pub(crate) use multiplexed::MultiplexedProbe;
 use plumb_trace::{Traces, behind_the_first_line, traced_answer, traced_step, write_parent};
 use round::Round;
+
+use crate::proof::{Negotiating, Negotiation};
+use crate::request::insert_line;
 
 /// Bytes of an unexpected answer that are shown.
 const SHOWN_BYTES: usize = 40;
@@ -41,6 +44,8 @@ pub struct Probe {
     closes: bool,
     /// Each request says to which trace it belongs.
     traces: Option<Traces>,
+    /// Who asks is proved.
+    negotiating: Option<Negotiating>,
     /// The server is asked how long it had one request in so many.
     stamps: Option<NonZeroU32>,
 }
@@ -61,6 +66,9 @@ struct Page {
 pub struct Wire {
     coming: Option<Coming>,
     asking: StampedRequests,
+    /// A ticket went over it.
+    known: bool,
+    negotiation: Option<Negotiation>,
 }
 
 #[derive(Debug)]
@@ -69,6 +77,8 @@ struct Coming {
     keep_alive: bool,
     told: ServerTimes,
     body: Body,
+    /// The server did not prove who it is.
+    unproved: bool,
 }
 
 impl Probe {
@@ -88,6 +98,7 @@ impl Probe {
             seed,
             closes: false,
             traces: None,
+            negotiating: None,
             stamps: None,
         }
     }
@@ -96,6 +107,13 @@ impl Probe {
     #[must_use]
     pub(crate) fn traced(mut self, traces: Option<Traces>) -> Self {
         self.traces = traces;
+        self
+    }
+
+    /// The same client, which proves who asks.
+    #[must_use]
+    pub(crate) fn negotiating(mut self, negotiating: Option<Negotiating>) -> Self {
+        self.negotiating = negotiating;
         self
     }
 
@@ -147,6 +165,7 @@ impl Probe {
             keep_alive: head.keep_alive,
             told: if head.tells_times { self.told(page) } else { ServerTimes::default() },
             body: Body::new(head.framing),
+            unproved: self.is_unproved(page, wire, head.status),
         };
         if let Some(step) = self.too_large(head, length) {
             return step;
@@ -181,7 +200,36 @@ impl Probe {
 
     /// A complete answer.
     fn answer(&mut self, coming: &Coming) -> Answer {
-        self.judge.judge(coming.status, coming.body.content(), coming.told)
+        let answer = self.judge.judge(coming.status, coming.body.content(), coming.told);
+        match answer.outcome {
+            Outcome::Ok if coming.unproved => {
+                Answer { outcome: Outcome::Failed(FailureKind::CheckFailed), ..answer }
+            }
+            _ => answer,
+        }
+    }
+
+    /// True when the server was to prove who it is with the head that was just read, and did not.
+    fn is_unproved(&mut self, page: usize, wire: &mut Wire, status: u16) -> bool {
+        let negotiation = wire.negotiation.take().filter(|_| status != 401);
+        let proved = negotiation.map_or(Ok(()), |it| it.proved(self.pages[page].memo.last()));
+        if let Err(why) = &proved {
+            self.judge.complain(|| why.clone());
+        }
+        proved.is_err()
+    }
+
+    /// Puts a ticket into the request in `out` that begins at `begins`, where one is due.
+    fn prove(&self, wire: &mut Wire, begins: usize, out: &mut Vec<u8>) -> Result<(), String> {
+        let Some(Negotiating { initiator, each }) = &self.negotiating else { return Ok(()) };
+        if *each || !std::mem::replace(&mut wire.known, true) {
+            let mut begun = Negotiation::begin(initiator).map_err(|error| error.to_string())?;
+            if let Some(value) = begun.take() {
+                insert_line("Authorization", &value, begins, out);
+            }
+            wire.negotiation = Some(begun);
+        }
+        Ok(())
     }
 
     /// What the head that was just read tells of the server's own time.
@@ -243,6 +291,10 @@ impl Protocol for Probe {
                 write_parent(trace, out);
                 out.extend_from_slice(others);
             }
+        }
+        if let Err(why) = self.prove(wire, begins, out) {
+            self.judge.complain(|| why);
+            return Next::Fail(Op { label, tag: 0 }, FailureKind::NotSent);
         }
         if let Some(every) = self.stamps {
             wire.asking.ask(every, begins, out);

@@ -1,5 +1,6 @@
 //! The bytes of a request, made once.
 
+use plumb_trace::behind_the_first_line;
 use plumb_wire::http::{Ask, Scheme, Url};
 use plumb_wire::secret::{MASK, in_header};
 
@@ -100,6 +101,14 @@ impl Request {
         bytes.extend(self.body.iter().flatten());
         bytes
     }
+}
+
+/// Puts a header line into the request of `out` that begins at `begins`.
+pub(crate) fn insert_line(name: &str, value: &str, begins: usize, out: &mut Vec<u8>) {
+    let at = begins + behind_the_first_line(&out[begins..]);
+    let rest = out.split_off(at);
+    out.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
+    out.extend_from_slice(&rest);
 }
 
 /// The header line of a request without content whose method usually has some: a server may wait

@@ -2,24 +2,31 @@
 //! measured, and shown.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use plumb_engine::options::LoadOptions;
 use plumb_engine::{Extent, LoadPlan, LoadResult, Pace, Stop, Waiting, clock};
 use plumb_measure::{FirstHit, LoadPart, Row, Span, StepRecord};
+use plumb_negotiate::Initiator;
 use plumb_scenario::Expected;
 use plumb_scenario::cookies::{Jar, Site};
-use plumb_wire::http::{RawHead, Scheme, Url, basic_realm};
+use plumb_wire::http::{RawHead, Scheme, Url, basic_realm, negotiate_token};
 use plumb_wire::secret::masked_url;
 
 use crate::credentials::{Credentials, Source};
 use crate::pages::{PageReport, Pages};
 use crate::probe::Limits;
+use crate::proof::Negotiating;
 use crate::route::{Routes, Supervision};
 use crate::{HttpError, Request};
 
 /// The moment for which cookies are judged: a cookie that has not ended when it comes is kept for as
 /// long as the measurement.
 const NOW_NS: u64 = 0;
+/// What a step says of a challenge that was answered with a ticket.
+const NEGOTIATE: &str = "Negotiate";
+/// The same of one that was not answered.
+const NOT_NAMED: &str = "not answered, it is another server than the one named";
 /// Redirects that are followed for one URL.
 const REDIRECTS_MAX: usize = 10;
 
@@ -34,6 +41,10 @@ pub(crate) struct Resolver<'a> {
     pub(crate) routes: &'a Routes,
     /// What is expected of the answers that are measured.
     pub(crate) expected: &'a Expected,
+    /// Who asks with tickets.
+    pub(crate) initiator: Option<Arc<Initiator>>,
+    /// The origin that wants a ticket, and whether with each request.
+    pub(crate) negotiated: Option<(Url, bool)>,
     /// The origins that were told who asks, and what they were told.
     pub(crate) known: Vec<(Url, Credentials)>,
     /// The cookies of each origin.
@@ -63,7 +74,7 @@ impl Resolver<'_> {
         let mut steps: Vec<StepRecord> = Vec::new();
         let mut redirects = 0;
         loop {
-            let asked = self.authorization(&at).is_some();
+            let asked = self.authorization(&at).is_some() || self.negotiating(&at).is_some();
             let Some(answer) = self.ask(&at)? else {
                 return Ok(None);
             };
@@ -88,6 +99,7 @@ impl Resolver<'_> {
                 continue;
             }
             self.refuse_bad_request(&at, answer.status)?;
+            self.learn_when_to_prove(&at, &mut steps)?;
             let text = format!("{} bytes{cookies}{}", answer.hit.length, hint(answer.status));
             steps.push(StepRecord { status: answer.status, text });
             return Ok(Some(Resolved { url: at, steps, first_hit: Some(answer.hit) }));
@@ -97,7 +109,10 @@ impl Resolver<'_> {
     /// `url` as it stands, without asking for it. Credentials that a file names are sent to it with
     /// the first request already.
     pub(crate) fn as_given(&mut self, url: &Url) -> Result<Resolved, HttpError> {
-        if self.authorization(url).is_none()
+        if let Some(initiator) = &self.initiator {
+            initiator.ready()?;
+            self.negotiated.get_or_insert_with(|| (url.clone(), true));
+        } else if self.authorization(url).is_none()
             && let Some(credentials) = self.source.in_the_file()?
         {
             self.known.push((url.clone(), credentials));
@@ -127,8 +142,44 @@ impl Resolver<'_> {
         known.map(|(_, credentials)| credentials.authorization())
     }
 
+    /// Which requests to `url` carry a ticket.
+    pub(crate) fn negotiating(&self, url: &Url) -> Option<Negotiating> {
+        let (_, each) = self.negotiated.as_ref().filter(|(origin, _)| origin.same_origin(url))?;
+        let initiator = Arc::clone(self.initiator.as_ref()?);
+        Some(Negotiating { initiator, each: *each })
+    }
+
+    /// Finds out whether a connection that a ticket went over is known from then on, which is asked with
+    /// two requests.
+    fn learn_when_to_prove(&mut self, at: &Url, steps: &mut [StepRecord]) -> Result<(), HttpError> {
+        let Some(negotiating) = self.negotiating(at) else { return Ok(()) };
+        let once = Negotiating { each: false, ..negotiating };
+        let load = self.load_of(at, 2, Some(once))?;
+        let codes = load.recorder.rows().first().map(|row| &row.codes);
+        let each = codes.is_none_or(|codes| codes.iter().any(|(status, _)| status == 401));
+        let text =
+            if each { "Negotiate, with each request" } else { "Negotiate, once a connection" };
+        steps.iter_mut().filter(|step| step.text == NEGOTIATE).for_each(|it| it.text = text.into());
+        self.negotiated = Some((at.clone(), each));
+        Ok(())
+    }
+
     /// Asks once, on a connection of its own. `None` when it was interrupted.
     fn ask(&self, url: &Url) -> Result<Option<Answer>, HttpError> {
+        let load = self.load_of(url, 1, self.negotiating(url))?;
+        if self.stop.asked() {
+            return Ok(None);
+        }
+        answer_of(url, &load).map(Some)
+    }
+
+    /// A load of so many requests, on one connection.
+    fn load_of(
+        &self,
+        url: &Url,
+        count: u64,
+        negotiating: Option<Negotiating>,
+    ) -> Result<LoadResult<PageReport>, HttpError> {
         let pages = Pages {
             version: self.routes.version(),
             requests: vec![self.bytes(url)],
@@ -138,20 +189,17 @@ impl Resolver<'_> {
             seed: 0,
             closing: false,
             traces: None,
+            negotiating,
         };
         let route = self.routes.to(url, self.stop)?;
-        let load = pages.drive(&route, &self.plan(), Supervision::none(self.stop))?;
-        if self.stop.asked() {
-            return Ok(None);
-        }
-        answer_of(url, &load).map(Some)
+        pages.drive(&route, &self.plan(count), Supervision::none(self.stop))
     }
 
-    /// One request.
-    fn plan(&self) -> LoadPlan {
+    /// So many requests.
+    fn plan(&self, count: u64) -> LoadPlan {
         LoadPlan {
             pace: Pace::AsFast,
-            extent: Extent::Count(1),
+            extent: Extent::Count(count),
             warmup: Span::from_ns(0),
             threads: NonZeroUsize::MIN,
             depth: NonZeroUsize::MIN,
@@ -191,6 +239,19 @@ impl Resolver<'_> {
     ) -> Result<bool, HttpError> {
         let mut step = |text: String| steps.push(StepRecord { status: answer.status, text });
         let head = RawHead::new(&answer.head);
+        if let Some(initiator) = &self.initiator {
+            let offered = head.values("www-authenticate").any(|it| negotiate_token(it).is_some());
+            match (offered, at.same_origin(asked)) {
+                (false, _) => step("no Negotiate challenge: nothing to answer it with".into()),
+                (true, false) => step(format!("{NEGOTIATE}: {NOT_NAMED}")),
+                (true, true) => {
+                    initiator.ready()?;
+                    step(NEGOTIATE.into());
+                    self.negotiated = Some((at.clone(), true));
+                }
+            }
+            return Ok(self.negotiated.is_some());
+        }
         let Some(realm) = head.values("www-authenticate").find_map(basic_realm) else {
             step("not a Basic challenge: nothing to answer it with".into());
             return Ok(false);
@@ -198,7 +259,7 @@ impl Resolver<'_> {
         let realm = format!("Basic realm=\"{realm}\"");
         if !at.same_origin(asked) {
             // what belongs to one server is not told to another because the first one says so
-            step(format!("{realm}: not answered, it is another server than the one named"));
+            step(format!("{realm}: {NOT_NAMED}"));
             return Ok(false);
         }
         match self.source.find(at.host(), &realm)? {

@@ -1,15 +1,23 @@
 //! Who logs on, as a file of others says.
 
+use plumb_scenario::file::Authentication;
+
 /// A user and a password. They are never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Login {
     pub(crate) user: String,
     pub(crate) password: String,
-    /// The password is proved when the server asks for that (Digest), and not sent with every request.
-    pub(crate) digest: bool,
+    /// How the server is told.
+    pub(crate) by: Authentication,
 }
 
 impl Login {
+    /// Whoever has a ticket.
+    pub(crate) fn by_ticket() -> Self {
+        let by = Authentication::Negotiate;
+        Self { user: String::new(), password: String::new(), by }
+    }
+
     /// A user with a password, as one line `USER:PASSWORD` can hold them; `None` for others.
     pub(crate) fn new(user: &str, password: &str) -> Option<Self> {
         let sound = !user.is_empty() && !user.contains(':');
@@ -17,7 +25,7 @@ impl Login {
         (sound && plain).then(|| Self {
             user: user.into(),
             password: password.into(),
-            digest: false,
+            by: Authentication::Basic,
         })
     }
 }

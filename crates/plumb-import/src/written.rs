@@ -16,7 +16,7 @@ const LINES: [&str; 6] = ["thresholds", "stages", "data", "extract", "parts", "b
 /// Keys whose names are anybody's: written `headers.NAME = VALUE`.
 const MAPS: [&str; 3] = ["headers", "set", "variables"];
 /// The order of keys; one that is not named follows in the order of the alphabet.
-const ORDER: [&str; 80] = [
+const ORDER: [&str; 81] = [
     "name",
     "group",
     "parallel",
@@ -55,6 +55,7 @@ const ORDER: [&str; 80] = [
     "on-failure",
     "credentials",
     "authentication",
+    "service",
     "certificate",
     "headers",
     "variables",

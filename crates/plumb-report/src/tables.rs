@@ -161,6 +161,9 @@ pub(crate) fn further(record: &RunRecord) -> Table {
     add(any(|r| r.http2.is_some()), "HTTP/2 connections", false, |r| {
         r.http2.as_ref().map_or_else(|| ABSENT.into(), |http2| grouped(http2.connections))
     });
+    add(any(|r| r.http2.is_some()), "streams at once", false, |r| {
+        r.http2.as_ref().map_or_else(|| ABSENT.into(), |http2| grouped(http2.streams_at_once))
+    });
     let again = any(|r| r.http2.as_ref().is_some_and(|http2| http2.sent_again > 0));
     add(again, "sent again", false, |r| {
         r.http2.as_ref().map_or_else(|| ABSENT.into(), |http2| grouped(http2.sent_again))

@@ -41,6 +41,8 @@ pub enum Authentication {
     Basic,
     /// It is proved when the server asks for that, and with every request from then on.
     Digest,
+    /// It is proved by a ticket of Kerberos when the server asks for that.
+    Negotiate,
 }
 
 /// The certificate that a user shows, as files in PEM; both are templates of variables that never

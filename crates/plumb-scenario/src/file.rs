@@ -74,6 +74,10 @@ pub struct ScenarioFile {
     /// How a server is told who asks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub authentication: Option<Authentication>,
+    /// The principal of the server that tickets are for, `HTTP/HOST` or `HTTP/HOST@REALM`; absent: that
+    /// of the host of `base`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service: Option<Spanned<String>>,
     /// What decides the exit code, such as `list p95 < 200ms` or `failures < 0.1%`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Spanned<String>>,
@@ -159,6 +163,9 @@ pub struct Scenario {
     /// How a server is told who asks; absent: as the file says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub authentication: Option<Authentication>,
+    /// The principal that tickets are for; absent: as the file says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service: Option<Spanned<String>>,
     /// The certificate that each user shows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate: Option<Spanned<Certificate>>,

@@ -71,8 +71,8 @@ pub(crate) struct Manner<'a> {
     pub(crate) authorization: Option<&'a str>,
     pub(crate) think: Option<Think>,
     pub(crate) redirects: Redirects,
-    /// The password is proved when the server asks.
-    pub(crate) digest: bool,
+    /// Who asks is proved when the server wants to know.
+    pub(crate) challenged: bool,
     /// Each request has a connection of its own.
     pub(crate) close: bool,
 }

@@ -33,6 +33,7 @@ use super::timeline::{PlannedScenario, Times, dealt, part};
 use crate::HttpError;
 use crate::heard::account_all;
 use crate::jtl::{Jtl, JtlRow};
+use crate::proof::Initiators;
 use crate::route::{Route, RouteOptions, Routes, Supervision};
 use plumb_trace::Tracing;
 
@@ -90,6 +91,7 @@ impl ScenarioLoad {
             body_bytes_max: options.exchange.body_bytes_max(),
             part: options.drive.spread.part(),
             close: options.close,
+            initiators: Initiators::default(),
         };
         let seed = options.drive.seed.or(file.seed).unwrap_or_else(clock::seed);
         let mut points: Vec<Option<u64>> =
@@ -364,6 +366,7 @@ impl Measure for ScenarioLoad {
         self.tracing.as_mut().map_or(Ok(()), Tracing::listen)?;
         let (base, others) = (self.origins.base(), self.origins.others());
         let certificates = self.compile(&[])?.certificates;
+        self.overrides.initiators.ready().map_err(HttpError::from)?;
         let how = (self.resolve(), &certificates[..]);
         let route = self.routes.to_all(base, others, how, stop)?;
         let Some(extracted) = self.prepare(&route, stop)? else { return Ok(()) };

@@ -1,9 +1,10 @@
 //! From a file and the words of the command line to the scripts of all scenarios.
 
 mod assemble;
+mod who;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 use plumb_measure::LoadPart;
@@ -25,7 +26,8 @@ use super::threshold::Threshold;
 use super::token::Token;
 use super::user_script::Script;
 use crate::HttpError;
-use crate::credentials::{Credentials, Source};
+use crate::credentials::Credentials;
+use crate::proof::{Initiators, Proof};
 use crate::request::split;
 use assemble::ScriptParts;
 
@@ -40,6 +42,8 @@ pub(crate) struct Overrides {
     pub(crate) part: LoadPart,
     /// Each request has a connection of its own.
     pub(crate) close: bool,
+    /// Who asks with tickets.
+    pub(crate) initiators: Initiators,
 }
 
 impl Overrides {
@@ -111,8 +115,8 @@ struct Draft<'a> {
     login: Program,
     program: Program,
     finish: Program,
-    /// Who answers challenges.
-    digest: Option<Credentials>,
+    /// What answers challenges.
+    proof: Option<Proof>,
     identities: Option<Identities>,
     common: Common,
     data: Vec<(String, Lines)>,
@@ -132,12 +136,12 @@ impl ScenarioCompiler<'_> {
         known.extend(compiler.set_by(&preparation));
         compiler.check_variables(&known)?;
         let lists = std::mem::take(&mut compiler.lists);
-        let preparation = self.once(preparation, (&common, lists), who.as_ref());
+        let preparation = self.once(preparation, (&common, lists), who.as_ref())?;
         let finished = compiler.rows.len();
         let last = self.finish(&file.finish, "", &mut compiler)?;
         compiler.check_variables(&[&known[..], &compiler.set_by(&last)].concat())?;
         let lists = std::mem::take(&mut compiler.lists);
-        let mut last = self.once(last, (&common, lists), who.as_ref());
+        let mut last = self.once(last, (&common, lists), who.as_ref())?;
         for (slot, value) in self.extracted {
             last.common.set(*slot, value.clone());
         }
@@ -170,19 +174,19 @@ impl ScenarioCompiler<'_> {
         program: Program,
         (common, lists): (&Common, usize),
         who: Option<&Credentials>,
-    ) -> Draft<'static> {
-        Draft {
+    ) -> Result<Draft<'static>, HttpError> {
+        Ok(Draft {
             scenario: &NOBODY,
             token: None,
             login: Program::new(),
             program,
             finish: Program::new(),
-            digest: who.filter(|_| self.proves_by_digest(&NOBODY)).cloned(),
+            proof: self.proof(&NOBODY, who)?,
             identities: None,
             common: common.clone(),
             data: Vec::new(),
             lists,
-        }
+        })
     }
 
     /// The scenarios of the file, the certificates of their users, and how many rows and groups come
@@ -322,11 +326,7 @@ impl ScenarioCompiler<'_> {
         }
         let path = scenario.credentials.as_deref().or(file.credentials.as_deref());
         let who = self.credentials(path)?;
-        if who.is_none() && self.proves_by_digest(scenario) {
-            let problem = "authentication = \"digest\" needs who asks: give credentials, or set \
-                           PLUMB_HTTP_USER and PLUMB_HTTP_PASSWORD";
-            return Err(self.source.wrong(&self.source.place_of(scenario), problem).into());
-        }
+        let proof = self.proof(scenario, who.as_ref())?;
         let headers = [&scenario.headers];
         let mut manner = self.manner(&scenario.name, &headers, who.as_ref());
         manner.think = scenario.think.as_ref().map(|think| *think.get_ref());
@@ -348,7 +348,6 @@ impl ScenarioCompiler<'_> {
         compiler.check_variables(&known)?;
         let lists = std::mem::take(&mut compiler.lists);
         let finish = Program::new();
-        let digest = who.filter(|_| self.proves_by_digest(scenario));
         let identities = None;
         Ok(Draft {
             scenario,
@@ -356,7 +355,7 @@ impl ScenarioCompiler<'_> {
             login,
             program,
             finish,
-            digest,
+            proof,
             identities,
             common,
             data,
@@ -372,40 +371,19 @@ impl ScenarioCompiler<'_> {
     ) -> Manner<'m> {
         let name = scenario.strip_prefix(FINISH).unwrap_or(scenario);
         let of = self.source.file().scenario.iter().find(|it| it.name == name);
-        let digest = self.proves_by_digest(of.unwrap_or(&NOBODY));
+        let by = self.authentication(of.unwrap_or(&NOBODY));
+        let challenged = by != Authentication::Basic;
         Manner {
             scenario,
             file: &self.source.file().headers,
             headers,
             told: &self.overrides.headers,
-            authorization: who.map(Credentials::authorization).filter(|_| !digest),
+            authorization: who.map(Credentials::authorization).filter(|_| !challenged),
             think: None,
             redirects: self.source.file().redirects.unwrap_or_default(),
-            digest,
+            challenged,
             close: self.overrides.close || self.source.file().close,
         }
-    }
-
-    fn proves_by_digest(&self, scenario: &Scenario) -> bool {
-        let file = self.source.file().authentication;
-        scenario.authentication.or(file).unwrap_or_default() == Authentication::Digest
-    }
-
-    /// Who asks: as the command line says, else the file, else the environment.
-    fn credentials(&self, path: Option<&Path>) -> Result<Option<Credentials>, HttpError> {
-        let named = self.overrides.credentials.clone();
-        let file = match (named, path) {
-            (Some(named), _) => Some(named),
-            (None, Some(path)) => Some(self.source.reach().file(path).map_err(|refused| {
-                HttpError::Credentials(format!(
-                    "{}: cannot take the credentials {}: {refused}",
-                    self.source.path().display(),
-                    path.display()
-                ))
-            })?),
-            (None, None) => None,
-        };
-        Source::new(file.as_deref()).at_hand()
     }
 
     fn thresholds(&self, rows: &[Row], groups: &[Row]) -> Result<Vec<Threshold>, ScenarioError> {

@@ -12,7 +12,7 @@ use super::cursor::SharedTurns;
 use super::origin::Origins;
 use super::program::{Program, Step};
 use super::token::Token;
-use crate::credentials::Credentials;
+use crate::proof::Proof;
 
 /// What all users of a scenario have in common.
 #[derive(Debug)]
@@ -26,8 +26,8 @@ pub(crate) struct Script {
     /// What its users do when the load is over.
     pub(crate) finish: Program,
     pub(crate) token: Option<Token>,
-    /// Who answers challenges of Digest.
-    pub(crate) digest: Option<Credentials>,
+    /// What answers challenges.
+    pub(crate) proof: Option<Proof>,
     /// Each request has a connection of its own.
     pub(crate) close: bool,
     /// The certificates of its users.

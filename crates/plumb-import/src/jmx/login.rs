@@ -1,5 +1,6 @@
 //! Who the users of a group are.
 
+use plumb_scenario::file::Authentication;
 use plumb_wire::http::Url;
 
 use super::Importer;
@@ -32,18 +33,59 @@ impl Importer {
             self.words.known(text).ok_or_else(|| format!("{name} is not known before the load"))
         };
         let mechanism = entry.text("Authorization.mechanism");
-        if !matches!(mechanism, "" | "BASIC" | "BASIC_DIGEST" | "DIGEST") {
-            return Err(format!("{mechanism} is not answered, only Basic and Digest"));
-        }
+        let by = match mechanism {
+            "" | "BASIC" | "BASIC_DIGEST" => Authentication::Basic,
+            "DIGEST" => Authentication::Digest,
+            "KERBEROS" => Authentication::Negotiate,
+            _ => {
+                return Err(format!(
+                    "{mechanism} is not answered, only Basic, Digest and Kerberos"
+                ));
+            }
+        };
         let url = known("Authorization.url")?;
         if let (Some(base), Ok(url)) = (&self.base, Url::parse(&url))
             && !url.same_origin(base)
         {
             return Err("one of its users is that of another server".into());
         }
-        let login =
-            Login::new(&known("Authorization.username")?, &known("Authorization.password")?)
-                .ok_or("one of its users cannot be sent")?;
-        Ok(Login { digest: mechanism == "DIGEST", ..login })
+        let (user, password) = (known("Authorization.username")?, known("Authorization.password")?);
+        if by == Authentication::Negotiate && user.is_empty() {
+            return Ok(Login::by_ticket());
+        }
+        let login = Login::new(&user, &password).ok_or("one of its users cannot be sent")?;
+        Ok(Login { by, ..login })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::jmx::import;
+    use crate::source::Source;
+    use crate::{Format, ImportOptions};
+
+    use super::*;
+
+    #[test]
+    fn a_manager_of_kerberos_names_a_user_or_takes_the_tickets_at_hand() {
+        for (user, named) in [("demo", true), ("", false)] {
+            let text = format!(
+                "<jmeterTestPlan><hashTree><TestPlan testname='p'/><hashTree><ThreadGroup \
+                 testname='g'/><hashTree><AuthManager testname='m'><collectionProp \
+                 name='AuthManager.auth_list'><elementProp name='' elementType='Authorization'>\
+                 <stringProp name='Authorization.url'>http://h/</stringProp><stringProp \
+                 name='Authorization.username'>{user}</stringProp><stringProp \
+                 name='Authorization.password'>{user}</stringProp><stringProp \
+                 name='Authorization.mechanism'>KERBEROS</stringProp></elementProp>\
+                 </collectionProp></AuthManager><hashTree/><HTTPSamplerProxy testname='page'>\
+                 <stringProp name='HTTPSampler.domain'>h</stringProp></HTTPSamplerProxy><hashTree/>\
+                 </hashTree></hashTree></hashTree></jmeterTestPlan>"
+            );
+            let source = Source { path: "p.jmx".into(), text, format: Format::Jmx };
+            let draft = import(&source, &ImportOptions::of("p.jmx"));
+            let draft = draft.unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(draft.file.authentication, Some(Authentication::Negotiate));
+            assert_eq!(draft.login.is_some(), named, "{user}");
+        }
     }
 }

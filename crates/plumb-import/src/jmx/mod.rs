@@ -335,10 +335,10 @@ impl Importer {
             self.draft.login_of =
                 numbered.filter(|(_, login)| having(login)).map(|(number, _)| number).collect();
         }
-        if first.digest {
-            self.draft.file.authentication = Some(Authentication::Digest);
+        if first.by != Authentication::Basic {
+            self.draft.file.authentication = Some(first.by);
         }
-        self.draft.login = Some(first);
+        self.draft.login = Some(first).filter(|first| !first.user.is_empty());
     }
 }
 

@@ -23,7 +23,7 @@ mod url;
 
 pub use batch::{BatchError, batch_statuses};
 pub use body::{Body, BodyError, Taken};
-pub use challenge::basic_realm;
+pub use challenge::{basic_realm, negotiate_token};
 pub use date::cookie_date;
 pub use digest::{DigestAlgorithm, DigestChallenge, NoDigest};
 pub use head::{Ask, Framing, HEAD_BYTES_MAX, Head, HeadError, RawHead};

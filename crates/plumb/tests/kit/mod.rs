@@ -10,6 +10,8 @@ pub(crate) mod golden;
 pub(crate) mod http;
 pub(crate) mod http2;
 pub(crate) mod identity;
+#[cfg(feature = "kerberos")]
+pub(crate) mod kerberos;
 pub(crate) mod locks;
 pub(crate) mod lossy_line;
 pub(crate) mod mariadb;

@@ -123,6 +123,20 @@ fn what_a_server_does_not_accept_or_offer_is_named() {
     }
 }
 
+#[cfg(not(feature = "kerberos"))]
+#[test]
+fn a_program_without_kerberos_says_so_before_anything_is_asked() {
+    let site = ReplyServer::always(Reply::page("hello"));
+    let text = with_base(&site, &DIGEST.replace("\"digest\"", "\"negotiate\""));
+    let words = "build one with --features kerberos";
+    refused_in(kit::scenario::scenario(&text).path(), &[], words);
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = ["http", "ping", &site.url("/"), "--authentication", "negotiate"];
+    let refused = kit::plumb(&asked, folder.path()).with(2);
+    assert!(refused.stderr.contains(words) && refused.stderr.lines().count() == 1, "{refused:?}");
+    assert!(site.asked().is_empty());
+}
+
 const TOKEN: &str = r#"
 [[scenario]]
 name = "a"

@@ -10,6 +10,8 @@ mod http_answers;
 mod http_finish;
 mod http_import;
 mod http_import_plans;
+#[cfg(feature = "kerberos")]
+mod http_kerberos;
 mod http_load;
 mod http_load_examples;
 mod http_load_parts;

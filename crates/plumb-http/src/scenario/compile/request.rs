@@ -84,9 +84,9 @@ impl Compiler<'_> {
         let redirects = step.redirects.unwrap_or(manner.redirects);
         let redirects = if takes_location { Redirects::NONE } else { redirects }.most();
         let of_users = !manner.scenario.starts_with('\0');
-        let led_on = redirects > 0 || manner.digest;
+        let led_on = redirects > 0 || manner.challenged;
         if led_on && of_users && !self.redirected.iter().any(|(known, _)| *known == row) {
-            self.redirected.push((row, manner.digest));
+            self.redirected.push((row, manner.challenged));
         }
         program.push(Instruction::Request(number(self.steps.len())));
         self.steps.push(Step {

@@ -2,6 +2,7 @@
 
 use plumb_engine::{OpEnd, OperationGroup};
 use plumb_measure::{FailureKind, Outcome, TraceId};
+use plumb_negotiate::Initiator;
 use plumb_wire::http::{DigestChallenge, RawHead, Url};
 use plumb_wire::secret::masked_url;
 
@@ -9,6 +10,7 @@ use super::super::origin::{Origins, Place};
 use super::super::program::Step;
 use super::super::request_template::{Hop, name_it};
 use crate::digest::DigestSession;
+use crate::proof::Negotiation;
 
 /// The header that says where a redirect leads.
 pub(super) const LOCATION: &str = "location";
@@ -29,6 +31,8 @@ pub(super) struct Exchange {
     pub(super) target: String,
     /// The trace of its last request.
     pub(super) trace: Option<TraceId>,
+    /// The proof of who asks that is under way.
+    pub(super) negotiation: Option<Negotiation>,
     /// Redirects that it has followed; `None` without any.
     pub(super) chain: Option<Box<Chain>>,
 }
@@ -165,12 +169,34 @@ impl Exchange {
             return Err(refused(why.into()));
         }
         *session = Some(Box::new(DigestSession::new(challenge, drawn)));
+        self.ask_again();
+        Ok(())
+    }
+
+    /// The answer with `head` asks who asks: the same is asked for again, with a ticket of `initiator`.
+    pub(super) fn negotiate(&mut self, initiator: &Initiator, head: &[u8]) -> Result<(), Astray> {
+        let refused = |why: &str| Err(Astray(format!("the status is 401: {why}")));
+        if self.route != 0 {
+            return refused("credentials go to the base alone");
+        }
+        if self.chain().challenges == CHALLENGES_MAX {
+            return refused("the server asks again and again (Negotiate)");
+        }
+        match Negotiation::answer(self.negotiation.take(), initiator, head) {
+            Ok(negotiation) => self.negotiation = Some(negotiation),
+            Err(why) => return refused(&why),
+        }
+        self.ask_again();
+        Ok(())
+    }
+
+    /// A challenge was answered: the same is to be asked for once more.
+    fn ask_again(&mut self) {
         let place = Place { route: self.route, target: self.target.clone() };
         let chain = self.chain();
         chain.challenges += 1;
         chain.hop.place = place;
         (chain.pending, chain.is_challenge) = (true, true);
-        Ok(())
     }
 
     /// An operation of this exchange has ended. `None`: a redirect follows, and the operation is
@@ -197,6 +223,7 @@ impl Exchange {
         step: &Step,
         failed: Option<FailureKind>,
     ) -> Option<OperationGroup> {
+        self.negotiation = None;
         let chain = self.chain.take().filter(|chain| chain.counts && chain.led_on())?;
         let outcome = failed.map_or(Outcome::Ok, Outcome::Failed);
         Some(OperationGroup { row: step.hop_rows?.whole, took_ns: chain.took_ns, outcome })

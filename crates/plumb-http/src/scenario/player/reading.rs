@@ -14,6 +14,7 @@ use super::super::origin::Origins;
 use super::exchange::{Astray, Exchange, LOCATION, led_to};
 use super::{NOW_NS, Player, User};
 use crate::probe::{bad_head, unreadable_head};
+use crate::proof::Proof;
 
 /// Content that is kept for checks and extractions at most, decoded.
 const KEPT_BYTES_MAX: usize = 32 << 20;
@@ -110,7 +111,10 @@ impl Player {
             keep_alive: head.keep_alive,
             body: Body::new(head.framing),
             coding,
-            head: if step.keeps_head() || leads_on(head.status) {
+            head: if step.keeps_head()
+                || leads_on(head.status)
+                || matches!(self.script.proof, Some(Proof::Negotiate(_)))
+            {
                 bytes.to_vec()
             } else {
                 Vec::new()
@@ -211,14 +215,25 @@ impl Player {
         };
         let step = &self.script.steps[usize::from(tag)];
         let answers = answer.status == 401 && !step.checker.expects(401);
-        if let (true, Some(_)) = (answers, &self.script.digest) {
-            let drawn = [(); 2].map(|()| user.draw.one_of(usize::MAX) as u64);
-            match user.exchange.challenged(&mut user.digest, answer.head, drawn) {
+        if let (true, Some(proof)) = (answers, &self.script.proof) {
+            let exchange = &mut user.exchange;
+            let answered = match proof {
+                Proof::Digest(_) => {
+                    let drawn = [(); 2].map(|()| user.draw.one_of(usize::MAX) as u64);
+                    exchange.challenged(&mut user.digest, answer.head, drawn)
+                }
+                Proof::Negotiate(initiator) => exchange.negotiate(initiator, answer.head),
+            };
+            match answered {
                 Ok(()) => return None,
                 Err(Astray(words)) => {
                     return Some(Fault { kind: FailureKind::UnexpectedStatus, words });
                 }
             }
+        }
+        if let Some(Err(words)) = user.exchange.negotiation.take().map(|it| it.proved(answer.head))
+        {
+            return Some(Fault { kind: FailureKind::CheckFailed, words });
         }
         if step.follows(answer.status) {
             let heard = (answer.status, answer.head);

@@ -3,9 +3,11 @@
 use plumb_engine::{Next, Op};
 use plumb_measure::FailureKind;
 use plumb_scenario::file::Cookies;
-use plumb_trace::{Traces, behind_the_first_line, insert_parent};
+use plumb_trace::{Traces, insert_parent};
 
 use super::{NOW_NS, Player, User};
+use crate::proof::Proof;
+use crate::request::insert_line;
 
 impl Player {
     /// Appends the request of step `number`, or of the redirect behind it, as the operation `tag`.
@@ -44,9 +46,13 @@ impl Player {
                 exchange.target.clear();
                 exchange.target.push_str(std::str::from_utf8(&out[sent.target]).unwrap_or("/"));
                 exchange.trace = self.traces.as_ref().and_then(Traces::next);
-                if let (0, Some(who), Some(session)) =
-                    (sent.route, &script.digest, &mut user.digest)
+                let proof = script.proof.as_ref().filter(|_| sent.route == 0);
+                if let Some(value) = exchange.negotiation.as_mut().and_then(|it| it.take())
+                    && proof.is_some()
                 {
+                    insert_line("Authorization", &value, begins, out);
+                }
+                if let (Some(Proof::Digest(who)), Some(session)) = (proof, &mut user.digest) {
                     let method = step.request_template.method(gets);
                     let value = session.answer(who, method, &exchange.target);
                     insert_line("Authorization", &value, begins, out);
@@ -66,12 +72,4 @@ impl Player {
             }
         }
     }
-}
-
-/// Puts a header line into the request of `out` that begins at `begins`.
-fn insert_line(name: &str, value: &str, begins: usize, out: &mut Vec<u8>) {
-    let at = begins + behind_the_first_line(&out[begins..]);
-    let rest = out.split_off(at);
-    out.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
-    out.extend_from_slice(&rest);
 }

@@ -7,6 +7,7 @@ use plumb_scenario::ScenarioSource;
 use super::super::origin::Origins;
 use super::super::script::{Overrides, compile};
 use super::*;
+use crate::proof::Initiators;
 
 /// One user that asks for one page and looks into it.
 fn player(step: &str) -> Player {
@@ -22,6 +23,7 @@ fn player(step: &str) -> Player {
         body_bytes_max: 100,
         part: LoadPart::default(),
         close: false,
+        initiators: Initiators::default(),
     };
     let origins = Arc::new(Origins::new(&source, None, None).unwrap());
     let mut compiled = compile(&source, &origins, &overrides, 1, &[]).unwrap();

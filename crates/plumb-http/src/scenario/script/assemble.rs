@@ -31,7 +31,7 @@ impl ScenarioCompiler<'_> {
             login: draft.login,
             program: draft.program,
             finish: draft.finish,
-            digest: draft.digest,
+            proof: draft.proof,
             close: self.overrides.close || self.source.file().close,
             identities: draft.identities,
             common: draft.common.share(),

@@ -1,3 +1,5 @@
+use std::path::Path;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -14,6 +16,7 @@ fn overrides(exclude: &[String]) -> Overrides {
         body_bytes_max: u64::MAX,
         part: LoadPart::default(),
         close: false,
+        initiators: Initiators::default(),
     }
 }
 
