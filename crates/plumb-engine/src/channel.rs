@@ -183,6 +183,11 @@ impl<L: Link> Channel<L> {
         self.unsent() > 0 || self.link.holds_back()
     }
 
+    /// True while no bytes have ever waited, here or in the link.
+    pub(crate) fn holds_nothing(&self) -> bool {
+        self.held.is_none() && !self.link.holds_back()
+    }
+
     fn held(&mut self) -> &mut Held {
         self.held.get_or_insert_default()
     }

@@ -178,6 +178,7 @@ impl<P: Protocol, L> Conn<P, L> {
     }
 
     /// The next moment at which something must happen even if the other side stays silent.
+    #[inline]
     pub(crate) fn deadline(&self, connect_ns: u64, operation_ns: u64) -> Option<u64> {
         match &self.phase {
             Phase::Down { retry_at } => (*retry_at != u64::MAX).then_some(*retry_at),

@@ -2,6 +2,7 @@
 //!
 //! `drive/connect.rs` makes connections, `drive/traffic.rs` moves requests and answers over them,
 //! `drive/streams.rs` finds those of answers that come in any order, `drive/lost.rs` says what becomes of a request when its connection breaks,
+//! `drive/asking.rs` says who asks once all answers that are there have been read,
 //! `drive/due.rs` begins what is due at times of its own, `drive/script.rs` says who takes part in a
 //! load of scripts, `drive/settle.rs` what they do after an answer, `drive/datagrams.rs` what becomes of a datagram that nobody
 //! answers, and `drive/driven.rs` when the load is over.
@@ -9,6 +10,7 @@
 mod aside;
 #[cfg(test)]
 mod aside_tests;
+mod asking;
 mod connect;
 mod datagrams;
 mod driven;
@@ -39,6 +41,7 @@ use crate::outlet::Outlet;
 use crate::plan::{Extent, LoadPlan, Pace, Share, Waiting};
 use crate::protocol::Protocol;
 use crate::{Destination, Endpoint, EngineError};
+use asking::Asking;
 pub use driven::{Driven, Ending};
 use due::Dues;
 use plumb_measure::Pacer;
@@ -95,6 +98,8 @@ pub(crate) struct Drive<'a, P: Protocol, L, T> {
     timers: Timers,
     /// Connections whose turn ended before their bytes did.
     again: VecDeque<usize>,
+    /// Closed load: connections that ask once everybody who was ready has been read.
+    asking: Asking,
     /// Open load: connections that can take an operation.
     free: VecDeque<usize>,
     /// Open load: due times that have not begun.
@@ -157,6 +162,7 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
             conns,
             timers: Timers::default(),
             again: VecDeque::new(),
+            asking: Asking::default(),
             free: VecDeque::new(),
             backlog: VecDeque::new(),
             starved: 0,
@@ -209,6 +215,7 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
             idle = Some(blocks || !found);
         } else {
             idle = self.wait()?;
+            self.gather_asking();
             for at in 0..self.poll.found() {
                 self.on_ready(self.poll.ready(at))?;
             }
@@ -217,6 +224,7 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
                     self.read(index)?;
                 }
             }
+            self.ask_gathered();
         }
         for _ in 0..WAKES_A_PASS {
             let Some((at, index)) = self.timers.pop(self.now) else { break };
@@ -252,13 +260,17 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
         self.waits = self.waits.wrapping_add(1);
         let mut idle = None;
         if spins || !self.again.is_empty() || self.waits.is_multiple_of(WAITS_A_LOOK) {
-            self.time.wait(&mut self.poll, Some(0)).map_err(EngineError::system(WAITING))?;
+            self.time
+                .wait(&mut self.poll, self.now, Some(0))
+                .map_err(EngineError::system(WAITING))?;
             idle = Some(self.poll.found() == 0 && self.again.is_empty());
             self.now = self.time.now_ns();
         }
         if !spins && self.again.is_empty() && idle != Some(false) {
             let deadline = self.deadline();
-            self.time.wait(&mut self.poll, deadline).map_err(EngineError::system(WAITING))?;
+            self.time
+                .wait(&mut self.poll, self.now, deadline)
+                .map_err(EngineError::system(WAITING))?;
             self.now = self.time.now_ns();
         }
         Ok(idle)

@@ -244,7 +244,7 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
     fn look_around(&mut self) -> Result<(), EngineError> {
         let deadline = self.deadline();
         self.time
-            .wait(&mut self.poll, deadline)
+            .wait(&mut self.poll, self.now, deadline)
             .map_err(EngineError::system("wait for sockets"))?;
         self.now = self.time.now_ns();
         if S::WAITS {
@@ -387,6 +387,14 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
 }
 
 impl<C, L: Link> Client<C, L> {
+    /// Everything that it has sent was served and answered, and nothing of either direction is held.
+    fn owes_nothing(&self) -> bool {
+        self.withheld.is_empty()
+            && self.channel.holds_nothing()
+            && self.taken == 0
+            && !(self.paused || self.unserved || self.closing.is_some())
+    }
+
     /// When, and why, this client is closed if it stays silent.
     fn overdue(&self, plan: &ServePlan) -> Option<(u64, Ended)> {
         if !self.withheld.is_empty() {

@@ -160,7 +160,7 @@ impl<'a> Line<'a> {
             let waiting = waiting.filter_map(|waiting| waiting.front().map(|(until, _)| *until));
             let deadline = waiting.chain(due).chain(until).min();
             self.time
-                .wait(&mut self.poll, deadline)
+                .wait(&mut self.poll, now, deadline)
                 .map_err(EngineError::system("wait for datagrams"))?;
             for at in 0..self.poll.found() {
                 match self.poll.ready(at).token.index {

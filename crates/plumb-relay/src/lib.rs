@@ -145,7 +145,7 @@ impl<'a, T: Time> Relay<'a, T> {
     fn pass(&mut self) -> Result<(), EngineError> {
         let deadline = self.deadline();
         self.time
-            .wait(&mut self.poll, deadline)
+            .wait(&mut self.poll, self.now, deadline)
             .map_err(EngineError::system("wait for sockets"))?;
         self.now = self.time.now_ns();
         for at in 0..self.poll.found() {

@@ -43,7 +43,7 @@ impl Clock for HeldTime {
 }
 
 impl Time for HeldTime {
-    fn wait(&mut self, poll: &mut Poll, deadline: Option<u64>) -> io::Result<()> {
+    fn wait(&mut self, poll: &mut Poll, _: u64, deadline: Option<u64>) -> io::Result<()> {
         let wants = (self.peer.borrow_mut())(self.now.get());
         poll.look()?;
         let now = self.now.get();

@@ -17,6 +17,8 @@ const EVENTS_MAX: usize = 512;
 /// set from wait to wait, because a timer set and cancelled around every message would cost more
 /// than all else the loop does for it.
 const ALARM_NS: u64 = 50_000;
+/// For a deadline farther away than this it is enough to know about what time it is.
+const FAR_NS: u64 = 10_000_000;
 /// The token of the alarm and of a request to stop: they are no sockets of anybody.
 const NOBODY: Token = Token { index: u32::MAX as usize, generation: u32::MAX };
 
@@ -127,6 +129,7 @@ impl Poll {
     /// # Panics
     /// When it found fewer.
     #[must_use]
+    #[inline]
     pub fn ready(&self, at: usize) -> Readiness {
         let event = self.events[at];
         let flags = event.flags;
@@ -144,6 +147,7 @@ impl Poll {
 
     /// How many events the last wait found.
     #[must_use]
+    #[inline]
     pub fn found(&self) -> usize {
         self.events.len()
     }
@@ -201,19 +205,22 @@ impl Poll {
 
 /// The clock of a loop, and how it waits: real, or held still by a test.
 pub trait Time: Clock {
-    /// Waits for sockets until `deadline`, or for ever; a deadline that is past only looks.
+    /// Waits for sockets until `deadline`, or for ever; a deadline that is past only looks. The clock
+    /// was read last at `now`, and is read again where that could matter.
     ///
     /// # Errors
     /// When the kernel refuses to wait.
-    fn wait(&mut self, poll: &mut Poll, deadline: Option<u64>) -> io::Result<()>;
+    fn wait(&mut self, poll: &mut Poll, now: u64, deadline: Option<u64>) -> io::Result<()>;
 }
 
 impl Time for MonotonicClock {
-    fn wait(&mut self, poll: &mut Poll, deadline: Option<u64>) -> io::Result<()> {
-        match deadline {
-            Some(0) => poll.look(),
-            _ => poll.wait_until(self.now_ns(), deadline),
+    fn wait(&mut self, poll: &mut Poll, now: u64, deadline: Option<u64>) -> io::Result<()> {
+        if deadline == Some(0) {
+            return poll.look();
         }
+        let far = deadline.is_none_or(|deadline| deadline > now + FAR_NS);
+        let now = if far && poll.tick.is_none() { now } else { self.now_ns() };
+        poll.wait_until(now, deadline)
     }
 }
 

@@ -25,6 +25,7 @@ impl Default for Wake {
 
 impl Timers {
     /// Wakes connection `index` at `at` or before, unless it is woken earlier anyway.
+    #[inline]
     pub fn ask(&mut self, wake: &mut Wake, index: usize, at: u64) {
         if at < wake.at {
             wake.at = at;
@@ -34,11 +35,13 @@ impl Timers {
 
     /// The next wake-up time.
     #[must_use]
+    #[inline]
     pub fn next(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse((at, _))| *at)
     }
 
     /// Takes the next connection to wake at `now`. Its [`Wake`] must be reset by [`Wake::fired`].
+    #[inline]
     pub fn pop(&mut self, now: u64) -> Option<(u64, usize)> {
         let Reverse((at, index)) = *self.heap.peek()?;
         (at <= now).then(|| {

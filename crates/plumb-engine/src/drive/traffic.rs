@@ -91,7 +91,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         if digest.close {
             self.restart(index);
         } else if digest.answered {
-            self.ready_for_work(index);
+            self.answered_and_ready(index);
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ mod held;
 mod late;
 mod room;
 mod settle;
+mod together;
 
 use plumb_measure::Span;
 use plumb_socket::{HeldTime, Peer};

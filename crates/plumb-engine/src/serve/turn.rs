@@ -165,8 +165,10 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
                 stamp(&mut client.channel, self.service.stamps(conn));
             }
             if served.echo > 0 {
-                client.channel.hold(&self.reply[..before]);
-                self.reply.drain(..before);
+                if before > 0 {
+                    client.channel.hold(&self.reply[..before]);
+                    self.reply.drain(..before);
+                }
                 let part = at..at + served.echo;
                 if S::SETTLES {
                     client.channel.hold_part(part, &self.buffer);
@@ -212,6 +214,8 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
             self.close(index, Ended::Broken);
         } else if leaves {
             self.hand_over(index);
+        } else if client.owes_nothing() {
+            self.ask_wake(index); // so it is with most messages
         } else {
             self.owe(index);
             self.weigh(index);
@@ -238,7 +242,9 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
             sent = channel.send(reply).map(drop);
         }
         reply.clear();
-        reply.shrink_to(REPLY_KEPT);
+        if reply.capacity() > REPLY_KEPT {
+            reply.shrink_to(REPLY_KEPT);
+        }
         sent
     }
 

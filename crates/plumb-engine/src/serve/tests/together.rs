@@ -1,0 +1,76 @@
+//! Clients that are ready together.
+
+use std::net::Shutdown;
+
+use super::*;
+
+/// After so many waits everybody has been let in.
+const LET_IN: usize = 4;
+
+/// What each of so many clients is told that all ask in the same moment; `ask` is the number of the
+/// client, its stream, and the moment, which is counted from zero.
+fn told(
+    clients: usize,
+    moments: usize,
+    ask: impl Fn(usize, &mut UnixStream, usize) + 'static,
+) -> (Vec<String>, Notes) {
+    let stand = Stand::new();
+    let mut streams: Vec<UnixStream> = (0..clients).map(|_| stand.connect()).collect();
+    let (tell, heard) = std::sync::mpsc::channel();
+    let mut service = Notes::default();
+    let plan = ServePlan { max_clients: clients, ..plan() };
+    let mut moment: usize = 0;
+    stand.serve(&plan, &mut service, move |_| {
+        for (number, stream) in streams.iter_mut().enumerate() {
+            tell.send((number, said(stream))).unwrap();
+            if let Some(moment) = moment.checked_sub(LET_IN).filter(|moment| *moment < moments) {
+                ask(number, stream, moment);
+            }
+        }
+        moment += 1;
+        None
+    });
+    let mut all = vec![String::new(); clients];
+    heard.iter().for_each(|(number, text)| all[number] += &text);
+    (all, service)
+}
+
+#[test]
+fn everybody_is_answered_in_order_and_whoever_leaves_or_is_sent_away_too() {
+    let long = |number: usize| format!("{}\n", number.to_string().repeat(3_000));
+    let (all, service) = told(80, 3, move |number, stream, moment| {
+        let text = match number % 5 {
+            // its reply is too long to wait for others, and comes between two that do
+            3 if moment == 1 => long(number),
+            4 if moment == 2 => "bye\n".into(),
+            _ => format!("{number} {moment}\n"),
+        };
+        stream.write_all(text.as_bytes()).unwrap();
+        if number % 5 == 2 && moment == 2 {
+            stream.shutdown(Shutdown::Write).unwrap();
+        }
+    });
+    for (number, said) in all.iter().enumerate() {
+        let second = if number % 5 == 3 { long(number) } else { format!("{number} 1\n") };
+        let third = if number % 5 == 4 { "bye\n".into() } else { format!("{number} 2\n") };
+        assert_eq!(*said, format!("{number} 0\n{second}{third}"), "client {number}");
+    }
+    let by_client = service.ended.iter().filter(|ended| **ended == Ended::ByClient).count();
+    let by_service = service.ended.iter().filter(|ended| **ended == Ended::ByService).count();
+    assert_eq!((by_client, by_service), (16, 16));
+}
+
+#[test]
+fn a_client_that_is_gone_before_its_reply_harms_nobody() {
+    let (all, service) = told(6, 2, |number, stream, moment| {
+        stream.write_all(format!("{number} {moment}\n").as_bytes()).unwrap();
+        if number == 1 && moment == 1 {
+            stream.shutdown(Shutdown::Both).unwrap();
+        }
+    });
+    for (number, said) in all.iter().enumerate().filter(|(number, _)| *number != 1) {
+        assert_eq!(*said, format!("{number} 0\n{number} 1\n"));
+    }
+    assert_eq!(service.served.iter().filter(|(conn, _)| *conn == 2).count(), 2);
+    assert_eq!(service.ended.len(), 6);
+}
