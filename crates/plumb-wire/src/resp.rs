@@ -106,31 +106,59 @@ fn array(bytes: &[u8], limits: &Limits, words: &mut Words) -> Result<Option<usiz
     if count > limits.words {
         return Err(Malformed::TooManyWords);
     }
+    words.places.reserve(count);
     for _ in 0..count {
-        match bytes.get(at) {
-            None => return Ok(None),
-            Some(b'$') => {}
-            Some(_) => return Err(Malformed::Type),
-        }
-        let Some((length, start)) = number(bytes, at + 1)? else {
+        let Some((length, start)) = word_head(bytes, at, limits)? else {
             return Ok(None);
         };
-        if length > limits.word_bytes || bytes.get(at + 1) == Some(&b'-') {
-            return Err(Malformed::WordTooLong);
-        }
         let end = start + length;
-        if let Some(tail) = bytes.get(end..)
-            && !b"\r\n".starts_with(&tail[..tail.len().min(2)])
-        {
-            return Err(Malformed::End);
-        }
-        if bytes.len() < end + 2 {
+        let Some(next) = behind(bytes, end)? else {
             return Ok(None);
-        }
+        };
         words.places.push(start..end);
-        at = end + 2;
+        at = next;
     }
     Ok(Some(at))
+}
+
+/// The place behind a bulk string whose bytes end at `end`.
+#[inline]
+fn behind(bytes: &[u8], end: usize) -> Result<Option<usize>, Malformed> {
+    match bytes.get(end..end + 2) {
+        Some(b"\r\n") => Ok(Some(end + 2)),
+        Some(_) => Err(Malformed::End),
+        None if bytes.get(end).is_some_and(|byte| *byte != b'\r') => Err(Malformed::End),
+        None => Ok(None),
+    }
+}
+
+/// The length of the word whose line is at `at`, and where its bytes begin.
+#[inline]
+fn word_head(
+    bytes: &[u8],
+    at: usize,
+    limits: &Limits,
+) -> Result<Option<(usize, usize)>, Malformed> {
+    // most words have fewer than a hundred bytes
+    let (length, start) = match bytes.get(at..at + 5) {
+        Some([b'$', digit @ b'0'..=b'9', b'\r', b'\n', _]) => (usize::from(digit - b'0'), at + 4),
+        Some([b'$', tens @ b'0'..=b'9', digit @ b'0'..=b'9', b'\r', b'\n']) => {
+            (10 * usize::from(tens - b'0') + usize::from(digit - b'0'), at + 5)
+        }
+        _ => match bytes.get(at) {
+            None => return Ok(None),
+            Some(b'$') => match number(bytes, at + 1)? {
+                None => return Ok(None),
+                Some(_) if bytes.get(at + 1) == Some(&b'-') => return Err(Malformed::WordTooLong),
+                Some(found) => found,
+            },
+            Some(_) => return Err(Malformed::Type),
+        },
+    };
+    if length > limits.word_bytes {
+        return Err(Malformed::WordTooLong);
+    }
+    Ok(Some((length, start)))
 }
 
 /// The number at `at` and the place behind its line; a negative one counts as zero, as the number
@@ -218,9 +246,7 @@ pub fn push_error(out: &mut Vec<u8>, text: &[u8]) {
 /// Appends a number.
 #[inline]
 pub fn push_integer(out: &mut Vec<u8>, value: u64) {
-    out.push(b':');
-    push_digits(out, value);
-    out.extend_from_slice(b"\r\n");
+    head(out, b':', value);
 }
 
 /// Appends a number below zero, or another.
@@ -236,7 +262,7 @@ pub fn push_signed(out: &mut Vec<u8>, value: i64) {
 /// Appends bytes.
 #[inline]
 pub fn push_bulk(out: &mut Vec<u8>, bytes: &[u8]) {
-    head(out, b'$', bytes.len());
+    head(out, b'$', bytes.len() as u64);
     out.extend_from_slice(bytes);
     out.extend_from_slice(b"\r\n");
 }
@@ -249,38 +275,65 @@ pub fn push_null(out: &mut Vec<u8>, version: u8) {
 /// Announces a message of `count` parts that follow: nobody has asked for it. Version 3 has a sign
 /// of its own for it.
 pub fn push_message(out: &mut Vec<u8>, count: usize, version: u8) {
-    head(out, if version == 3 { b'>' } else { b'*' }, count);
+    head(out, if version == 3 { b'>' } else { b'*' }, count as u64);
 }
 
 /// Announces an array of `count` replies that follow.
 pub fn push_array(out: &mut Vec<u8>, count: usize) {
-    head(out, b'*', count);
+    head(out, b'*', count as u64);
 }
 
 /// Announces a map of `count` pairs of replies that follow; an array where `version` has no map.
 pub fn push_map(out: &mut Vec<u8>, count: usize, version: u8) {
     if version == 3 {
-        head(out, b'%', count);
+        head(out, b'%', count as u64);
     } else {
-        head(out, b'*', 2 * count);
+        head(out, b'*', 2 * count as u64);
     }
 }
 
 /// Appends the digits of a number.
 #[inline]
-pub fn push_digits(out: &mut Vec<u8>, mut value: u64) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + u8::try_from(value % 10).unwrap_or(0);
-        value /= 10;
-        if value == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[at..]);
+pub fn push_digits(out: &mut Vec<u8>, value: u64) {
+    let mut room = [0; DIGITS_MAX];
+    let at = digits(&mut room, value);
+    out.extend_from_slice(&room[at..]);
 }
+
+/// No number has more digits.
+const DIGITS_MAX: usize = 20;
+
+/// Writes the digits of a number to the end of `room`; where they begin.
+#[inline]
+fn digits(room: &mut [u8], mut value: u64) -> usize {
+    let mut at = room.len();
+    // two at a time: a division takes longer than all else
+    let pair = |value: u64| PAIRS[usize::try_from(value).unwrap_or(0)];
+    while value >= 100 {
+        at -= 2;
+        room[at..at + 2].copy_from_slice(&pair(value % 100));
+        value /= 100;
+    }
+    if value >= 10 {
+        at -= 2;
+        room[at..at + 2].copy_from_slice(&pair(value));
+    } else {
+        at -= 1;
+        [_, room[at]] = pair(value);
+    }
+    at
+}
+
+/// The digits of the numbers below a hundred.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[0; 2]; 100];
+    let mut number = 0_u8;
+    while number < 100 {
+        pairs[number as usize] = [b'0' + number / 10, b'0' + number % 10];
+        number += 1;
+    }
+    pairs
+};
 
 /// Appends a command as a client sends it.
 pub fn push_command(out: &mut Vec<u8>, words: &[&[u8]]) {
@@ -288,10 +341,14 @@ pub fn push_command(out: &mut Vec<u8>, words: &[&[u8]]) {
     words.iter().for_each(|word| push_bulk(out, word));
 }
 
-fn head(out: &mut Vec<u8>, kind: u8, count: usize) {
-    out.push(kind);
-    push_digits(out, count as u64);
-    out.extend_from_slice(b"\r\n");
+#[inline]
+fn head(out: &mut Vec<u8>, kind: u8, number: u64) {
+    let mut room = [0; DIGITS_MAX + 3];
+    let (before, end) = room.split_at_mut(DIGITS_MAX + 1);
+    end.copy_from_slice(b"\r\n");
+    let at = digits(before, number) - 1;
+    room[at] = kind;
+    out.extend_from_slice(&room[at..]);
 }
 
 fn line(out: &mut Vec<u8>, kind: u8, text: &[u8]) {
@@ -375,5 +432,16 @@ mod tests {
         let expected = "+OK\r\n-ERR two  lines\r\n:18446744073709551615\r\n:-2\r\n$3\r\na\r\n\r\n\
                         $-1\r\n_\r\n*0\r\n*2\r\n%1\r\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn numbers_are_written_as_they_are_read() {
+        let powers = std::iter::successors(Some(1_u64), |power| power.checked_mul(10));
+        for number in powers.flat_map(|power| [power - 1, power, power + 1, 5 * (power / 3)]) {
+            let mut out = Vec::new();
+            push_integer(&mut out, number);
+            push_digits(&mut out, number);
+            assert_eq!(String::from_utf8(out).unwrap(), format!(":{number}\r\n{number}"));
+        }
     }
 }

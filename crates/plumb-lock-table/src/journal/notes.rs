@@ -158,6 +158,12 @@ impl Notes {
         self.files.as_ref().is_some_and(|files| files.policy != Policy::Inherited)
     }
 
+    /// True when every turn with changes waits until they last.
+    #[must_use]
+    pub fn syncs_every_turn(&self) -> bool {
+        self.files.as_ref().is_some_and(|files| files.policy == Policy::Always)
+    }
+
     /// When [`settle`](Self::settle) has something to do although nothing changes, nanoseconds.
     #[must_use]
     pub fn wake_at(&self) -> Option<u64> {
@@ -222,6 +228,11 @@ impl Notes {
 }
 
 impl Changes for Notes {
+    #[inline]
+    fn listens(&self) -> bool {
+        self.batch.is_some() || self.files.is_some()
+    }
+
     #[inline]
     fn note(&mut self, change: Change<'_>) {
         if let Some(batch) = &mut self.batch {

@@ -49,6 +49,11 @@ pub enum Change<'a> {
 pub trait Changes {
     /// One change has been made.
     fn note(&mut self, change: Change<'_>);
+
+    /// False when nothing is done with what is noted: then it need not be.
+    fn listens(&self) -> bool {
+        true
+    }
 }
 
 /// Takes no note.
@@ -58,6 +63,11 @@ pub struct Unnoted;
 impl Changes for Unnoted {
     #[inline]
     fn note(&mut self, _: Change<'_>) {}
+
+    #[inline]
+    fn listens(&self) -> bool {
+        false
+    }
 }
 
 /// Why a change cannot be applied: it was not made by a table like this one.

@@ -18,6 +18,8 @@ const SLICES_MAX: u32 = 20;
 struct Known {
     /// The owner's row, when there is one.
     owner: Option<u32>,
+    /// The hash of its name.
+    hash: u32,
     /// Where the only element stands; `None` when there are several: each may make room for the
     /// next, or take it.
     place: Option<Located>,
@@ -34,7 +36,8 @@ impl<R: Rules> Table<R> {
         changes: &mut impl Changes,
     ) -> Result<Answer<'_>, Malformed> {
         request.check()?;
-        let owner = self.owners.find(request.owner);
+        let hash = self.owners.hash_of(request.owner);
+        let owner = self.owners.find_hashed(hash, request.owner);
         let mut judged = self.judge(owner, request);
         for _ in 0..SLICES_MAX {
             if !judged.as_ref().is_ok_and(|needs| self.wants_room(needs)) {
@@ -54,15 +57,16 @@ impl<R: Rules> Table<R> {
                 if R::makes(Fault::HalfARequest)
                     && let Refused::Held { index, .. } = refused
                 {
-                    self.take_all(request, index, Known { owner, place: None }, changes);
+                    self.take_all(request, index, Known { owner, hash, place: None }, changes);
                 }
                 return Ok(self.answer(refused, owner));
             }
         };
         let count = request.elements.count();
-        let known = Known { owner, place: (count == 1).then_some(needs.place) };
-        let fence = self.take_all(request, count, known, changes);
-        Ok(Answer::Granted { fence })
+        let known = Known { owner, hash, place: (count == 1).then_some(needs.place) };
+        let (fence, taken_by) = self.take_all(request, count, known, changes);
+        let newcomer = taken_by.filter(|_| owner.is_none()).map(|owner| self.owner_id(owner));
+        Ok(Answer::Granted { fence, newcomer })
     }
 
     /// Would the locks of a request be granted? Nothing is taken, whatever its modes. Room is not
@@ -77,7 +81,7 @@ impl<R: Rules> Table<R> {
         request.check()?;
         let owner = self.owners.find(request.owner);
         Ok(match self.judge(owner, request) {
-            Ok(_) => Answer::Granted { fence: 0 },
+            Ok(_) => Answer::Granted { fence: 0, newcomer: None },
             Err(refused) => self.answer(refused, owner),
         })
     }
@@ -103,14 +107,15 @@ impl<R: Rules> Table<R> {
         Ok(())
     }
 
-    /// Takes the first `count` elements, which were judged; the highest fence number among them.
+    /// Takes the first `count` elements, which were judged; the highest fence number among them,
+    /// and the row of their owner.
     fn take_all<E: Elements + ?Sized>(
         &mut self,
         request: &Request<'_, E>,
         count: usize,
         mut known: Known,
         changes: &mut impl Changes,
-    ) -> u64 {
+    ) -> (u64, Option<u32>) {
         let fresh = self.next_fence;
         let mut highest = 0;
         for index in 0..count {
@@ -129,7 +134,7 @@ impl<R: Rules> Table<R> {
             self.next_fence += 1;
         }
         self.see_peaks();
-        highest
+        (highest, known.owner)
     }
 
     /// Notes how full the table is, after each operation that may have filled it.
@@ -147,7 +152,10 @@ impl<R: Rules> Table<R> {
         known: &mut Known,
         changes: &mut impl Changes,
     ) -> u64 {
-        let owner = known.owner.unwrap_or_else(|| self.owner_of(request));
+        let (hash, name) = (known.hash, request.owner);
+        let owner = known
+            .owner
+            .unwrap_or_else(|| self.owners.insert(hash, name, request.user, request.since_ms));
         known.owner = Some(owner);
         let granule = self.granule_of(element, known.place);
         let (mut dialog, mut update) = request.scope.counts();
@@ -160,7 +168,7 @@ impl<R: Rules> Table<R> {
                 (dialog, update) = (entry.dialog + dialog, entry.update + update);
                 index
             }
-            None => self.connection_id(owner, granule, mode),
+            None => self.new_lock(owner, granule, mode),
         };
         let entry = &mut self.entries[index];
         (entry.dialog, entry.update) = (dialog, update);
@@ -169,24 +177,26 @@ impl<R: Rules> Table<R> {
         fence
     }
 
-    fn owner_of<E: ?Sized>(&mut self, request: &Request<'_, E>) -> u32 {
-        match self.owners.find(request.owner) {
-            Some(owner) => owner,
-            None => self.new_owner(request.owner, request.user, request.since_ms),
-        }
-    }
-
     pub(super) fn new_owner(&mut self, name: &[u8], user: &[u8], since_ms: u64) -> u32 {
-        self.owners.insert(name, user, since_ms)
+        self.owners.insert(self.owners.hash_of(name), name, user, since_ms)
     }
 
     pub(super) fn granule_of(&mut self, element: &Element<'_>, known: Option<Located>) -> u32 {
-        let Located { name, granule } = known.unwrap_or_default();
-        if let Some(granule) = granule {
+        let place = known.unwrap_or_default();
+        if let Some(granule) = place.granule {
             return granule;
         }
-        let name = name.unwrap_or_else(|| self.names.find_or_insert(element.name));
-        let found = if known.is_none() { self.granules.find(name, element.argument) } else { None };
+        let (name, hash) = match place.name {
+            Some(name) => (name, place.hash),
+            None => {
+                let name = self.names.find_or_insert(element.name);
+                (name, self.granules.hash_of(name, element.argument))
+            }
+        };
+        let found = match known {
+            Some(_) => None,
+            None => self.granules.find_hashed(hash, name, element.argument),
+        };
         found.unwrap_or_else(|| {
             let row = &mut self.names.rows[name];
             let mask = if element.name.is_empty() {
@@ -195,14 +205,14 @@ impl<R: Rules> Table<R> {
             } else {
                 row.add(element.argument)
             };
-            let granule = self.granules.insert(name, mask, element.argument);
+            let granule = self.granules.insert(hash, name, mask, element.argument);
             self.names.rows[name].file(mask, element.argument, granule);
             granule
         })
     }
 
     /// A new lock with empty counters and the next fence number.
-    pub(super) fn connection_id(&mut self, owner: u32, granule: u32, mode: Held) -> u32 {
+    pub(super) fn new_lock(&mut self, owner: u32, granule: u32, mode: Held) -> u32 {
         let fence = self.next_fence;
         let next_of_granule = self.granules.rows[granule].head;
         let index = self.entries.insert(Entry {

@@ -52,19 +52,24 @@ impl Granules {
 
     #[inline]
     pub(super) fn find(&self, name: u32, wanted: &[u8]) -> Option<u32> {
-        let hash = self.hash_of(name, wanted);
+        self.find_hashed(self.hash_of(name, wanted), name, wanted)
+    }
+
+    /// The same, for whoever knows its hash.
+    #[inline]
+    pub(super) fn find_hashed(&self, hash: u32, name: u32, wanted: &[u8]) -> Option<u32> {
         self.index.find(hash, |row| {
             self.rows[row].name == name && argument(&self.rows, &self.long, row) == wanted
         })
     }
 
     #[inline]
-    fn hash_of(&self, name: u32, bytes: &[u8]) -> u32 {
+    pub(super) fn hash_of(&self, name: u32, bytes: &[u8]) -> u32 {
         short(self.hash.hash_one((name, bytes)))
     }
 
-    /// Adds an argument that is not there yet.
-    pub(super) fn insert(&mut self, name: u32, mask: u32, bytes: &[u8]) -> u32 {
+    /// Adds an argument that is not there yet, and has this hash.
+    pub(super) fn insert(&mut self, hash: u32, name: u32, mask: u32, bytes: &[u8]) -> u32 {
         let mut text = [0; INLINE_BYTES];
         if bytes.len() <= INLINE_BYTES {
             text[..bytes.len()].copy_from_slice(bytes);
@@ -74,7 +79,6 @@ impl Granules {
         let length = u8::try_from(bytes.len()).unwrap_or(u8::MAX); // 255 is the most there is
         let row = Granule { name, head: NONE, count: 0, excluding: 0, mask, length, text };
         let row = self.rows.insert(row);
-        let hash = self.hash_of(name, bytes);
         self.index.insert(hash, row);
         row
     }

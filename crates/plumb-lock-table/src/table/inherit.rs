@@ -114,7 +114,7 @@ impl<R: Rules> Table<R> {
         }
         let (heir, own) = match heir {
             Some(heir) => (heir, self.entries[heir].update),
-            None => (self.connection_id(target, giver.granule, giver.mode), 0),
+            None => (self.new_lock(target, giver.granule, giver.mode), 0),
         };
         let fence = if own + self.entries[heir].dialog == 0 {
             giver.fence

@@ -7,7 +7,7 @@ use super::pattern::{Mask, WILDCARD, literal_start, overlap};
 use super::request::{ARGUMENT_BYTES_MAX, Element, Elements, Request};
 use super::rules::{Fault, Rules};
 use super::slab::NONE;
-use super::{Ask, Held, Lock, LockId, Mode, Table, TablePart};
+use super::{Ask, Held, Lock, LockId, Mode, OwnerId, Table, TablePart};
 
 /// Why a request was not granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +35,8 @@ pub enum Answer<'a> {
     Granted {
         /// The highest fence number among them; zero when nothing is kept.
         fence: u64,
+        /// The owner, if these are its first locks.
+        newcomer: Option<OwnerId>,
     },
     /// A lock is in the way. Indices count from zero.
     Held {
@@ -91,6 +93,8 @@ pub(super) struct Needs {
 pub(super) struct Located {
     pub(super) name: Option<u32>,
     pub(super) granule: Option<u32>,
+    /// The hash of the argument under the name, where there is one.
+    pub(super) hash: u32,
 }
 
 /// An argument that is looked for, as the rules read it.
@@ -146,9 +150,12 @@ impl<R: Rules> Table<R> {
     }
 
     fn place(&self, element: &Element<'_>) -> Located {
-        let name = self.names.find(element.name);
-        let granule = name.and_then(|name| self.granules.find(name, element.argument));
-        Located { name, granule }
+        let Some(name) = self.names.find(element.name) else {
+            return Located::default();
+        };
+        let hash = self.granules.hash_of(name, element.argument);
+        let granule = self.granules.find_hashed(hash, name, element.argument);
+        Located { name: Some(name), granule, hash }
     }
 
     fn judge_one(

@@ -277,7 +277,9 @@ impl<R: Rules> Table<R> {
     }
 
     fn note(&self, index: u32, changes: &mut impl Changes) {
-        changes.note(Change::Lock(self.lock(index)));
+        if changes.listens() {
+            changes.note(Change::Lock(self.lock(index)));
+        }
     }
 }
 

@@ -16,6 +16,8 @@ pub(super) struct Owner {
     pub(super) count: u32,
     /// Tells this owner from those that had the same row before.
     pub(super) generation: u32,
+    /// The hash of its name.
+    hash: u32,
     /// When its first lock was granted, milliseconds since 1970.
     pub(super) since_ms: u64,
     /// All its locks are gone; their rows are still there.
@@ -78,38 +80,41 @@ impl Owners {
 
     #[inline]
     pub(super) fn find(&self, name: &[u8]) -> Option<u32> {
-        self.index.find(self.hash_of(name), |row| self.rows[row].name() == name)
+        self.find_hashed(self.hash_of(name), name)
+    }
+
+    /// The same, for whoever knows the hash of the name.
+    #[inline]
+    pub(super) fn find_hashed(&self, hash: u32, name: &[u8]) -> Option<u32> {
+        self.index.find(hash, |row| self.rows[row].name() == name)
     }
 
     #[inline]
-    fn hash_of(&self, name: &[u8]) -> u32 {
+    pub(super) fn hash_of(&self, name: &[u8]) -> u32 {
         short(self.hash.hash_one(name))
     }
 
-    pub(super) fn seen(&self) -> u32 {
-        self.generations
-    }
-
-    /// Adds an owner that is not there yet.
-    pub(super) fn insert(&mut self, name: &[u8], user: &[u8], since_ms: u64) -> u32 {
+    /// Adds an owner that is not there yet, and whose name has this hash.
+    pub(super) fn insert(&mut self, hash: u32, name: &[u8], user: &[u8], since_ms: u64) -> u32 {
         self.generations = self.generations.wrapping_add(1);
         let row = Owner {
             head: NONE,
             count: 0,
             generation: self.generations,
+            hash,
             since_ms,
             dying: false,
             name: Text::new(name),
             user: Text::new(user),
         };
         let index = self.rows.insert(row);
-        self.index.insert(self.hash_of(name), index);
+        self.index.insert(hash, index);
         index
     }
 
     /// Nobody finds the owner any more; its row stays.
     pub(super) fn forget(&mut self, index: u32) {
-        self.index.remove(self.hash_of(self.rows[index].name()), index);
+        self.index.remove(self.rows[index].hash, index);
     }
 
     pub(super) fn remove(&mut self, index: u32) {

@@ -254,7 +254,9 @@ impl<R: Rules> Table<R> {
 
     /// Ends a lock.
     pub(super) fn drop_lock(&mut self, at: u32, changes: &mut impl Changes) {
-        changes.note(Change::Lock(Lock { dialog: 0, update: 0, ..self.lock(at) }));
+        if changes.listens() {
+            changes.note(Change::Lock(Lock { dialog: 0, update: 0, ..self.lock(at) }));
+        }
         self.unlink(at);
     }
 

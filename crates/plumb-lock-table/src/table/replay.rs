@@ -79,6 +79,6 @@ impl<R: Rules> Table<R> {
         };
         let element = Element { mode, name: lock.name, argument: lock.argument };
         let granule = self.granule_of(&element, None);
-        self.connection_id(owner, granule, lock.mode)
+        self.new_lock(owner, granule, lock.mode)
     }
 }

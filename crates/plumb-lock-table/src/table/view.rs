@@ -34,8 +34,12 @@ impl<R: Rules> Table<R> {
     /// The owner of this name, if it holds something.
     #[must_use]
     pub fn owner(&self, name: &[u8]) -> Option<OwnerId> {
-        let place = self.owners.find(name)?;
-        Some(OwnerId { place, generation: self.owners.rows[place].generation })
+        Some(self.owner_id(self.owners.find(name)?))
+    }
+
+    #[inline]
+    pub(super) fn owner_id(&self, place: u32) -> OwnerId {
+        OwnerId { place, generation: self.owners.rows[place].generation }
     }
 
     /// The name of an owner that still holds something.
@@ -43,12 +47,6 @@ impl<R: Rules> Table<R> {
     pub fn owner_name(&self, id: OwnerId) -> Option<&[u8]> {
         let row = self.owners.rows.get(id.place)?;
         (row.count > 0 && row.generation == id.generation && !row.dying).then(|| row.name())
-    }
-
-    /// Owners that there ever were, modulo 2^32: when it has changed, an owner has come.
-    #[must_use]
-    pub fn owners_seen(&self) -> u32 {
-        self.owners.seen()
     }
 
     /// The lock of this mode that is held on exactly this argument, and who holds it; of several
@@ -72,8 +70,7 @@ impl<R: Rules> Table<R> {
     #[must_use]
     pub fn who_holds(&self, id: LockId) -> Option<OwnerId> {
         self.by_id(id)?;
-        let place = self.entries[id.place].owner;
-        Some(OwnerId { place, generation: self.owners.rows[place].generation })
+        Some(self.owner_id(self.entries[id.place].owner))
     }
 
     pub(super) fn lock_id(&self, at: u32) -> LockId {

@@ -297,7 +297,7 @@ fn compare(
     expected: &Say,
 ) -> Result<(), String> {
     let same = match (answer, expected) {
-        (Answer::Granted { fence }, Say::Granted(other)) => fence == other,
+        (Answer::Granted { fence, .. }, Say::Granted(other)) => fence == other,
         (Answer::Held { index, lock, own, .. }, Say::Held(other)) => {
             let row = row(lock);
             index == other

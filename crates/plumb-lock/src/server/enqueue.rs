@@ -56,9 +56,8 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             elements: locks,
         };
         self.clear_the_way(&request)?;
-        let seen = self.table.owners_seen();
         let answer = self.table.enqueue(&request, &mut self.notes)?;
-        let Answer::Granted { fence } = answer else {
+        let Answer::Granted { fence, newcomer } = answer else {
             if let Answer::Unordered = answer {
                 return Ok(self.wait_for_order(client));
             }
@@ -84,18 +83,18 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         };
         self.counts.granted += 1;
         resp::push_integer(out, fence);
-        let new = self.table.owners_seen() != seen;
-        if new || terms.life.is_some() || self.lives.any_grace() {
-            self.let_live(client, terms, new);
+        if newcomer.is_some() || terms.life.is_some() || self.lives.any_grace() {
+            self.let_live(client, terms, newcomer);
         }
         Ok(After::Next)
     }
 
     /// An owner is new, or the request says how long it lives.
-    fn let_live(&mut self, client: usize, terms: &Terms<'_>, new: bool) {
-        let Some(id) = self.table.owner(terms.owner) else {
+    fn let_live(&mut self, client: usize, terms: &Terms<'_>, newcomer: Option<OwnerId>) {
+        let Some(id) = newcomer.or_else(|| self.table.owner(terms.owner)) else {
             return; // nothing was kept
         };
+        let new = newcomer.is_some();
         let before = if new { Life::Connection } else { self.lives.of(id) };
         let life = match (terms.life, before) {
             (Some(Promise::Lease(ms)), _) => Life::Lease { at: self.clock.now_ns() + ms * MS, ms },
@@ -169,7 +168,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         };
         self.clear_the_way(&request)?;
         match self.table.check(&request)? {
-            Answer::Granted { fence } => resp::push_integer(out, fence),
+            Answer::Granted { fence, .. } => resp::push_integer(out, fence),
             Answer::Unordered => return Ok(self.wait_for_order(client)),
             answer => push_rejection(out, &answer),
         }

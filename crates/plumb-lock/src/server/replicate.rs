@@ -176,17 +176,17 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         }
     }
 
-    /// So many bytes of a client's commands are served in a turn: half of them, so that the replica
-    /// works at these while the rest is served.
+    /// So many bytes of a client's commands are served in a turn. Of a long pipeline that is half: the
+    /// client reads these replies, and the replica what has changed, while the rest is served.
     pub(super) fn piece_of(&self, commands: &[u8]) -> usize {
-        match &self.replicated.role {
-            Role::Primary(primary)
-                if primary.replica().is_some() && commands.len() >= 2 * PIECE_BYTES_MIN =>
-            {
-                commands.len() / 2
-            }
-            _ => usize::MAX,
-        }
+        let replica = match &self.replicated.role {
+            Role::Primary(primary) => primary.replica().is_some(),
+            Role::Replica(_) | Role::Fenced { .. } | Role::Witness(_) => false,
+        };
+        let short = commands.len() < 2 * PIECE_BYTES_MIN;
+        // where nothing but the disk is waited for, a turn more is a wait more
+        let whole = short || self.notes.syncs_every_turn() && !replica;
+        if whole { usize::MAX } else { commands.len() / 2 }
     }
 
     /// On what that depends what a client was answered in this turn.

@@ -55,16 +55,23 @@ impl<'a> Command<'a> {
         if count == 0 || !count.is_multiple_of(3) {
             return Err(Refusal::Arity(name));
         }
-        for at in (first..self.len()).step_by(3) {
-            if Mode::parse(self.get(at)).is_none() {
-                let remedy = "a lock is MODE NAME ARGUMENT, with a mode of S E X O R U V W C";
-                return Err(Refusal::Word(self.text(at), remedy));
-            }
-            if self.get(at + 1).is_empty() {
-                return Err(Refusal::NoName);
-            }
+        let one = self.lock(first)?;
+        for at in (first + 3..self.len()).step_by(3) {
+            self.lock(at)?;
         }
-        Ok(Locks { command: self, first, promotion: false })
+        Ok(Locks { command: self, first, words: 3, count: count / 3, one })
+    }
+
+    fn lock(self, at: usize) -> Result<Element<'a>, Refusal> {
+        let Some(mode) = Mode::parse(self.get(at)) else {
+            let remedy = "a lock is MODE NAME ARGUMENT, with a mode of S E X O R U V W C";
+            return Err(Refusal::Word(self.text(at), remedy));
+        };
+        let (name, argument) = (self.get(at + 1), self.get(at + 2));
+        if name.is_empty() {
+            return Err(Refusal::NoName);
+        }
+        Ok(Element { mode, name, argument })
     }
 }
 
@@ -73,8 +80,11 @@ impl<'a> Command<'a> {
 pub(super) struct Locks<'a> {
     command: Command<'a>,
     first: usize,
-    /// Without modes: each is a promotion.
-    promotion: bool,
+    /// Of each lock: three, or two without the mode, where each is a promotion.
+    words: usize,
+    count: usize,
+    /// The first, which most often is the only one.
+    one: Element<'a>,
 }
 
 impl<'a> Locks<'a> {
@@ -84,24 +94,28 @@ impl<'a> Locks<'a> {
         if count == 0 || !count.is_multiple_of(2) {
             return Err(Refusal::Arity("promote"));
         }
-        Ok(Self { command, first, promotion: true })
+        let one = promotion(command, first);
+        Ok(Self { command, first, words: 2, count: count / 2, one })
     }
 }
 
+fn promotion(command: Command<'_>, at: usize) -> Element<'_> {
+    Element { mode: Mode::R, name: command.get(at), argument: command.get(at + 1) }
+}
+
 impl Elements for Locks<'_> {
+    #[inline]
     fn count(&self) -> usize {
-        (self.command.len() - self.first) / if self.promotion { 2 } else { 3 }
+        self.count
     }
 
     #[inline]
     fn at(&self, index: usize) -> Element<'_> {
-        let word = |at| self.command.get(at);
-        if self.promotion {
-            let at = self.first + 2 * index;
-            return Element { mode: Mode::R, name: word(at), argument: word(at + 1) };
+        let at = self.first + self.words * index;
+        match self.words {
+            _ if index == 0 => self.one,
+            2 => promotion(self.command, at),
+            _ => self.command.lock(at).unwrap_or(self.one), // looked at before
         }
-        let at = self.first + 3 * index;
-        let mode = Mode::parse(word(at)).unwrap_or(Mode::X); // looked at before
-        Element { mode, name: word(at + 1), argument: word(at + 2) }
     }
 }

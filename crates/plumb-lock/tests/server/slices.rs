@@ -3,6 +3,7 @@
 
 use plumb_engine::{Ended, Service as _};
 use plumb_lock::Event;
+use plumb_lock_table::journal::{Notes, Policy, Restored};
 use plumb_lock_table::table::Limits;
 
 use crate::waiting::{Bench, Still, plan};
@@ -194,4 +195,37 @@ fn a_client_that_pipelines_has_its_turn_like_everybody() {
     bench.turn();
     let more = bench.server.serve(&mut one, &bytes[served.consumed..], &mut out);
     assert!(more.consumed > 0, "it goes on in the next turn");
+}
+
+#[test]
+fn half_of_a_long_pipeline_is_answered_before_the_rest_is_served() {
+    use plumb_wire::resp;
+    let folder = tempfile::tempdir().unwrap();
+    let mut notes = vec![Notes::none()];
+    for policy in [Policy::Interval(1_000_000_000), Policy::Always] {
+        let path = folder.path().join(format!("{policy:?}"));
+        notes.push(Notes::open(&path, policy, LIMITS, 1).unwrap().0);
+    }
+    for notes in notes {
+        let whole = notes.syncs_every_turn(); // two waits for the disk would take longer
+        let (clock, mut tell) = (Still::default(), |_: Event<'_>| {});
+        let start = (Restored::empty(LIMITS), notes);
+        let mut bench = Bench::restored(plan(), start, &clock, &mut tell);
+        let mut one = bench.client();
+        let (mut bytes, mut out, mut consumed) = (Vec::new(), Vec::new(), Vec::new());
+        for number in 0..64 {
+            let argument = format!("800000000000000000{number:010}");
+            resp::push_command(&mut bytes, &[b"ENQ", b"owner", b"E", b"VBAK", argument.as_bytes()]);
+        }
+        let mut at = 0;
+        while at < bytes.len() {
+            let served = bench.server.serve(&mut one, &bytes[at..], &mut out);
+            at += served.consumed;
+            assert!(at == bytes.len() || bench.server.yields(&one), "it goes on in a turn");
+            consumed.push(served.consumed * 100 / bytes.len());
+            bench.turn();
+        }
+        assert_eq!(out.iter().filter(|byte| **byte == b':').count(), 64);
+        assert_eq!(consumed, if whole { vec![100] } else { vec![50, 50] });
+    }
 }

@@ -65,7 +65,15 @@ impl<'a> Bench<'a> {
         clock: &'a Still,
         tell: &'a mut Tell<'a>,
     ) -> Self {
-        let start = (Restored::empty(limits), Notes::none());
+        Self::restored(plan, (Restored::empty(limits), Notes::none()), clock, tell)
+    }
+
+    pub(crate) fn restored(
+        plan: ServerPlan,
+        start: (Restored, Notes),
+        clock: &'a Still,
+        tell: &'a mut Tell<'a>,
+    ) -> Self {
         let server = LockServer::new(plan, start, clock, tell);
         Self { server, clock, seats: Vec::new(), late: Vec::new() }
     }

@@ -1,7 +1,7 @@
 //! Replies as a client reads them: those of version 2, which a server speaks unless it is asked
 //! for another.
 
-use super::Malformed;
+use super::{Malformed, behind};
 
 /// What a client takes from a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ fn read<'a>(
         Head::Error(text) => (Reply::Error(text), start),
         Head::Integer(value) => (Reply::Integer(value), start),
         Head::Null => (Reply::Null, start),
-        Head::Bulk(length) => match bulk_end(bytes, start, length)? {
+        Head::Bulk(length) => match behind(bytes, start + length)? {
             None => return Ok(None),
             Some(end) => (Reply::Bulk(&bytes[start..start + length]), end),
         },
@@ -116,87 +116,80 @@ fn head<'a>(
     let Some(kind) = bytes.get(at) else {
         return Ok(None);
     };
-    if !matches!(kind, b'+' | b'-' | b':' | b'$' | b'*') {
+    if matches!(kind, b'+' | b'-') {
+        let Some((text, end)) = text(bytes, at + 1)? else {
+            return Ok(None);
+        };
+        let head = if *kind == b'+' { Head::Simple(text) } else { Head::Error(text) };
+        return Ok(Some((head, end)));
+    }
+    if !matches!(kind, b':' | b'$' | b'*') {
         return Err(Malformed::Type);
     }
-    let Some((text, end)) = text(bytes, at + 1, *kind)? else {
+    let Some((number, end)) = integer(bytes, at + 1)? else {
         return Ok(None);
     };
-    let head = match kind {
-        b'+' => Head::Simple(text),
-        b'-' => Head::Error(text),
-        b':' => Head::Integer(integer(text)?),
-        _ => match (integer(text)?, kind) {
-            (-1, _) => Head::Null,
-            (length, kind) => {
-                let length = usize::try_from(length).map_err(|_| Malformed::Length)?;
-                if *kind == b'$' && length > limits.bytes {
-                    return Err(Malformed::WordTooLong);
-                }
-                if *kind == b'*' && length > limits.items {
-                    return Err(Malformed::TooManyWords);
-                }
-                if *kind == b'$' { Head::Bulk(length) } else { Head::Array(length) }
+    let head = match (kind, number) {
+        (b':', number) => Head::Integer(number),
+        (_, -1) => Head::Null,
+        (kind, length) => {
+            let length = usize::try_from(length).map_err(|_| Malformed::Length)?;
+            if *kind == b'$' && length > limits.bytes {
+                return Err(Malformed::WordTooLong);
             }
-        },
+            if *kind == b'*' && length > limits.items {
+                return Err(Malformed::TooManyWords);
+            }
+            if *kind == b'$' { Head::Bulk(length) } else { Head::Array(length) }
+        }
     };
     Ok(Some((head, end)))
 }
 
 /// The text of the line from `at` on, and the place behind its end.
 #[inline]
-fn text(bytes: &[u8], at: usize, kind: u8) -> Result<Option<(&[u8], usize)>, Malformed> {
+fn text(bytes: &[u8], at: usize) -> Result<Option<(&[u8], usize)>, Malformed> {
+    let rest = &bytes[at..];
+    let Some(length) = rest.iter().position(|byte| *byte == b'\r') else {
+        return Ok(None);
+    };
+    match rest.get(length + 1) {
+        None => Ok(None),
+        Some(b'\n') => Ok(Some((&rest[..length], at + length + 2))),
+        Some(_) => Err(Malformed::End),
+    }
+}
+
+/// The number of the line from `at` on, and the place behind its end.
+#[inline]
+fn integer(bytes: &[u8], at: usize) -> Result<Option<(i64, usize)>, Malformed> {
     /// No number is longer.
     const NUMBER_BYTES_MAX: usize = 20;
-    let rest = &bytes[at..];
-    let number = !matches!(kind, b'+' | b'-');
-    let looked = if number { rest.len().min(NUMBER_BYTES_MAX + 1) } else { rest.len() };
-    let found = rest[..looked].iter().position(|byte| *byte == b'\r');
-    let line = &rest[..found.unwrap_or(looked)];
-    if number && !line.iter().all(|byte| byte.is_ascii_digit() || *byte == b'-') {
-        return Err(Malformed::Length); // what follows may be anything
-    }
-    match found {
-        None if looked < rest.len() => Err(Malformed::Length),
-        None => Ok(None),
-        Some(length) => match rest.get(length + 1) {
-            None => Ok(None),
-            Some(b'\n') => Ok(Some((&rest[..length], at + length + 2))),
-            Some(_) => Err(Malformed::End),
-        },
-    }
-}
-
-#[inline]
-fn integer(text: &[u8]) -> Result<i64, Malformed> {
-    let (negative, digits) = match text {
-        [b'-', digits @ ..] => (true, digits),
-        digits => (false, digits),
-    };
-    if digits.is_empty() {
-        return Err(Malformed::Length);
-    }
+    let negative = bytes.get(at) == Some(&b'-');
+    let first = at + usize::from(negative);
     let mut value = 0_i64;
-    for digit in digits {
-        if !digit.is_ascii_digit() {
-            return Err(Malformed::Length);
+    for place in first..=at + NUMBER_BYTES_MAX {
+        match bytes.get(place) {
+            None => return Ok(None),
+            Some(digit @ b'0'..=b'9') => {
+                let digit = i64::from(digit - b'0');
+                let next = value.checked_mul(10).and_then(|it| it.checked_sub(digit));
+                value = next.ok_or(Malformed::Length)?; // below zero there is room for one more
+            }
+            Some(b'\r') if place > first => {
+                return match bytes.get(place + 1) {
+                    None => Ok(None),
+                    Some(b'\n') => {
+                        let value = if negative { Some(value) } else { value.checked_neg() };
+                        Ok(Some((value.ok_or(Malformed::Length)?, place + 2)))
+                    }
+                    Some(_) => Err(Malformed::End),
+                };
+            }
+            Some(_) => return Err(Malformed::Length), // what follows may be anything
         }
-        let next = value.checked_mul(10).and_then(|it| it.checked_sub((digit - b'0').into()));
-        value = next.ok_or(Malformed::Length)?; // below zero there is room for one more
     }
-    if negative { Ok(value) } else { value.checked_neg().ok_or(Malformed::Length) }
-}
-
-/// The place behind a bulk string of `length` bytes that begins at `start`.
-#[inline]
-fn bulk_end(bytes: &[u8], start: usize, length: usize) -> Result<Option<usize>, Malformed> {
-    let end = start + length;
-    let tail = bytes.get(end..).unwrap_or_default();
-    let tail = &tail[..tail.len().min(2)];
-    if !b"\r\n".starts_with(tail) {
-        return Err(Malformed::End);
-    }
-    Ok((tail.len() == 2).then_some(end + 2))
+    Err(Malformed::Length)
 }
 
 /// The place behind `count` replies that begin at `start`, whatever is within them.
@@ -213,7 +206,7 @@ fn items_end(
         };
         left -= 1;
         at = match head {
-            Head::Bulk(length) => match bulk_end(bytes, end, length)? {
+            Head::Bulk(length) => match behind(bytes, end + length)? {
                 None => return Ok(None),
                 Some(end) => end,
             },

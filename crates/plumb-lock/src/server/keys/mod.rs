@@ -107,9 +107,8 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             elements: keys,
         };
         self.clear_the_way(&request)?;
-        let seen = self.table.owners_seen();
-        match self.table.enqueue(&request, &mut self.notes)? {
-            Answer::Granted { .. } => {}
+        let newcomer = match self.table.enqueue(&request, &mut self.notes)? {
+            Answer::Granted { newcomer, .. } => newcomer,
             answer => {
                 self.counts.rejected += 1;
                 return match answer {
@@ -118,11 +117,9 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
                     _ => Ok(false),
                 };
             }
-        }
+        };
         self.counts.granted += 1;
-        if self.table.owners_seen() != seen
-            && let Some(id) = self.table.owner(owner)
-        {
+        if let Some(id) = newcomer {
             self.lives.set(id, Life::Kept); // each key has a time of its own
             self.notes.life(Lasting::Owner(owner), 0);
         }
