@@ -2,16 +2,46 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::Once;
+
+use tempfile::TempDir;
 
 /// Bytes of a disk: a journal of little.
 const BYTES: u64 = 24 << 20;
+/// How folders with disks begin; the number of the process that made them follows.
+const FOLDER: &str = "plumb-lock-faults-";
+/// Waits until its standard input ends, whatever becomes of whoever started it.
+const GUARD: &str = "trap '' INT TERM HUP; cat >/dev/null; fsfreeze -u \"$0\"; umount -l \"$0\"";
 
 #[derive(Debug)]
 pub(super) struct Disk {
     mount: PathBuf,
     /// It is frozen until then, nanoseconds.
     frozen: u64,
+    /// Thaws it and takes it away when this process has ended.
+    guard: Child,
+}
+
+/// A temporary folder for disks. Those of earlier processes that were ended together with their guards are
+/// taken away.
+pub(super) fn folder() -> TempDir {
+    static SWEPT: Once = Once::new();
+    SWEPT.call_once(sweep);
+    let prefix = format!("{FOLDER}{}-", std::process::id());
+    tempfile::Builder::new().prefix(&prefix).tempdir().expect("a temporary folder")
+}
+
+fn sweep() {
+    let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
+    for place in mounts.lines().filter_map(|line| line.split(' ').nth(1)) {
+        let folder = Path::new(place).parent().and_then(Path::file_name).and_then(|it| it.to_str());
+        let maker = folder.and_then(|it| it.strip_prefix(FOLDER)?.split('-').next()?.parse().ok());
+        if maker.is_some_and(|id: u32| !Path::new(&format!("/proc/{id}")).exists()) {
+            run("fsfreeze", &["-u", place]);
+            run("umount", &["-l", place]);
+        }
+    }
 }
 
 fn run(program: &str, words: &[&str]) -> bool {
@@ -34,7 +64,12 @@ impl Disk {
         File::create(&image).and_then(|file| file.set_len(BYTES)).expect("there is room");
         let [image, place] = [&image, mount].map(|path| path.to_str().expect("a plain path"));
         let made = run("mkfs.ext4", &["-q", image]) && run("mount", &["-o", "loop", image, place]);
-        made.then(|| Self { mount: mount.to_owned(), frozen: 0 })
+        let guard = made.then(|| {
+            let mut guard = Command::new("sh");
+            let guard = guard.args(["-c", GUARD, place]).stdin(Stdio::piped());
+            guard.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("there is a shell")
+        })?;
+        Some(Self { mount: mount.to_owned(), frozen: 0, guard })
     }
 
     fn place(&self) -> &str {
@@ -61,6 +96,13 @@ impl Disk {
         }
     }
 
+    /// Thawed for whoever is to be ended: it cannot be while it waits for a frozen disk.
+    pub(super) fn let_go(&mut self) {
+        if std::mem::take(&mut self.frozen) > 0 {
+            run("fsfreeze", &["-u", self.place()]);
+        }
+    }
+
     /// It goes on once its time is over.
     pub(super) fn pass(&mut self, now: u64) {
         if self.frozen > 0 && now >= self.frozen {
@@ -71,7 +113,7 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        let _ = run("fsfreeze", &["-u", self.place()]);
-        let _ = run("umount", &["-l", self.place()]);
+        drop(self.guard.stdin.take());
+        let _ = self.guard.wait();
     }
 }

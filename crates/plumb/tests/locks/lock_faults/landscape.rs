@@ -12,7 +12,7 @@ use plumb_wire::resp;
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use super::disk::Disk;
+use super::disk::{self, Disk};
 use super::link::Network;
 use super::player::{LIMITS, moment, take_over};
 use crate::kit::locks::{Client, number};
@@ -53,12 +53,12 @@ pub(super) struct Landscape {
 
 impl Landscape {
     /// `host` is an address of this machine that nobody else uses.
-    pub(super) fn start(host: &str, seed: u64) -> Self {
+    pub(super) fn start(host: &str, seed: u64, lies: bool) -> Self {
         let mut numbers = Numbers::new(seed);
         let witnesses = if seed.is_multiple_of(3) { 1 } else { 3 };
         let without = numbers.one(&["stop", "continue"]);
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let network = Network::new(2 + witnesses);
+        let folder = disk::folder();
+        let network = Network::new(2 + witnesses, lies);
         let node = |at| {
             let address = format!("{host}:{}", 3200 + at);
             Node { address, program: None, stopped: 0, start_at: 0 }
@@ -311,7 +311,7 @@ impl Landscape {
 
 impl Drop for Landscape {
     fn drop(&mut self) {
-        self.disks.iter_mut().for_each(Disk::thaw);
+        self.disks.iter_mut().for_each(Disk::let_go);
         self.nodes.iter_mut().for_each(|node| node.program = None);
         self.network.close();
     }

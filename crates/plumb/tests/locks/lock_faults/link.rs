@@ -10,6 +10,8 @@ use std::time::Duration;
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::Clock as _;
 
+use super::lie::{Lie, Side};
+
 /// How often those who wait look again.
 pub(super) const LOOK: Duration = Duration::from_millis(1);
 
@@ -18,15 +20,17 @@ pub(super) const LOOK: Duration = Duration::from_millis(1);
 pub(super) struct Network {
     /// Until when nothing comes through from the first to the second, nanoseconds.
     cut: Vec<Vec<AtomicU64>>,
+    /// Primaries are told that their replicas have what they do not get.
+    lies: bool,
     over: AtomicBool,
     doors: Mutex<Vec<String>>,
 }
 
 impl Network {
-    pub(super) fn new(nodes: usize) -> Arc<Self> {
+    pub(super) fn new(nodes: usize, lies: bool) -> Arc<Self> {
         let row = || (0..nodes).map(|_| AtomicU64::new(0)).collect();
         let cut = (0..nodes).map(|_| row()).collect();
-        Arc::new(Self { cut, over: AtomicBool::new(false), doors: Mutex::default() })
+        Arc::new(Self { cut, lies, over: AtomicBool::new(false), doors: Mutex::default() })
     }
 
     pub(super) fn cut(&self, from: usize, to: usize, until: u64) {
@@ -63,6 +67,13 @@ impl Network {
         self.wait_until_whole(from, to);
         self.wait_until_whole(to, from);
         let far = TcpStream::connect(target)?;
+        if self.lies && to < 2 {
+            let (lie, network) = (Lie::new(near, far), Arc::clone(&self));
+            let back = Arc::clone(&lie);
+            thread::spawn(move || back.carry(Side::Primary, || network.wait_until_whole(to, from)));
+            lie.carry(Side::Replica, || self.wait_until_whole(from, to));
+            return Ok(());
+        }
         let back = (far.try_clone()?, near.try_clone()?);
         let network = Arc::clone(&self);
         thread::spawn(move || network.pump(back, (to, from)));

@@ -6,6 +6,7 @@
 mod disk;
 mod gate;
 mod landscape;
+mod lie;
 mod link;
 mod player;
 
@@ -42,13 +43,14 @@ enum Came {
     Wrong(String),
 }
 
-/// Plays a history of this seed.
-fn play(seed: u64) -> Came {
+/// Plays a history of this seed; `lies`: primaries are told that their replicas have what they do not
+/// get.
+fn play(seed: u64, lies: bool) -> Came {
     let host =
         format!("127.{}.{}.{}", 64 + std::process::id() % 128, seed / 200 % 250, 1 + seed % 200);
     let (moments, gate) = (AtomicU64::new(1), Gate::default());
     let mut numbers = Numbers::new(seed ^ 0x5eed);
-    let mut all = Landscape::start(&host, seed);
+    let mut all = Landscape::start(&host, seed, lies);
     all.settle(&moments);
     let servers = all.servers();
     let mut players: Vec<Player<'_>> = (0..PLAYERS)
@@ -123,24 +125,37 @@ fn lead(
     None
 }
 
-/// How many histories: PLUMB_FAULT_SEEDS, or two hundred.
-fn seeds() -> u64 {
-    let asked = std::env::var("PLUMB_FAULT_SEEDS").ok().and_then(|text| text.parse().ok());
-    asked.unwrap_or(200)
+/// How many histories: PLUMB_FAULT_SEEDS, or two hundred, from PLUMB_FAULT_SEED_FIRST on, or the first.
+fn seeds() -> std::ops::Range<u64> {
+    let asked = |name| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let first = asked("PLUMB_FAULT_SEED_FIRST").unwrap_or(0);
+    first..first + asked("PLUMB_FAULT_SEEDS").unwrap_or(200)
+}
+
+#[test]
+#[ignore = "takes tens of seconds: histories of processes"]
+fn a_primary_that_tells_before_its_replica_has_it_is_found() {
+    const SEEDS_MAX: u64 = 24;
+    let found = (0..SEEDS_MAX).find_map(|seed| match play(seed, true) {
+        Came::Wrong(contradiction) => Some(contradiction),
+        Came::Fine(..) | Came::Unjudged | Came::Stuck(_) => None,
+    });
+    assert!(found.is_some(), "none of {SEEDS_MAX} histories shows it");
 }
 
 #[test]
 #[ignore = "takes minutes: hundreds of histories of processes"]
 fn what_clients_of_processes_see_has_an_order_whatever_happens_to_them() {
-    let (next, count) = (AtomicU64::new(0), seeds());
+    let (seeds, count) = (seeds(), seeds().count() as u64);
+    let next = AtomicU64::new(seeds.start);
     let lane = || {
         let mut came = Vec::new();
         loop {
             let seed = next.fetch_add(1, Ordering::SeqCst);
-            if seed >= count {
+            if seed >= seeds.end {
                 return came;
             }
-            came.push((seed, play(seed)));
+            came.push((seed, play(seed, false)));
         }
     };
     let came: Vec<(u64, Came)> = thread::scope(|scope| {
