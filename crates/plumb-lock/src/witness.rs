@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use clap::Args;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{JobError, Output, Verb, announce, note};
+use plumb_engine::options::ServerLoopOptions;
 use plumb_engine::tls::ServerTlsOptions;
-use plumb_engine::{Cidr, Listener, ServePlan, Stop};
+use plumb_engine::{HELD_TICK, Listener, Stop};
 use plumb_lock_pair::election::FileStore;
 use plumb_lock_table::table::Sound;
-use plumb_measure::{Clock as _, Span, Tick};
+use plumb_measure::{Clock as _, Span};
 
 use crate::server::{Event, LockServer, ReplicationPlan, ServerPlan};
 use crate::users::Users;
@@ -43,13 +44,9 @@ pub struct WitnessOptions {
     #[arg(long, value_name = "FILE", conflicts_with = "password_file")]
     pub users: Option<PathBuf>,
 
-    /// Connections at once; more are turned away
-    #[arg(long, value_name = "N", default_value = "100")]
-    pub max_clients: usize,
-
-    /// Addresses that may connect, for example 10.1.0.0/16; repeatable [default: all]
-    #[arg(long, value_name = "CIDR")]
-    pub allow: Vec<Cidr>,
+    /// Whom the loop serves, and how it waits.
+    #[command(flatten)]
+    pub server_loop: ServerLoopOptions,
 
     /// Log nothing
     #[arg(long)]
@@ -92,10 +89,13 @@ impl Witness {
             epoch: state.register().epoch,
             grace_ns: 0,
             wall_offset_ns: wall_ns.wrapping_sub(MonotonicClock.now_ns()),
-            tick: Tick::Free,
+            tick: options.server_loop.tick(),
             replication: ReplicationPlan::default(),
         };
         announce(&listeners, out)?;
+        if options.server_loop.hold_tick && !options.quiet {
+            note(log, HELD_TICK);
+        }
         let quiet = options.quiet;
         let mut tell = |event: Event<'_>| {
             if !quiet {
@@ -104,10 +104,7 @@ impl Witness {
         };
         let kept = (state, Box::new(store) as Box<_>);
         let mut server = LockServer::<_, Sound>::witness(plan, kept, MonotonicClock, &mut tell);
-        let serving = ServePlan {
-            allow: options.allow.clone(),
-            ..ServePlan::new(options.max_clients, STALL)
-        };
+        let serving = options.server_loop.plan(STALL);
         Ok(serve::run((&serving, &listeners), &mut server, (tls.as_ref(), &[]), stop)?)
     }
 }
