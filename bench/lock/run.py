@@ -41,6 +41,7 @@ PAIRS_CELLS = {
 }
 # What is done about the ticks of idle processors, on both sides of every contender.
 TICKS = ("free", "held")
+BASELINES = (LIMIT, REDIS)
 CELLS = ("pairs", "journal", "fill", "masks", "orders", "batches", "redis-benchmark")
 LIMIT_TARGETS = {PAIRS: at_most(1.05), CPU: at_most(1.25)}
 REDIS_CPU, REDIS_PAIRS = at_most(0.6), at_most(0.45)
@@ -95,6 +96,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         help=f"comma-separated: %(default)s; pairs is {', '.join(PAIRS_CELLS)}")  # fmt: skip
     add("--ticks", type=names(TICKS), default=list(TICKS),
         help="of one connection at depth 1, left alone or held by all: %(default)s")  # fmt: skip
+    add("--against", type=names(BASELINES), default=list(BASELINES),
+        help="comma-separated: whom pairs are compared with: %(default)s")  # fmt: skip
     add("--time", type=positive(float),
         help="seconds of each comparison of pairs; by default so many as its target needs")
     add("--seconds", type=positive(float), default=SECONDS, help="of each entry: %(default)s")
@@ -108,7 +111,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 def run(options: argparse.Namespace, tools: Tools, outcome: Outcome) -> None:
     """Measures the chosen cells, in the order of CELLS."""
-    chosen = list(cells(options))
+    chosen = [cell for cell in cells(options) if side(cell) in options.against]
     if chosen:
         with ExitStack() as stack:
             enter = stack.enter_context
@@ -153,6 +156,11 @@ def cells(options: argparse.Namespace) -> Iterator[Cell]:
         if measure == PAIRS and depth == 64:
             against = REDIS_PAIRS
         yield Cell(name, measure, load, REDIS, against)
+
+
+def side(cell: Cell) -> str:
+    """Which of BASELINES the baseline belongs to."""
+    return LIMIT if cell.baseline in peers.LIMITS else cell.baseline
 
 
 def measured(
