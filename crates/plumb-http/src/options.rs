@@ -187,7 +187,7 @@ pub enum AuthenticationScheme {
     /// By a user and a password
     Basic,
     /// By a ticket of Kerberos: that of kinit, of the keytab in KRB5_CLIENT_KTNAME, or of a user with a
-    /// password
+    /// password; in a program that is built with it
     Negotiate,
 }
 

@@ -40,7 +40,7 @@ fn everybody_is_answered_in_order_and_whoever_leaves_or_is_sent_away_too() {
     let long = |number: usize| format!("{}\n", number.to_string().repeat(3_000));
     let (all, service) = told(80, 3, move |number, stream, moment| {
         let text = match number % 5 {
-            // its reply is too long to wait for others, and comes between two that do
+            // a long reply between two short ones
             3 if moment == 1 => long(number),
             4 if moment == 2 => "bye\n".into(),
             _ => format!("{number} {moment}\n"),
