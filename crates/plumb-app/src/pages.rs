@@ -9,16 +9,16 @@ use crate::url::Segment;
 /// The values of a page.
 struct Page<'a> {
     user: &'a str,
-    language: String,
-    client: String,
+    language: &'a str,
+    client: &'a str,
 }
 
 impl Scene for Page<'_> {
     fn value(&self, name: &str) -> Option<&str> {
         match name {
             "user" => Some(self.user),
-            "language" => Some(&self.language),
-            "client" => Some(&self.client),
+            "language" => Some(self.language),
+            "client" => Some(self.client),
             _ => None,
         }
     }
@@ -37,8 +37,8 @@ pub(crate) fn text(
     let program = step.program(name)?;
     let page = Page {
         user: &context.user,
-        language: segment.language.clone().unwrap_or_else(|| LANGUAGE.into()),
-        client: segment.client.clone().unwrap_or_else(|| CLIENT.into()),
+        language: segment.language.as_deref().unwrap_or(LANGUAGE),
+        client: segment.client.as_deref().unwrap_or(CLIENT),
     };
     Ok(Answer::new(HTML, program.render(&page, step.database)?))
 }

@@ -146,7 +146,7 @@ impl Sessions {
     ///
     /// # Errors
     /// [`TooMany`].
-    pub(crate) fn for_one_step(&self, user: &str, now_ns: u64) -> Result<Context, TooMany> {
+    pub(crate) fn for_one_step(&self, user: String, now_ns: u64) -> Result<Context, TooMany> {
         let mut state = self.lock();
         if state.figures.open >= self.limits.max {
             self.expire(&mut state, now_ns);
@@ -155,7 +155,7 @@ impl Sessions {
         let area = state.areas.pop();
         drop(state);
         let area = area.unwrap_or_else(|| self.area());
-        Ok(Context { user: user.into(), steps: 1, area })
+        Ok(Context { user, steps: 1, area })
     }
 
     /// Ends a session of one step. There are never more areas than there were such sessions at a time.
@@ -293,7 +293,7 @@ mod tests {
     fn the_limit_counts_sessions_of_one_step_too() {
         let sessions = sessions(2);
         used(&sessions, "anna", 0).unwrap();
-        let mut context = sessions.for_one_step("ben", 0).unwrap();
+        let mut context = sessions.for_one_step("ben".into(), 0).unwrap();
         assert!(sessions.open("carl", 0).unwrap_err().to_string().contains("2 sessions"));
         sessions.end_of_step(&mut context);
         sessions.open("carl", 0).unwrap();
@@ -318,7 +318,7 @@ mod tests {
         let sessions = Sessions::new(SessionsConfig { max, idle, roll_area, memory: None });
         let mine = used(&sessions, "anna", 0).unwrap();
         let names: Vec<String> = (1..1_000).map(|now| sessions.open("ben", now).unwrap()).collect();
-        let mut context = sessions.for_one_step("carl", 1_000).unwrap();
+        let mut context = sessions.for_one_step("carl".into(), 1_000).unwrap();
         sessions.end_of_step(&mut context);
         assert!(sessions.touch(&mine, 50), "one with a step stays");
         assert!(sessions.touch(&names[998], 1_000) && !sessions.touch(&names[997], 1_000));

@@ -98,7 +98,7 @@ impl<'a> Step<'a> {
             return Ok(Visit { context, name: Some(name.into()) });
         }
         let user = self.user()?;
-        Ok(Visit { context: sessions.for_one_step(&user, now_ns)?, name: None })
+        Ok(Visit { context: sessions.for_one_step(user, now_ns)?, name: None })
     }
 
     /// Logs on: whoever the request proves, with the record that the database has of them, which is

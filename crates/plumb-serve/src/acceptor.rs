@@ -323,6 +323,7 @@ impl<P: HttpService> Present<P> {
         let mut connection = pin!(connection);
         let mut stop = self.acceptor.stop.clone();
         tokio::select! {
+            biased; // a stop comes once, and nobody needs to draw lots for it with every request
             ended = connection.as_mut() => ended,
             () = stopped(&mut stop) => {
                 connection.as_mut().graceful_shutdown();

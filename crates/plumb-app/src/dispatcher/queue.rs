@@ -214,7 +214,10 @@ impl Queue {
                 return None;
             }
             if let Some(rest) = rest.take() {
+                drop(state); // nobody who brings a step waits for that
                 rest();
+                state = self.lock();
+                continue;
             }
             state.idle += 1;
             state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);

@@ -22,10 +22,14 @@ const UNREAD: u32 = 32;
 /// Does steps as process `number` until the queue is closed.
 pub(crate) fn work(dispatcher: &Dispatcher, services: &Services, log: &Log, number: usize) {
     let process = Process { dispatcher, services, log, number };
-    let mut database = Database::new(dispatcher.target.clone());
+    let mut database = session(dispatcher);
     let (mut ended, mut unread) = (None, 0);
-    let rest = || dispatcher.board.spent(number, clock::thread_cpu_ns());
-    while let Some(job) = dispatcher.queue.take(ended, rest) {
+    let look = || dispatcher.board.spent(number, clock::thread_cpu_ns());
+    let rest = |database: &mut Database| {
+        database.rest();
+        look();
+    };
+    while let Some(job) = dispatcher.queue.take(ended, || rest(&mut database)) {
         let began_ns = MonotonicClock.now_ns();
         let queued_ns = began_ns.saturating_sub(job.asked.arrived_ns);
         let waited = Waited { queued_ns, crowded: job.crowded };
@@ -37,11 +41,15 @@ pub(crate) fn work(dispatcher: &Dispatcher, services: &Services, log: &Log, numb
         // a call of the kernel, which is left out while steps follow each other
         unread = if job.more && unread < UNREAD { unread + 1 } else { 0 };
         if unread == 0 {
-            rest();
+            look();
         }
         ended = Some(job.asked.priority);
         dispatcher.answers.give(job.reply, answer);
     }
+}
+
+fn session(dispatcher: &Dispatcher) -> Database {
+    Database::new(dispatcher.target.clone()).keeps_reading()
 }
 
 struct Process<'a> {
@@ -70,7 +78,7 @@ impl Process<'_> {
             self.dispatcher.board.dump(number);
             let path = asked.request.path();
             self.log.tell(format!("work process {number}: {path} broke off"));
-            *database = Database::new(self.dispatcher.target.clone());
+            *database = session(self.dispatcher);
         } else if connected && !database.connected() {
             self.log.tell(format!("work process {number} lost its database session"));
         }

@@ -45,6 +45,7 @@ impl Data {
     pub(crate) fn read(&self, step: &mut Step<'_>) -> Result<Vec<Row>, Failure> {
         match &step.services.backend {
             Some(backend) => {
+                step.database.rest();
                 let began_ns = MonotonicClock.now_ns();
                 let trace = step.asked.request.header("traceparent");
                 let found = backend.rows(&self.path(), trace, &mut step.called.told);

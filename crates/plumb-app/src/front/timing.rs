@@ -33,27 +33,32 @@ pub(super) fn headers(
 fn server_timing(timings: &Timings) -> String {
     let in_process_ns = timings.queue_ns + timings.service_ns();
     let front_ns = timings.total_ns.checked_sub(in_process_ns).filter(|_| timings.total_ns > 0);
-    let met = |ns: u64| Some(ns).filter(|ns| *ns > 0);
-    let parts = [
-        ("queue", Some(timings.queue_ns)),
-        ("load", Some(timings.load_ns)),
-        ("database", Some(timings.database_ns)),
-        ("database.wire", met(timings.way_ns)),
-        ("database.logon", met(timings.log_on_ns)),
-        ("lock", met(timings.lock_ns)),
-        ("backend", met(timings.called.ns)),
-        ("render", Some(timings.render_ns)),
-        ("front", front_ns),
-        ("total", front_ns.map(|_| timings.total_ns)),
-    ];
-    let parts = parts.into_iter().filter_map(|(name, ns)| Some((name, ns?)));
-    let told = timings.called.told.iter().map(|(name, ns)| (name.as_str(), *ns));
-    let mut text = String::with_capacity(120);
-    for (name, ns) in parts.chain(told) {
+    let mut text = String::with_capacity(160);
+    let mut add = |name: &str, ns: u64| {
         text.push_str(if text.is_empty() { "" } else { ", " });
         text.push_str(name);
         text.push_str(";dur=");
         push_ms(&mut text, ns);
+    };
+    add("queue", timings.queue_ns);
+    add("load", timings.load_ns);
+    add("database", timings.database_ns);
+    let met = [
+        ("database.wire", timings.way_ns),
+        ("database.logon", timings.log_on_ns),
+        ("lock", timings.lock_ns),
+        ("backend", timings.called.ns),
+    ];
+    for (name, ns) in met.into_iter().filter(|(_, ns)| *ns > 0) {
+        add(name, ns);
+    }
+    add("render", timings.render_ns);
+    if let Some(front_ns) = front_ns {
+        add("front", front_ns);
+        add("total", timings.total_ns);
+    }
+    for (name, ns) in &timings.called.told {
+        add(name, *ns);
     }
     text
 }
@@ -61,19 +66,19 @@ fn server_timing(timings: &Timings) -> String {
 /// Appends `ns` in milliseconds with three digits of a fraction: six times an answer, so without the
 /// machinery of formatting.
 fn push_ms(text: &mut String, ns: u64) {
-    const DIGITS: &[u8; 10] = b"0123456789";
-    let (mut left, mut digits, mut count) = (ns / 1_000, [b'0'; 20], 0);
-    while left > 0 || count < 4 {
-        digits[count] = DIGITS[usize::try_from(left % 10).unwrap_or(0)];
-        left /= 10;
-        count += 1;
-    }
-    for at in (0..count).rev() {
-        text.push(char::from(digits[at]));
-        if at == 3 {
-            text.push('.');
+    const POINT: usize = 17;
+    let (mut left, mut digits) = (ns / 1_000, [b'0'; POINT + 4]);
+    let mut at = digits.len();
+    while left > 0 || at >= POINT {
+        at -= 1;
+        if at == POINT {
+            digits[at] = b'.';
+        } else {
+            digits[at] += u8::try_from(left % 10).unwrap_or(0);
+            left /= 10;
         }
     }
+    text.push_str(str::from_utf8(&digits[at..]).unwrap_or_default());
 }
 
 /// Whole milliseconds: all of it, what the front half did, and the database.

@@ -168,7 +168,8 @@ fn fill(page: &mut String, to: usize) {
 /// Appends `text` so that it means itself in HTML and XML.
 pub(crate) fn escape(text: &str, out: &mut String) {
     let mut rest = text;
-    while let Some(at) = rest.find(['&', '<', '>', '"', '\'']) {
+    let means = |byte: &u8| matches!(byte, b'&' | b'<' | b'>' | b'"' | b'\'');
+    while let Some(at) = rest.as_bytes().iter().position(means) {
         out.push_str(&rest[..at]);
         // a String takes everything
         let _ = write!(out, "&#{};", rest.as_bytes()[at]);

@@ -147,7 +147,8 @@ fn created(document: &serde_json::Value) -> Answer {
     Answer::new(JSON, document.to_string()).with_status(StatusCode::CREATED)
 }
 
-fn hold<'a>(step: &Step<'a>, context: &Context, locks: &[Lock]) -> Result<Held<'a>, Failure> {
+fn hold<'a>(step: &mut Step<'a>, context: &Context, locks: &[Lock]) -> Result<Held<'a>, Failure> {
+    step.database.rest(); // what is read under a lock is read behind it
     let began_ns = MonotonicClock.now_ns();
     let held = locks::enqueue(step.services.locks.as_ref(), &context.user, locks);
     step.lock_ns.set(step.lock_ns.get() + MonotonicClock.now_ns().saturating_sub(began_ns));

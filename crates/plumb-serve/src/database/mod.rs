@@ -5,6 +5,7 @@
 //! than the limits of its target allow.
 
 pub mod certificate;
+mod kept_read;
 mod over;
 mod postgres;
 mod postgres_text;
@@ -60,6 +61,7 @@ pub struct Database {
     target: DatabaseTarget,
     session: Option<Session>, // none before the first call, and after the session was lost
     in_transaction: bool,
+    keeps_reading: bool,
     activity: Arc<Activity>,
     calls: u64,
     logons: u64,
@@ -142,11 +144,29 @@ impl Database {
             target,
             session: None,
             in_transaction: false,
+            keeps_reading: false,
             activity,
             calls: 0,
             logons: 0,
             way_ns: 0,
             log_on_ns: 0,
+        }
+    }
+
+    /// The same, whose reads of an `SQLite` go on in one transaction: until [`rest`](Self::rest), a statement
+    /// that is no read, one of another session of the same target, or a millisecond has passed. Whoever has a
+    /// session do so lets it rest before waiting for anything else.
+    #[must_use]
+    pub fn keeps_reading(self) -> Self {
+        Self { keeps_reading: true, ..self }
+    }
+
+    /// Nothing is asked for now: lets go of what is [kept](Self::keeps_reading).
+    pub fn rest(&mut self) {
+        if let Some(Session::Sqlite(session)) = &mut self.session
+            && session.rest().is_err()
+        {
+            self.session = None; // it may hold what others wait for
         }
     }
 
@@ -397,15 +417,21 @@ impl Database {
                 let text = "it was silent a moment ago, and is asked again after a second";
                 return Err(DatabaseError::Lost(text.into()));
             }
-            let limits = &self.target.limits;
-            self.session = Some(match &self.target.place {
-                DatabaseKind::Sqlite(path) => Session::Sqlite(SqliteSession::open(path, limits)?),
+            let DatabaseTarget { place, limits, changes, .. } = &self.target;
+            self.session = Some(match place {
+                DatabaseKind::Sqlite(path) => {
+                    let keeps = self.keeps_reading;
+                    Session::Sqlite(SqliteSession::open(path, limits, changes, keeps)?)
+                }
                 DatabaseKind::Postgres(server) => {
                     Session::Postgres(Box::new(PostgresSession::open(server, limits)?))
                 }
             });
             self.logons += 1;
             self.log_on_ns += MonotonicClock.now_ns().saturating_sub(now_ns);
+        }
+        if let Some(Session::Sqlite(session)) = &mut self.session {
+            session.at(now_ns);
         }
         self.session.as_mut().ok_or_else(|| DatabaseError::Lost("no session".into()))
     }

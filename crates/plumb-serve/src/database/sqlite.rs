@@ -8,6 +8,7 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use super::kept_read::{Changes, KeptRead};
 use super::{Answer, DatabaseError, DatabaseLimits, Row, Statement, Value};
 
 /// Statements that stay prepared.
@@ -16,11 +17,22 @@ const PREPARED: usize = 64;
 #[derive(Debug)]
 pub(super) struct SqliteSession {
     connection: Connection,
+    changes: Changes,
+    /// `None`: each statement that reads is a transaction of its own.
+    kept: Option<KeptRead>,
+    /// When the statement begins that is to be done.
+    now_ns: u64,
 }
 
 impl SqliteSession {
-    /// A session in which a writer waits for another one as long as `limits` allow a statement.
-    pub(super) fn open(path: &Path, limits: &DatabaseLimits) -> Result<Self, DatabaseError> {
+    /// A session in which a writer waits for another one as long as `limits` allow a statement, beside others
+    /// that make `changes`.
+    pub(super) fn open(
+        path: &Path,
+        limits: &DatabaseLimits,
+        changes: &Changes,
+        keeps_reading: bool,
+    ) -> Result<Self, DatabaseError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX; // one thread has each session
@@ -38,7 +50,30 @@ impl SqliteSession {
             })
         };
         prepare().map_err(|error| fault(&error))?;
-        Ok(Self { connection })
+        let kept = keeps_reading.then(KeptRead::default);
+        Ok(Self { connection, changes: changes.clone(), kept, now_ns: 0 })
+    }
+
+    /// The next statement begins at `now_ns`.
+    pub(super) fn at(&mut self, now_ns: u64) {
+        self.now_ns = now_ns;
+    }
+
+    /// Lets go of what is kept from one statement to the next.
+    pub(super) fn rest(&mut self) -> Result<(), DatabaseError> {
+        let ended = self.kept.iter_mut().try_for_each(|kept| kept.end(&self.connection));
+        ended.map_err(|error| fault(&error))
+    }
+
+    /// Does what may change something.
+    fn change<T>(
+        &mut self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, DatabaseError> {
+        self.rest()?;
+        let done = work(&self.connection);
+        self.changes.made();
+        done.map_err(|error| fault(&error))
     }
 
     pub(super) fn rows(
@@ -46,9 +81,20 @@ impl SqliteSession {
         statement: &str,
         values: &[Value],
     ) -> Result<Vec<Row>, DatabaseError> {
-        let read = || {
-            let mut statement = self.connection.prepare_cached(statement)?;
+        let Self { connection, changes, kept, now_ns } = self;
+        let mut is_read = false;
+        let mut read = || {
+            let mut statement = connection.prepare_cached(statement)?;
             let columns = statement.column_count();
+            // what begins and ends transactions only reads as well, and brings nothing
+            is_read = columns > 0 && statement.readonly();
+            if let Some(kept) = kept {
+                if is_read {
+                    kept.reads(connection, changes, *now_ns)?
+                } else {
+                    kept.end(connection)?
+                }
+            }
             let mut found = statement.query(rusqlite::params_from_iter(values))?;
             let mut rows = Vec::new();
             while let Some(row) = found.next()? {
@@ -57,12 +103,16 @@ impl SqliteSession {
             }
             Ok(rows)
         };
-        read().map_err(|error: rusqlite::Error| fault(&error))
+        let found = read();
+        if !is_read {
+            changes.made();
+        }
+        found.map_err(|error: rusqlite::Error| fault(&error))
     }
 
     pub(super) fn ask(&mut self, statement: &Statement) -> Result<Answer, DatabaseError> {
-        let read = || {
-            let mut prepared = self.connection.prepare_cached(&statement.text)?;
+        self.change(|connection| {
+            let mut prepared = connection.prepare_cached(&statement.text)?;
             let values = rusqlite::params_from_iter(&statement.values);
             let names: Vec<String> = prepared.column_names().into_iter().map(Into::into).collect();
             if names.is_empty() {
@@ -79,8 +129,7 @@ impl SqliteSession {
                 }
             }
             Ok(Answer { changed, columns: names, first })
-        };
-        read().map_err(|error: rusqlite::Error| fault(&error))
+        })
     }
 
     pub(super) fn all(
@@ -101,7 +150,7 @@ impl SqliteSession {
     }
 
     pub(super) fn batch(&mut self, statements: &str) -> Result<(), DatabaseError> {
-        self.connection.execute_batch(statements).map_err(|error| fault(&error))
+        self.change(|connection| connection.execute_batch(statements))
     }
 }
 

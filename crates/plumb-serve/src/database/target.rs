@@ -11,6 +11,7 @@ use plumb_measure::Span;
 use serde::Deserialize;
 use tokio_postgres::config::Host;
 
+use super::kept_read::Changes;
 use super::over::Over;
 use super::tls::{SslMode, Tls};
 use crate::ServeError;
@@ -35,6 +36,7 @@ pub struct DatabaseTarget {
     pub(super) place: DatabaseKind,
     pub(super) limits: DatabaseLimits,
     silent: Arc<Silence>,
+    pub(super) changes: Changes,
 }
 
 #[derive(Clone, Debug)]
@@ -102,8 +104,11 @@ impl DatabaseTarget {
     /// The `SQLite` file at `path`, which is made if it is not there.
     #[must_use]
     pub fn file(path: PathBuf) -> Self {
-        let (place, limits) = (DatabaseKind::Sqlite(path), DatabaseLimits::default());
-        Self { place, limits, silent: Arc::default() }
+        Self::new(DatabaseKind::Sqlite(path), DatabaseLimits::default())
+    }
+
+    fn new(place: DatabaseKind, limits: DatabaseLimits) -> Self {
+        Self { place, limits, silent: Arc::default(), changes: Changes::default() }
     }
 
     /// The database that `url` names: `postgres://...`, or a path. The password of a server is
@@ -156,7 +161,7 @@ impl DatabaseTarget {
         config.ssl_mode(ssl.mode.of_driver());
         let tls = Tls::new(ssl.mode, ssl.authorities.as_deref())?;
         let place = DatabaseKind::Postgres(Box::new(PostgresServer { config, tls, over }));
-        Ok(Self { place, limits, silent: Arc::default() })
+        Ok(Self::new(place, limits))
     }
 
     /// Nobody tries to log on for a moment: the server was silent at `now_ns`.
