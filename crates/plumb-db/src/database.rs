@@ -10,11 +10,11 @@ use plumb_measure::{Advice, Floor, Reading, Recorder, Span, Transport};
 
 use crate::DbError;
 use crate::answer::{Answered, Failure, Limits};
-use crate::client::untimed;
+use crate::arrivals::Arrivals;
 use crate::login::Login;
 use crate::looks::{Look, Seen};
 use crate::statement::{Statement, Which};
-use crate::stream::{Arrivals, Traffic};
+use crate::stream::Traffic;
 
 /// What keeps statements from writing where the server does.
 pub(crate) const READ_ONLY_SESSIONS: &str = "its sessions are read-only, by its own word";
@@ -205,4 +205,9 @@ pub(crate) trait Database: Clone + fmt::Debug + Sync {
 
     /// What it has counted since.
     async fn readings(&self, counter: Self::Counter) -> Vec<Reading>;
+}
+
+/// What a source says that tells no time: about something else, or why it says nothing.
+pub(crate) fn untimed(source: &str, about: String) -> Reading {
+    Reading { source: source.into(), mean_ns: None, count: 0, about }
 }

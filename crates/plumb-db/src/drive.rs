@@ -14,10 +14,10 @@ use tokio::runtime::{Builder, Runtime};
 use crate::DbError;
 use crate::caller::Office;
 use crate::database::{Asked, Connection as _, Database, Form};
-use crate::ledger::{Ledger, Observations, Passes};
+use crate::ledger::{Ledger, Observations};
 use crate::looks::Looks;
 use crate::pool::Pool;
-use crate::rest::Rest;
+use crate::rest::{Passes, Rest};
 use crate::statement::Over;
 use crate::stream::Traffic;
 

@@ -8,9 +8,11 @@ use plumb_measure::{
     Answer, FailureKind, Moments, Pacer, Recorder, RoundTripParts, Series, ServerHalf,
 };
 
+use crate::arrivals::StampedCall;
 use crate::database::Opened;
 use crate::looks::Seen;
-use crate::stream::{StampedCall, Traffic};
+use crate::rest::Passes;
+use crate::stream::Traffic;
 
 /// The parts of a call that are measured on their own.
 #[derive(Debug, Default)]
@@ -44,13 +46,6 @@ pub(crate) struct Call {
     pub(crate) sent: u64,
     /// How its connection was made, where it made one.
     pub(crate) opened: Option<Opened>,
-}
-
-/// How often the runtime slept, and how often for more than a moment.
-#[derive(Debug, Default)]
-pub(crate) struct Passes {
-    pub(crate) all: AtomicU64,
-    pub(crate) idle: AtomicU64,
 }
 
 /// Counters as they stood when the recorded part began.

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `database` | what is a database, to everything else? |
 //! | `postgres`, `mysql`, `mssql`, `hana`, `odbc` | how is this one asked, and what keeps a statement from writing? |
-//! | `product`, `url`, `login`, `ssl_mode`, `tls`, `stream`, `alone` | where, as whom, how encrypted? |
+//! | `product`, `url`, `login`, `ssl_mode`, `tls`, `stream`, `arrivals`, `alone` | where, as whom, how encrypted? |
 //! | `client` | what do clients of our own share? |
 //! | `statement`, `answer` | what is asked, and how much may come? |
 //! | `pool`, `caller`, `alarm`, `patience`, `rest`, `drive` | when, over which connection? |
@@ -21,6 +21,7 @@
 mod alarm;
 mod alone;
 mod answer;
+mod arrivals;
 mod attribution;
 mod caller;
 mod client;

@@ -75,7 +75,9 @@ impl Product {
             Self::Mssql => "set SQLCMDPASSWORD",
             Self::Hana => "set HDB_PASSWORD",
             #[cfg(feature = "odbc")]
-            Self::Odbc => crate::odbc::KEEPS_PASSWORDS,
+            Self::Odbc => {
+                "set ODBC_PASSWORD, which is handed to the driver as PWD, or keep it in the data source"
+            }
         }
     }
 

@@ -8,10 +8,15 @@ use plumb_engine::HeldTick;
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::{Clock as _, Tick};
 
-use crate::ledger::Passes;
-
 /// A sleep that is longer found nothing to do.
 const MOMENT_NS: u64 = 2_000;
+
+/// How often the runtime slept, and how often for more than a moment.
+#[derive(Debug, Default)]
+pub(crate) struct Passes {
+    pub(crate) all: AtomicU64,
+    pub(crate) idle: AtomicU64,
+}
 
 /// The waits of one thread.
 #[derive(Debug)]

@@ -1,5 +1,8 @@
 //! What is asked: a trivial statement, one of the size of everyday dialogs, and the user's own.
 
+#[cfg(feature = "odbc")]
+pub(crate) mod odbc;
+
 use std::str::FromStr;
 use std::sync::LazyLock;
 
@@ -107,7 +110,7 @@ impl Statement {
             Product::Postgres | Product::Mysql | Product::Mssql => "SELECT 1",
             Product::Hana => "SELECT 1 FROM DUMMY",
             #[cfg(feature = "odbc")]
-            Product::Odbc => return crate::odbc::trivial(""),
+            Product::Odbc => return odbc::trivial(""),
         };
         Self::plain(Which::Trivial, text, product)
     }
@@ -124,7 +127,7 @@ impl Statement {
         };
         match product {
             #[cfg(feature = "odbc")]
-            Product::Odbc => crate::odbc::sized(""),
+            Product::Odbc => odbc::sized(""),
             Product::Postgres => sized(
                 |text, rows| {
                     format!("SELECT n, repeat(md5({text}), 3) FROM generate_series(1, {rows}) AS n")

@@ -8,7 +8,7 @@ mod pipe;
 use std::io;
 
 use plumb_engine::{Endpoint, EngineError};
-use plumb_measure::{FailureKind, Reading};
+use plumb_measure::FailureKind;
 
 pub(crate) use door::{Door, Reached};
 pub(crate) use pipe::Pipe;
@@ -171,11 +171,6 @@ impl Remedies {
             }
         }
     }
-}
-
-/// What a source says that tells no time: about something else, or why it says nothing.
-pub(crate) fn untimed(source: &str, about: String) -> Reading {
-    Reading { source: source.into(), mean_ns: None, count: 0, about }
 }
 
 /// True when nobody else can read what goes to `endpoint`.

@@ -4,11 +4,11 @@ use plumb_engine::clock::MonotonicClock;
 use plumb_measure::{Clock as _, Transport};
 
 use crate::answer::{self, Answered, Limits};
+use crate::arrivals::Arrivals;
 use crate::client::Trouble;
 use crate::database::{Access, Asked, Connection};
 use crate::looks::{Look, Seen};
 use crate::statement::Statement;
-use crate::stream::Arrivals;
 
 use super::session::{Brought, Named, Prepared, Session};
 

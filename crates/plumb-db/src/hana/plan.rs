@@ -3,8 +3,9 @@
 use plumb_measure::{Reading, counted};
 
 use crate::answer::NoAnswer;
-use crate::client::{Trouble, untimed};
+use crate::client::Trouble;
 use crate::database::Asked;
+use crate::database::untimed;
 
 use super::PRODUCT;
 use super::session::Session;

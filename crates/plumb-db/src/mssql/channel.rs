@@ -4,8 +4,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::arrivals::Arrivals;
 use crate::client::{Pipe, Trouble};
-use crate::stream::{Arrivals, Wire};
+use crate::stream::Wire;
 use crate::tls::Tls;
 
 use super::wrapped::Wrapped;

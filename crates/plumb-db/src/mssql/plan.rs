@@ -3,8 +3,9 @@
 use plumb_measure::Reading;
 
 use crate::answer::{Limits, NoAnswer};
-use crate::client::{Trouble, untimed};
+use crate::client::Trouble;
 use crate::database::Asked;
+use crate::database::untimed;
 use crate::trial::EXPLAINED;
 
 use plumb_sql::tds::plan::{self, Told};

@@ -3,8 +3,9 @@
 use plumb_measure::{Reading, counted};
 
 use crate::answer::{Limits, NoAnswer};
-use crate::client::{Trouble, untimed};
+use crate::client::Trouble;
 use crate::database::Asked;
+use crate::database::untimed;
 
 use super::exchange::call_of;
 use super::session::{self, Session};

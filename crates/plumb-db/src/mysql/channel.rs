@@ -12,7 +12,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWrite as _, AsyncWriteExt as _};
 
 use crate::answer::Failure;
 
-use crate::stream::{Arrivals, Wire};
+use crate::arrivals::Arrivals;
+use crate::stream::Wire;
 
 use plumb_sql::mysql::{self as wire, HEAD, LONGEST, Refusal};
 

@@ -5,10 +5,10 @@ use plumb_measure::{Clock as _, FailureKind, Transport};
 use tokio::time::timeout;
 
 use crate::answer::{self, Answered, Failure as _, Limits};
+use crate::arrivals::Arrivals;
 use crate::database::{Access, Asked, Connection};
 use crate::looks::{Look, MOMENT, Seen};
 use crate::statement::{Parameter, Statement};
-use crate::stream::Arrivals;
 
 use super::answers::Brought;
 use super::channel::Trouble;

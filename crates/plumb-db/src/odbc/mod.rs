@@ -1,15 +1,9 @@
 //! Whatever has a driver of ODBC: DB2, MaxDB, Oracle and others.
 //!
-//! | module | question |
-//! |---|---|
-//! | `language` | how does this database say it? |
-//! | `exchange` | what does a call ask, and why is there no answer? |
-//!
 //! A driver has its socket to itself: it tells neither when bytes came nor what the server was at work for,
 //! and nothing can be asked between two readings of the server's clock.
 
 mod exchange;
-mod language;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,19 +13,16 @@ use plumb_measure::{Clock as _, Floor, Reading, Span};
 use plumb_odbc::{NotOpened, Opening, Session, Threads, Trouble};
 
 use crate::DbError;
-use crate::client::{floor, untimed};
-use crate::database::{Access, Asked, Database, Form, Methods, Opened};
+use crate::client::floor;
+use crate::database::{Access, Asked, Database, Form, Methods, Opened, untimed};
 use crate::login::Login;
-use crate::statement::{Parameter, Statement, Which};
+use crate::product::Product;
+use crate::statement::{self, Parameter, Statement, Which};
 use crate::stream::Traffic;
 use crate::trial::Attempt;
 
 use exchange::{Exchange, NotReady};
-pub(crate) use language::{sized, trivial};
 
-/// Where a password is looked for.
-pub(crate) const KEEPS_PASSWORDS: &str =
-    "set ODBC_PASSWORD, which is handed to the driver as PWD, or keep it in the data source";
 /// How the parts are measured.
 const METHODS: Methods = Methods {
     server: "from handing the statement to the driver until it had read the whole answer: the driver, the \
@@ -91,7 +82,7 @@ impl Odbc {
             return DbError::NoPassword {
                 server,
                 user: self.login.user.clone(),
-                remedy: KEEPS_PASSWORDS,
+                remedy: self.login.product.keeps_passwords(),
                 ignored: String::new(),
             };
         }
@@ -133,7 +124,7 @@ impl Database for Odbc {
             threads: Threads::default(),
             endpoint: endpoint.clone(),
         };
-        let statement = trivial("");
+        let statement = Statement::trivial(Product::Odbc);
         let asked =
             Asked { statement: &statement, access: Access::ReadOnly, limits: floor::LIMITS };
         // as text: it is not known yet how this database says it
@@ -143,7 +134,7 @@ impl Database for Odbc {
     }
 
     fn floor(calls: u64) -> Result<Option<Floor>, DbError> {
-        let statement = trivial("");
+        let statement = Statement::trivial(Product::Odbc);
         floor::floor(
             format!(
                 "{}: a call that is handed to the thread of its session, with no driver behind it",
@@ -173,7 +164,7 @@ impl Database for Odbc {
     }
 
     fn in_its_language(&self, which: Which) -> Option<Statement> {
-        language::of(which, &self.product)
+        statement::odbc::of(which, &self.product)
     }
 
     fn counting(&self, _: &Arc<Traffic>) -> Self {

@@ -13,9 +13,10 @@ use tokio_postgres::{Client, Statement};
 use super::Postgres;
 use super::conversation::Conversation;
 use crate::DbError;
+use crate::arrivals::Arrivals;
 use crate::client::floor;
 use crate::database::Database as _;
-use crate::stream::{Arrivals, Wire};
+use crate::stream::Wire;
 use crate::tls::Tls;
 
 /// Answers of the null server: frames as the protocol writes them.

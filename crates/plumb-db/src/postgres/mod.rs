@@ -24,11 +24,12 @@ use plumb_engine::Endpoint;
 use plumb_measure::{Advice, FailureKind, Floor, Reading, Span, Transport};
 
 use crate::answer::{Answered, Failure};
+use crate::arrivals::Arrivals;
 use crate::database::{Asked, Connection, Database, Form, Methods, Opened, READ_ONLY_SESSIONS};
 use crate::login::Login;
 use crate::looks::{Look, Seen};
 use crate::statement::Statement;
-use crate::stream::{Arrivals, Traffic};
+use crate::stream::Traffic;
 use crate::{DbError, answer};
 
 use exchange::Exchange;

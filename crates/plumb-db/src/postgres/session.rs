@@ -14,10 +14,11 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config};
 
 use crate::DbError;
+use crate::arrivals::Arrivals;
 use crate::database::Opened;
 use crate::login::Login;
 use crate::ssl_mode::SslMode;
-use crate::stream::{Arrivals, Traffic, Wire};
+use crate::stream::{Traffic, Wire};
 use crate::tls::Tls;
 
 use super::conversation::Conversation;

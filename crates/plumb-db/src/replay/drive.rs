@@ -19,8 +19,8 @@ use crate::answer::Failure as _;
 use crate::caller::RETRY;
 use crate::database::{Asked, Connection as _, Database, Form};
 use crate::drive::{FAREWELL, STOP_EVERY, runtime};
-use crate::ledger::Passes;
 use crate::patience::Patience;
+use crate::rest::Passes;
 use crate::stream::Traffic;
 
 use super::survey::Due;

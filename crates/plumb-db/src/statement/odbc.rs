@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
+use super::{Parameter, Statement, Which};
 use crate::product::Product;
-use crate::statement::{Parameter, Statement, Which};
 
 /// Text sent with the sized statement, twice.
 static PARAMETER: LazyLock<String> = LazyLock::new(|| "x".repeat(200));
@@ -25,7 +25,7 @@ const TABLES: [(&str, &str); 7] = [
 ];
 
 /// A statement of ours in the language of `product`; `None` for the user's own.
-pub(super) fn of(which: Which, product: &str) -> Option<Statement> {
+pub(crate) fn of(which: Which, product: &str) -> Option<Statement> {
     let product = product.to_ascii_uppercase();
     let table = TABLES.into_iter().find(|(name, _)| product.starts_with(name));
     let from = table.map_or("", |(_, from)| from);
