@@ -5,13 +5,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+use plumb_db_login::Login;
 use plumb_engine::Endpoint;
 use plumb_measure::{Advice, Floor, Reading, Recorder, Span, Transport};
 
 use crate::DbError;
 use crate::answer::{Answered, Failure, Limits};
 use crate::arrivals::Arrivals;
-use crate::login::Login;
 use crate::looks::{Look, Seen};
 use crate::statement::{Statement, Which};
 use crate::stream::Traffic;
@@ -195,7 +195,7 @@ pub(crate) trait Database: Clone + fmt::Debug + Sync {
     async fn try_out(&self, asked: Asked<'_>, patience: Span) -> Result<Self::Connection, DbError>;
 
     /// What the server's own account of the plan says, of several executions over `connection`.
-    /// It is asked for only where [the product tells](crate::product::Product::explains).
+    /// It is asked for only where [the product tells](plumb_db_login::Product::explains).
     async fn explained(&self, _: &mut Self::Connection, _: Asked<'_>) -> Reading {
         untimed("the plan", "not told".into())
     }

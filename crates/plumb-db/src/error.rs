@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use plumb_db_login::LoginError;
 use plumb_engine::EngineError;
 use plumb_sql_log::UnreadableLog;
 
@@ -12,31 +13,12 @@ pub enum DbError {
     /// The engine could not begin.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The text is no target.
-    #[error(
-        "this is no target: {complaint}; write postgres://[USER@]HOST[:PORT][/DATABASE], mysql:// for MariaDB and MySQL, mssql:// for SQL Server, hana:// for SAP HANA, or odbc:DATA-SOURCE"
-    )]
-    Url {
-        /// What was expected where.
-        complaint: String,
-    },
-    /// The program was built without drivers of ODBC.
-    #[error(
-        "this program was built without ODBC, whose drivers a static program cannot load: build one with \
-         cargo build --release -p plumb --features odbc"
-    )]
-    NoOdbc,
+    /// The target makes no login, or nothing encrypts the way to it.
+    #[error(transparent)]
+    Target(#[from] LoginError),
     /// A log of statements cannot be read.
     #[error(transparent)]
     Log(#[from] UnreadableLog),
-    /// A password stands where others can read it.
-    #[error(
-        "a password in the URL can be read by everybody on this machine: leave it out and {remedy}"
-    )]
-    PasswordInUrl {
-        /// Where to keep it instead.
-        remedy: &'static str,
-    },
     /// A file that was named cannot be used.
     #[error("{}: {complaint}", file.display())]
     File {
@@ -63,16 +45,6 @@ pub enum DbError {
         /// Host and port.
         server: String,
         /// What the server said.
-        cause: String,
-        /// What to try.
-        remedy: &'static str,
-    },
-    /// The encrypted connection could not be made.
-    #[error("no encrypted connection to {server}: {cause}; {remedy}")]
-    Tls {
-        /// Host and port.
-        server: String,
-        /// What happened.
         cause: String,
         /// What to try.
         remedy: &'static str,

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `database` | what is a database, to everything else? |
 //! | `postgres`, `mysql`, `mssql`, `hana`, `odbc` | how is this one asked, and what keeps a statement from writing? |
-//! | `product`, `url`, `login`, `ssl_mode`, `tls`, `stream`, `arrivals`, `alone` | where, as whom, how encrypted? |
+//! | `stream`, `arrivals`, `alone` | over which socket, and when did bytes come? Where, as whom and how encrypted says `plumb-db-login` |
 //! | `client` | what do clients of our own share? |
 //! | `statement`, `answer` | what is asked, and how much may come? |
 //! | `pool`, `caller`, `alarm`, `patience`, `rest`, `drive` | when, over which connection? |
@@ -30,7 +30,6 @@ mod drive;
 mod error;
 mod hana;
 mod ledger;
-mod login;
 mod looks;
 mod mssql;
 mod mysql;
@@ -41,16 +40,12 @@ mod patience;
 mod ping;
 mod pool;
 mod postgres;
-mod product;
 mod replay;
 mod rest;
 mod round_trip;
-mod ssl_mode;
 mod statement;
 mod stream;
-mod tls;
 mod trial;
-mod url;
 
 use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 use plumb_engine::layer::{Job, JobError, Layer};

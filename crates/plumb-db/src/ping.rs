@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use plumb_db_login::{Login, Product};
 use plumb_engine::layer::{
     JobError, Measure, NamedFile, Outline, Spread, SpreadParts, SpreadPoint, Watch,
 };
@@ -22,15 +23,12 @@ use crate::client::floor::CALLS;
 use crate::database::{Access, Asked, Database, Form};
 use crate::drive::{Load, WAIT, WAIT_ALONE, Yield, drive, runtime};
 use crate::hana::Hana;
-use crate::login::{self, Login};
 use crate::mssql::Mssql;
 use crate::mysql::Mysql;
 use crate::options::{FOREIGN, PingOptions};
 use crate::postgres::Postgres;
-use crate::product::Product;
 use crate::round_trip::{echoes, handshakes};
 use crate::statement::{Over, Statement, Which};
-use crate::url::Url;
 
 /// A file with a statement is no larger.
 const FILE_MAX: u64 = 1 << 20;
@@ -68,7 +66,7 @@ impl Ping {
     /// [`DbError`] when the target cannot be read or the options ask for the impossible.
     pub fn new(options: PingOptions) -> Result<Self, DbError> {
         options.check()?;
-        let login = Login::of(&Url::parse(&options.url)?, &login::process_environment)?;
+        let login = Login::of_target(&options.url)?;
         let own = own_statement(&options, login.product)?;
         if options.explain {
             let told = login.product.explains();
@@ -120,7 +118,7 @@ impl Ping {
         let runtime = runtime(&Arc::default(), Tick::Free)?;
         let mut first = runtime.block_on(D::reach(&endpoint, &self.login, patience));
         if let Err(DbError::NoPassword { .. }) = &first
-            && let Some(password) = login::ask(&self.login)
+            && let Some(password) = plumb_db_login::ask(&self.login)
         {
             self.login.with_password(password);
             first = runtime.block_on(D::reach(&endpoint, &self.login, patience));

@@ -3,10 +3,9 @@
 #[cfg(feature = "odbc")]
 pub(crate) mod odbc;
 
+use plumb_db_login::Product;
 use std::str::FromStr;
 use std::sync::LazyLock;
-
-use crate::product::Product;
 
 /// Text sent with the sized statement: with the rest of the message 300 to 500 bytes go out.
 const PARAMETER_BYTES: usize = 350;

@@ -45,6 +45,7 @@ const TABLE: &[(&str, &[&str])] = &[
     (
         "plumb-db",
         &[
+            "plumb-db-login",
             "plumb-engine",
             "plumb-measure",
             "plumb-odbc",
@@ -53,6 +54,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "plumb-sql-log",
         ],
     ),
+    ("plumb-db-login", &["plumb-engine", "plumb-measure", "plumb-serve", "plumb-sql"]),
     ("plumb-odbc", &["plumb-engine", "plumb-measure"]),
     ("plumb-sql", &[]),
     ("plumb-sql-log", &[]),

@@ -1,7 +1,7 @@
+use plumb_db_login::Product;
 use plumb_measure::Batches;
 
 use super::*;
-use crate::product::Product;
 
 /// Ten calls of `ns`, in their order.
 fn batches(ns: u64) -> Option<BatchMeans> {

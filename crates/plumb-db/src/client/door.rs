@@ -3,15 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use plumb_db_login::{Login, Tls};
 use plumb_engine::Endpoint;
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::{Clock as _, Span, Transport};
 
 use crate::DbError;
 use crate::database::Opened;
-use crate::login::Login;
 use crate::stream::{Traffic, Wire};
-use crate::tls::Tls;
 
 use super::NotOpened;
 

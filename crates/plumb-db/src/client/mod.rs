@@ -7,6 +7,7 @@ mod pipe;
 
 use std::io;
 
+use plumb_db_login::{Login, LoginError};
 use plumb_engine::{Endpoint, EngineError};
 use plumb_measure::FailureKind;
 
@@ -16,8 +17,6 @@ pub(crate) use plumb_sql::Refusal;
 
 use crate::DbError;
 use crate::answer::Failure;
-
-use crate::login::Login;
 
 /// Why there is no answer.
 #[derive(Debug)]
@@ -136,7 +135,9 @@ pub(crate) struct Remedies {
 impl Remedies {
     /// Why `server` opens no session for `login`, in words.
     pub(crate) fn explain(&self, trouble: &NotOpened, server: &str, login: &Login) -> DbError {
-        let no_tls = |cause: String, remedy| DbError::Tls { server: server.into(), cause, remedy };
+        let no_tls = |cause: String, remedy| {
+            DbError::from(LoginError::Tls { server: server.into(), cause, remedy })
+        };
         let refused = |cause, remedy| DbError::Login { server: server.into(), cause, remedy };
         match trouble {
             NotOpened::Socket(error) => EngineError::connect(server.to_owned(), error).into(),

@@ -19,6 +19,7 @@ mod tests;
 
 use std::sync::Arc;
 
+use plumb_db_login::Login;
 use plumb_engine::Endpoint;
 use plumb_measure::{FailureKind, Floor, Reading, Span};
 
@@ -26,7 +27,6 @@ use crate::DbError;
 use crate::answer::Failure;
 use crate::client::{Door, NotOpened, Trouble};
 use crate::database::{Asked, Database, Form, Methods, Opened};
-use crate::login::Login;
 use crate::stream::Traffic;
 
 use exchange::Exchange;

@@ -1,12 +1,12 @@
 //! Sessions of SAP HANA: how they are made, and how they are asked.
 
+use plumb_db_login::SslMode;
 use plumb_measure::Transport;
 
 use crate::DbError;
 use crate::answer::{Limits, NoAnswer};
 use crate::client::{Door, NotOpened, Pipe, Reached, Refusal, Remedies, Trouble};
 use crate::database::Opened;
-use crate::ssl_mode::SslMode;
 use crate::stream::Wire;
 
 use super::PRODUCT;

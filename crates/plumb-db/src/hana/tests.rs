@@ -1,3 +1,4 @@
+use plumb_db_login::Url;
 use plumb_measure::FailureKind;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
@@ -10,7 +11,6 @@ use crate::database::{Access, Connection as _};
 use crate::looks::{Look, Seen};
 use crate::statement::Statement;
 use crate::stream::Wire;
-use crate::url::Url;
 use plumb_sql::hana::proof::{Method, answer};
 use plumb_sql::hana::wire::{self, Ask, HEAD, HELLO, Reply, WELCOME, part};
 
@@ -110,7 +110,7 @@ fn asked(statement: &Statement, access: Access) -> Asked<'_> {
 }
 
 fn trivial() -> Statement {
-    Statement::trivial(crate::product::Product::Hana)
+    Statement::trivial(plumb_db_login::Product::Hana)
 }
 
 #[test]

@@ -7,9 +7,9 @@ use std::sync::atomic::Ordering;
 use crate::arrivals::Arrivals;
 use crate::client::{Pipe, Trouble};
 use crate::stream::Wire;
-use crate::tls::Tls;
 
 use super::wrapped::Wrapped;
+use plumb_db_login::Tls;
 use plumb_sql::tds::wire::{self, HEAD, Head, Kind};
 
 /// Room that answers are read into.

@@ -1,5 +1,6 @@
 //! What this driver costs: a server in this process that answers at once with bytes that are ready.
 
+use plumb_db_login::{Login, Url};
 use plumb_engine::Endpoint;
 use plumb_measure::{Floor, Histogram};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -9,10 +10,8 @@ use crate::DbError;
 use crate::client::Door;
 use crate::client::floor::{self, LIMITS, PATIENCE};
 use crate::database::{Access, Asked, Database as _};
-use crate::login::Login;
 use crate::statement::Statement;
 use crate::stream::Wire;
-use crate::url::Url;
 
 use super::Mssql;
 use super::exchange::Exchange;

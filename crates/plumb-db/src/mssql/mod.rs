@@ -20,13 +20,13 @@ mod tests;
 
 use std::sync::Arc;
 
+use plumb_db_login::Login;
 use plumb_engine::Endpoint;
 use plumb_measure::{Floor, Reading, Span};
 
 use crate::DbError;
 use crate::client::{Door, NotOpened};
 use crate::database::{Access, Asked, Database, Form, Methods, Opened};
-use crate::login::Login;
 use crate::stream::Traffic;
 
 use exchange::Exchange;

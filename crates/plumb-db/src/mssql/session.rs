@@ -1,12 +1,12 @@
 //! Sessions of SQL Server: how they are made, and how they are asked.
 
+use plumb_db_login::SslMode;
 use plumb_measure::Transport;
 
 use crate::DbError;
 use crate::answer::{Limits, NoAnswer};
 use crate::client::{Door, NotOpened, Reached, Refusal, Remedies, Trouble, is_near};
 use crate::database::Opened;
-use crate::ssl_mode::SslMode;
 use crate::stream::Wire;
 
 use super::PRODUCT;

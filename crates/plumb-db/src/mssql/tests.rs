@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use plumb_db_login::Url;
 use plumb_measure::FailureKind;
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -18,7 +19,6 @@ use crate::database::{Access, Connection as _};
 use crate::looks::{Look, Seen};
 use crate::statement::Statement;
 use crate::stream::Wire;
-use crate::url::Url;
 use plumb_sql::tds::said::{clock, done, error, let_in, long, one, text};
 use plumb_sql::tds::wire::{self, HEAD, Head, Kind, PACKET};
 
@@ -139,7 +139,7 @@ where
         let peer = tokio::spawn(peer(far, [before, replies].concat()));
         let door = door("mssql://sa@db3/erp", Endpoint::Own);
         let (session, _) = session::over(&door, Wire::of_pair(near)).await.unwrap();
-        let statement = Statement::trivial(crate::product::Product::Mssql);
+        let statement = Statement::trivial(plumb_db_login::Product::Mssql);
         let limits = Limits { rows: 10, bytes: 1_000 };
         let exchange = Exchange::new(session, Asked { statement: &statement, access, limits });
         let came = work(exchange, statement).await;

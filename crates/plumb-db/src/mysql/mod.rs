@@ -17,13 +17,13 @@ mod trial;
 
 use std::sync::Arc;
 
+use plumb_db_login::Login;
 use plumb_engine::Endpoint;
 use plumb_measure::{Advice, FailureKind, Floor, Reading, Span};
 
 use crate::DbError;
 use crate::answer::{Failure, Limits};
 use crate::database::{Asked, Database, Form, Methods, Opened, READ_ONLY_SESSIONS};
-use crate::login::Login;
 use crate::stream::Traffic;
 use crate::trial::refused_for_writing;
 

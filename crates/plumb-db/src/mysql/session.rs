@@ -4,18 +4,15 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use plumb_db_login::{Login, LoginError, SslMode, Tls};
 use plumb_engine::clock::MonotonicClock;
 use plumb_engine::{Endpoint, EngineError};
 use plumb_measure::{Clock as _, FailureKind, Span, Transport};
-use tokio_postgres::tls::TlsConnect as _;
 
 use crate::DbError;
 use crate::answer::Failure;
 use crate::database::Opened;
-use crate::login::Login;
-use crate::ssl_mode::SslMode;
 use crate::stream::{Traffic, Wire};
-use crate::tls::Tls;
 
 use super::channel::{Channel, Trouble};
 use plumb_sql::mysql::proof::Method;
@@ -178,7 +175,7 @@ impl Door {
             channel.send().await?;
             let tls = self.tls.for_one();
             let handshake = tls.clone();
-            let encrypted = channel.encrypted(|wire| handshake.connect(wire)).await?;
+            let encrypted = channel.encrypted(|wire| handshake.handshake(wire)).await?;
             encrypted.map_err(NotOpened::Tls)?;
             (proven, tls_ns) = (tls.proof(), tls.taken_ns());
         }
@@ -262,6 +259,9 @@ impl Door {
     /// Why there is no session, in words.
     pub(super) fn explain(&self, trouble: &NotOpened) -> DbError {
         let server = self.server.clone();
+        let no_tls = |cause: String, remedy| {
+            DbError::from(LoginError::Tls { server: self.server.clone(), cause, remedy })
+        };
         let refused = |cause: String, remedy: &'static str| DbError::Login {
             server: self.server.clone(),
             cause,
@@ -272,16 +272,14 @@ impl Door {
             NotOpened::TimedOut => {
                 EngineError::connect(server, &io::ErrorKind::TimedOut.into()).into()
             }
-            NotOpened::Tls(error) => DbError::Tls {
-                server,
-                cause: error.to_string(),
-                remedy: "check the certificate of the server and ssl-mode, ssl-ca",
-            },
-            NotOpened::NoTls => DbError::Tls {
-                server,
-                cause: "the server does not offer TLS".into(),
-                remedy: "set ssl_cert and ssl_key there, or write ssl-mode=PREFERRED",
-            },
+            NotOpened::Tls(error) => no_tls(
+                error.to_string(),
+                "check the certificate of the server and ssl-mode, ssl-ca",
+            ),
+            NotOpened::NoTls => no_tls(
+                "the server does not offer TLS".into(),
+                "set ssl_cert and ssl_key there, or write ssl-mode=PREFERRED",
+            ),
             NotOpened::Method(cause) => refused(cause.clone(), "or measure as another user"),
             NotOpened::NoPassword => DbError::NoPassword {
                 server,
@@ -323,7 +321,7 @@ fn unknown(name: &[u8]) -> NotOpened {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::url::Url;
+    use plumb_db_login::Url;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::UnixStream;
 

@@ -8,6 +8,7 @@ mod exchange;
 use std::sync::Arc;
 use std::time::Duration;
 
+use plumb_db_login::{Login, Product};
 use plumb_engine::{Endpoint, EngineError};
 use plumb_measure::{Clock as _, Floor, Reading, Span};
 use plumb_odbc::{NotOpened, Opening, Session, Threads, Trouble};
@@ -15,8 +16,6 @@ use plumb_odbc::{NotOpened, Opening, Session, Threads, Trouble};
 use crate::DbError;
 use crate::client::floor;
 use crate::database::{Access, Asked, Database, Form, Methods, Opened, untimed};
-use crate::login::Login;
-use crate::product::Product;
 use crate::statement::{self, Parameter, Statement, Which};
 use crate::stream::Traffic;
 use crate::trial::Attempt;

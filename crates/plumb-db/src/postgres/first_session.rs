@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use plumb_db_login::Login;
 use plumb_engine::Endpoint;
 use plumb_measure::Span;
 use tokio_postgres::SimpleQueryMessage;
@@ -11,7 +12,6 @@ use super::process_id;
 use super::promise::{Promise, Why};
 use super::session::{Door, NotOpened, Session};
 use crate::DbError;
-use crate::login::Login;
 
 /// Asks which process of the server answers.
 const WHO_ANSWERS: &str = "SELECT pg_backend_pid()";

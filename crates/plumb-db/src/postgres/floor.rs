@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
+use plumb_db_login::Tls;
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::{Clock as _, Floor, Histogram};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -17,7 +18,6 @@ use crate::arrivals::Arrivals;
 use crate::client::floor;
 use crate::database::Database as _;
 use crate::stream::Wire;
-use crate::tls::Tls;
 
 /// Answers of the null server: frames as the protocol writes them.
 const WELCOME: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";

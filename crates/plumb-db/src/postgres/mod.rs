@@ -16,17 +16,18 @@ mod process_id;
 mod promise;
 mod readings;
 mod session;
+mod tls;
 mod trial;
 
 use std::sync::Arc;
 
+use plumb_db_login::Login;
 use plumb_engine::Endpoint;
 use plumb_measure::{Advice, FailureKind, Floor, Reading, Span, Transport};
 
 use crate::answer::{Answered, Failure};
 use crate::arrivals::Arrivals;
 use crate::database::{Asked, Connection, Database, Form, Methods, Opened, READ_ONLY_SESSIONS};
-use crate::login::Login;
 use crate::looks::{Look, Seen};
 use crate::statement::Statement;
 use crate::stream::Traffic;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use plumb_db_login::{Login, LoginError, SslMode, Tls};
 use plumb_engine::clock::MonotonicClock;
 use plumb_engine::{Endpoint, EngineError};
 use plumb_measure::{Clock as _, FailureKind, Span, Transport};
@@ -16,13 +17,11 @@ use tokio_postgres::{Client, Config};
 use crate::DbError;
 use crate::arrivals::Arrivals;
 use crate::database::Opened;
-use crate::login::Login;
-use crate::ssl_mode::SslMode;
 use crate::stream::{Traffic, Wire};
-use crate::tls::Tls;
 
 use super::conversation::Conversation;
 use super::promise::Promise;
+use super::tls::mode_of;
 
 /// What sessions are asked to be when they begin, and what the server reports of them.
 const READ_ONLY: &str = "default_transaction_read_only";
@@ -110,13 +109,10 @@ impl Door {
             .user(&login.user)
             .dbname(&login.database)
             .application_name(&login.application)
-            .ssl_mode(
-                match endpoint {
-                    Endpoint::Tcp(_) | Endpoint::Smc(_) | Endpoint::Udp(_) => login.ssl,
-                    Endpoint::Unix(_) | Endpoint::Own => SslMode::Disable,
-                }
-                .of_driver(),
-            );
+            .ssl_mode(mode_of(match endpoint {
+                Endpoint::Tcp(_) | Endpoint::Smc(_) | Endpoint::Udp(_) => login.ssl,
+                Endpoint::Unix(_) | Endpoint::Own => SslMode::Disable,
+            }));
         if let Some(password) = &login.password {
             config.password(password.reveal());
         }
@@ -225,11 +221,11 @@ impl Door {
                             .map_or_else(String::new, |reason| format!("; {reason}")),
                     }
                 }
-                None if is_tls(error) => DbError::Tls {
+                None if is_tls(error) => DbError::from(LoginError::Tls {
                     server,
                     cause: refusal_of_certificate(whole(error)),
                     remedy: "check the certificate of the server and sslmode, sslrootcert",
-                },
+                }),
                 None => DbError::Login {
                     server,
                     cause: whole(error),

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread;
 
+use plumb_db_login::{Login, Product};
 use plumb_engine::Extent;
 use plumb_engine::layer::{JobError, Measure, Outline, Watch};
 use plumb_engine::options::{OutputOptions, usual_interval};
@@ -25,13 +26,10 @@ use crate::client::floor::CALLS;
 use crate::database::{Access, Asked, Database};
 use crate::drive::{WAIT, runtime};
 use crate::hana::Hana;
-use crate::login::{self, Login};
 use crate::mssql::Mssql;
 use crate::mysql::Mysql;
 use crate::postgres::Postgres;
-use crate::product::Product;
 use crate::statement::Statement;
-use crate::url::Url;
 
 pub use options::{ReplayOptions, Speed};
 
@@ -59,7 +57,7 @@ impl Replay {
     /// # Errors
     /// [`DbError`] when the target or the file cannot be read, or there is nothing to replay.
     pub fn new(options: ReplayOptions) -> Result<Self, DbError> {
-        let login = Login::of(&Url::parse(&options.url)?, &login::process_environment)?;
+        let login = Login::of_target(&options.url)?;
         let format = options.format.unwrap_or_else(|| LogFormat::of_name(&options.file));
         if format != LogFormat::Text && login.product != Product::Postgres {
             return Err(DbError::Options(format!(
@@ -122,7 +120,7 @@ impl Replay {
         let beside = runtime(&Arc::default(), Tick::Free)?;
         let mut first = beside.block_on(D::reach(&endpoint, &self.login, patience));
         if let Err(DbError::NoPassword { .. }) = &first
-            && let Some(password) = login::ask(&self.login)
+            && let Some(password) = plumb_db_login::ask(&self.login)
         {
             self.login.with_password(password);
             first = beside.block_on(D::reach(&endpoint, &self.login, patience));

@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 
+use plumb_db_login::Product;
 use plumb_sql_log::fingerprint::{self, Language};
 use plumb_sql_log::{Entry, Logged, UnreadableLog};
 
 use crate::DbError;
-use crate::product::Product;
 use crate::statement::{Given, Statement};
 
 /// Different statements that are told from each other while a file is surveyed.

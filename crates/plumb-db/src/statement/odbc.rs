@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use super::{Parameter, Statement, Which};
-use crate::product::Product;
+use plumb_db_login::Product;
 
 /// Text sent with the sized statement, twice.
 static PARAMETER: LazyLock<String> = LazyLock::new(|| "x".repeat(200));

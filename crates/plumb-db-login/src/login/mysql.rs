@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::DbError;
+use crate::LoginError;
 use crate::product::Product;
 use crate::ssl_mode::SslMode;
 use crate::url::Url;
@@ -20,9 +20,9 @@ impl Login {
     /// What `url` and the environment say together of a server of MariaDB or MySQL.
     ///
     /// # Errors
-    /// [`DbError`] names the variable, file or parameter that contradicts.
-    pub(super) fn of_mysql(url: &Url, env: Environment<'_>) -> Result<Self, DbError> {
-        let wrong = |complaint: String| DbError::Url { complaint };
+    /// [`LoginError`] names the variable, file or parameter that contradicts.
+    pub(super) fn of_mysql(url: &Url, env: Environment<'_>) -> Result<Self, LoginError> {
+        let wrong = |complaint: String| LoginError::Url { complaint };
         let (kept, ignored) = match env("HOME").map(|home| PathBuf::from(home).join(".my.cnf")) {
             Some(file) => match read(&file) {
                 Ok(kept) => (kept, None),

@@ -6,11 +6,11 @@ use super::private;
 
 /// For what a password is looked for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry<'a> {
-    pub(crate) host: &'a str,
-    pub(crate) port: u16,
-    pub(crate) database: &'a str,
-    pub(crate) user: &'a str,
+pub(super) struct Entry<'a> {
+    pub(super) host: &'a str,
+    pub(super) port: u16,
+    pub(super) database: &'a str,
+    pub(super) user: &'a str,
 }
 
 /// The password that `file` has for `entry`; a file that is not there has none.

@@ -1,11 +1,10 @@
-//! TLS for the driver, with the meaning that `libpq` gives to `sslmode`.
+//! TLS with the meaning that `libpq` gives to `sslmode`.
 
 use std::fmt;
 use std::fs;
 use std::io;
 use std::net::Ipv4Addr;
 use std::path::Path;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -23,18 +22,16 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio_postgres::tls::TlsConnect;
 use tokio_rustls::TlsConnector;
 
-use crate::DbError;
-use crate::login::Login;
+use crate::LoginError;
+use crate::login::{Login, process_environment};
 use crate::product::Product;
 use crate::ssl_mode::SslMode;
-use crate::stream::Wire;
 
 /// Makes encrypted connections to one server.
 #[derive(Clone)]
-pub(crate) struct Tls {
+pub struct Tls {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
     taken_ns: Arc<AtomicU64>,
@@ -51,9 +48,9 @@ impl Tls {
     /// What `login` asks for.
     ///
     /// # Errors
-    /// [`DbError::File`] when certificates or keys cannot be read, [`DbError::Tls`] when there is
+    /// [`LoginError::File`] when certificates or keys cannot be read, [`LoginError::Tls`] when there is
     /// nobody to trust.
-    pub(crate) fn of(login: &Login) -> Result<Self, DbError> {
+    pub fn of(login: &Login) -> Result<Self, LoginError> {
         let provider = Arc::new(ring::default_provider());
         let verifier: Arc<dyn ServerCertVerifier> = match login.ssl {
             SslMode::Disable | SslMode::Prefer | SslMode::Require => {
@@ -81,7 +78,7 @@ impl Tls {
             None => builder.with_no_client_auth(),
             Some((cert, key)) => {
                 let (chain, key) = (certificates(cert, login)?, private_key(key)?);
-                builder.with_client_auth_cert(chain, key).map_err(|error| DbError::File {
+                builder.with_client_auth_cert(chain, key).map_err(|error| LoginError::File {
                     file: cert.clone(),
                     complaint: format!("{error}; do the certificate and the key belong together?"),
                 })?
@@ -96,15 +93,15 @@ impl Tls {
     /// For a connection that is not encrypted, over the code of those that are.
     ///
     /// # Errors
-    /// [`DbError::Engine`] when TLS cannot be set up.
-    pub(crate) fn unused() -> Result<Self, DbError> {
+    /// [`LoginError::Engine`] when TLS cannot be set up.
+    pub fn unused() -> Result<Self, LoginError> {
         let config = of_any_certificate()?;
         let name = ServerName::IpAddress(Ipv4Addr::LOCALHOST.into());
         Ok(Self { config, name, taken_ns: Arc::default(), proof: Arc::default() })
     }
 
     /// The same for one connection, whose handshake is timed on its own.
-    pub(crate) fn for_one(&self) -> Self {
+    pub fn for_one(&self) -> Self {
         Self { taken_ns: Arc::default(), proof: Arc::default(), ..self.clone() }
     }
 
@@ -112,7 +109,7 @@ impl Tls {
     ///
     /// # Errors
     /// That of the socket, or why the other side is not trusted.
-    pub(crate) async fn handshake<S>(self, stream: S) -> io::Result<Encrypted<S>>
+    pub async fn handshake<S>(self, stream: S) -> io::Result<Encrypted<S>>
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
@@ -127,28 +124,28 @@ impl Tls {
     }
 
     /// How long the handshake took, nanoseconds; `None` when there was none.
-    pub(crate) fn taken_ns(&self) -> Option<u64> {
+    pub fn taken_ns(&self) -> Option<u64> {
         Some(self.taken_ns.load(Ordering::Relaxed)).filter(|ns| *ns > 0)
     }
 
     /// Version and cipher, in words; `None` when there was no handshake.
-    pub(crate) fn proof(&self) -> Option<String> {
+    pub fn proof(&self) -> Option<String> {
         self.proof.get().cloned()
     }
 }
 
-fn refused(login: &Login, cause: &str, remedy: &'static str) -> DbError {
-    DbError::Tls { server: login.server(), cause: cause.into(), remedy }
+fn refused(login: &Login, cause: &str, remedy: &'static str) -> LoginError {
+    LoginError::Tls { server: login.server(), cause: cause.into(), remedy }
 }
 
 /// Whom to trust: the certificates of the file that is named, those of this machine for `system`, or
 /// those of `~/.postgresql/root.crt`.
-fn authorities(login: &Login) -> Result<Vec<CertificateDer<'static>>, DbError> {
+fn authorities(login: &Login) -> Result<Vec<CertificateDer<'static>>, LoginError> {
     match &login.root_cert {
         Some(_) if trusts_machine(login) => Ok(rustls_native_certs::load_native_certs().certs),
         Some(named) => certificates(named, login),
         None => {
-            let home = crate::login::process_environment("HOME").unwrap_or_default();
+            let home = process_environment("HOME").unwrap_or_default();
             certificates(&Path::new(&home).join(".postgresql/root.crt"), login)
         }
     }
@@ -159,8 +156,8 @@ fn trusts_machine(login: &Login) -> bool {
     login.root_cert.as_deref() == Some(Path::new("system"))
 }
 
-fn certificates(file: &Path, login: &Login) -> Result<Vec<CertificateDer<'static>>, DbError> {
-    let complain = |complaint: String| DbError::File { file: file.into(), complaint };
+fn certificates(file: &Path, login: &Login) -> Result<Vec<CertificateDer<'static>>, LoginError> {
+    let complain = |complaint: String| LoginError::File { file: file.into(), complaint };
     let text = fs::read(file)
         .map_err(|error| complain(format!("{error}; {}", login.product.names_authority())))?;
     let found: Vec<_> = CertificateDer::pem_slice_iter(&text)
@@ -172,8 +169,8 @@ fn certificates(file: &Path, login: &Login) -> Result<Vec<CertificateDer<'static
     Ok(found)
 }
 
-fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, DbError> {
-    let complain = |complaint: String| DbError::File { file: file.into(), complaint };
+fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, LoginError> {
+    let complain = |complaint: String| LoginError::File { file: file.into(), complaint };
     let text = fs::read(file).map_err(|error| complain(error.to_string()))?;
     PrivateKeyDer::from_pem_slice(&text)
         .map_err(|error| complain(format!("no private key in PEM form: {error}")))
@@ -189,7 +186,7 @@ struct Trusted {
 }
 
 impl Trusted {
-    fn of(login: &Login, provider: &Arc<CryptoProvider>) -> Result<Self, DbError> {
+    fn of(login: &Login, provider: &Arc<CryptoProvider>) -> Result<Self, LoginError> {
         let certificates = authorities(login)?;
         let remedy = login.product.names_authority();
         let mut roots = RootCertStore::empty();
@@ -254,17 +251,5 @@ impl CertificateJudge for PathJudge {
             )) if self.takes_name_of(certificate) => Ok(ServerCertVerified::assertion()),
             verified => verified,
         }
-    }
-}
-
-type Handshake = Pin<Box<dyn Future<Output = io::Result<Encrypted<Wire>>> + Send>>;
-
-impl TlsConnect<Wire> for Tls {
-    type Stream = Encrypted<Wire>;
-    type Error = io::Error;
-    type Future = Handshake;
-
-    fn connect(self, stream: Wire) -> Handshake {
-        Box::pin(self.handshake(stream))
     }
 }

@@ -22,24 +22,24 @@ use plumb_engine::{Address, Endpoint};
 #[cfg(feature = "odbc")]
 use plumb_sql::odbc::Attributes;
 
-use crate::DbError;
+use crate::LoginError;
 use crate::product::Product;
 use crate::ssl_mode::SslMode;
 use crate::url::Url;
 
-pub(crate) use passfile::Entry;
-pub(crate) use prompt::ask;
+use passfile::Entry;
+pub use prompt::ask;
 
 /// The port of a server when none is named.
 const PORT: u16 = 5432;
 
 /// A password. It shows itself nowhere.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Secret(String);
+pub struct Secret(String);
 
 impl Secret {
     /// The password itself, for the driver alone.
-    pub(crate) fn reveal(&self) -> &str {
+    pub fn reveal(&self) -> &str {
         &self.0
     }
 }
@@ -52,23 +52,32 @@ impl fmt::Debug for Secret {
 
 /// Everything that a connection needs to know.
 #[derive(Clone, Debug)]
-pub(crate) struct Login {
-    pub(crate) product: Product,
+pub struct Login {
+    /// The kind of database.
+    pub product: Product,
     /// Host name or number; for a unix socket its folder (PostgreSQL), or itself.
-    pub(crate) host: String,
-    pub(crate) port: u16,
-    pub(crate) user: String,
-    pub(crate) database: String,
-    pub(crate) password: Option<Secret>,
-    pub(crate) application: String,
-    pub(crate) ssl: SslMode,
-    pub(crate) root_cert: Option<PathBuf>,
-    pub(crate) client_cert: Option<(PathBuf, PathBuf)>,
+    pub host: String,
+    /// Port; 0 where a driver knows it.
+    pub port: u16,
+    /// User.
+    pub user: String,
+    /// Database, or schema; empty for that of the user.
+    pub database: String,
+    /// Password, where one was found.
+    pub password: Option<Secret>,
+    /// What the session calls itself.
+    pub application: String,
+    /// How much of TLS.
+    pub ssl: SslMode,
+    /// The certificates of the authorities that are trusted; `system` for those of this machine.
+    pub root_cert: Option<PathBuf>,
+    /// Certificate and key that are shown to the server.
+    pub client_cert: Option<(PathBuf, PathBuf)>,
     /// Why the password file was not read.
-    pub(crate) ignored: Option<String>,
+    pub ignored: Option<String>,
     /// What a driver of ODBC is told.
     #[cfg(feature = "odbc")]
-    pub(crate) attributes: Attributes,
+    pub attributes: Attributes,
 }
 
 /// What the environment says, so that a test can say something else.
@@ -80,11 +89,19 @@ pub(crate) fn process_environment(name: &str) -> Option<String> {
 }
 
 impl Login {
+    /// What `target`, the URL of a database, and the environment of this process say together.
+    ///
+    /// # Errors
+    /// [`LoginError`] says what is wrong with either.
+    pub fn of_target(target: &str) -> Result<Self, LoginError> {
+        Self::of(&Url::parse(target)?, &process_environment)
+    }
+
     /// What `url` and the environment say together.
     ///
     /// # Errors
-    /// [`DbError`] names the variable, file or parameter that contradicts.
-    pub(crate) fn of(url: &Url, env: Environment<'_>) -> Result<Self, DbError> {
+    /// [`LoginError`] names the variable, file or parameter that contradicts.
+    pub fn of(url: &Url, env: Environment<'_>) -> Result<Self, LoginError> {
         match url.product {
             Product::Postgres => Self::of_postgres(url, env),
             Product::Mysql => Self::of_mysql(url, env),
@@ -114,7 +131,7 @@ impl Login {
         }
     }
 
-    fn of_postgres(url: &Url, env: Environment<'_>) -> Result<Self, DbError> {
+    fn of_postgres(url: &Url, env: Environment<'_>) -> Result<Self, LoginError> {
         let service = match url.parameters.get("service").cloned().or_else(|| env("PGSERVICE")) {
             Some(name) => service::read(&name, env)?,
             None => BTreeMap::new(),
@@ -129,7 +146,7 @@ impl Login {
         let host = either(&url.host, "host", "PGHOST").unwrap_or_else(|| "localhost".into());
         let port = match (url.port, parameter("port", "PGPORT")) {
             (Some(port), _) => port,
-            (None, Some(text)) => text.trim().parse().map_err(|_| DbError::Url {
+            (None, Some(text)) => text.trim().parse().map_err(|_| LoginError::Url {
                 complaint: "PGPORT or the port of the service is no port from 1 to 65535".into(),
             })?,
             (None, None) => PORT,
@@ -137,7 +154,7 @@ impl Login {
         let user = either(&url.user, "user", "PGUSER")
             .or_else(|| env("USER"))
             .or_else(|| env("LOGNAME"))
-            .ok_or_else(|| DbError::Url {
+            .ok_or_else(|| LoginError::Url {
                 complaint: "no user is named, in the URL, PGUSER or USER".into(),
             })?;
         let database =
@@ -150,7 +167,7 @@ impl Login {
             (None, None) => None,
             _ => {
                 let complaint = "sslcert and sslkey belong together, and one is missing".into();
-                return Err(DbError::Url { complaint });
+                return Err(LoginError::Url { complaint });
             }
         };
         let mut login = Self {
@@ -191,17 +208,17 @@ impl Login {
     }
 
     /// Takes a password that somebody typed.
-    pub(crate) fn with_password(&mut self, password: String) {
+    pub fn with_password(&mut self, password: String) {
         self.password = Some(Secret(password));
     }
 
     /// True for a socket file of this machine.
-    pub(crate) fn unix(&self) -> bool {
+    pub fn unix(&self) -> bool {
         self.host.starts_with('/')
     }
 
     /// The server as messages name it.
-    pub(crate) fn server(&self) -> String {
+    pub fn server(&self) -> String {
         #[cfg(feature = "odbc")]
         if self.product == Product::Odbc {
             return self.attributes.place();
@@ -227,7 +244,7 @@ impl Login {
     ///
     /// # Errors
     /// When it has no address of the version of IP asked for.
-    pub(crate) fn endpoints(&self, transport: &TransportOptions) -> Result<Vec<Endpoint>, DbError> {
+    pub fn endpoints(&self, transport: &TransportOptions) -> Result<Vec<Endpoint>, LoginError> {
         #[cfg(feature = "odbc")]
         if self.product == Product::Odbc {
             return odbc::endpoints(transport);
@@ -235,7 +252,7 @@ impl Login {
         match (self.endpoint_file(), &transport.transport) {
             (Some(_), TransportKind::Smc) => {
                 let problem = "--transport smc: the server is named by a socket file";
-                Err(DbError::Options(problem.into()))
+                Err(LoginError::Transport(problem))
             }
             (Some(file), TransportKind::Tcp) => Ok(vec![Endpoint::Unix(file)]),
             _ => Ok(transport.endpoints(&self.address().to_string(), self.port)?),
@@ -245,7 +262,7 @@ impl Login {
 
 /// What `url` and an environment of these variables say together.
 #[cfg(test)]
-fn login(url: &str, env: &[(&str, &str)]) -> Result<Login, DbError> {
+fn login(url: &str, env: &[(&str, &str)]) -> Result<Login, LoginError> {
     let look = |name: &str| {
         env.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
     };

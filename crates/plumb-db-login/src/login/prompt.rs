@@ -7,7 +7,7 @@ use plumb_engine::terminal::Terminal;
 use super::Login;
 
 /// Asks at the terminal; `None` where there is none, or when nothing was typed.
-pub(crate) fn ask(login: &Login) -> Option<String> {
+pub fn ask(login: &Login) -> Option<String> {
     if !io::stdin().is_terminal() {
         return None; // nobody sits there
     }

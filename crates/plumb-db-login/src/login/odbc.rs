@@ -3,7 +3,7 @@
 use plumb_engine::Endpoint;
 use plumb_engine::options::{TransportKind, TransportOptions};
 
-use crate::DbError;
+use crate::LoginError;
 use crate::product::Product;
 use crate::url::Url;
 
@@ -29,12 +29,13 @@ impl Login {
 ///
 /// # Errors
 /// Where a transport is asked for that it would have to know of.
-pub(super) fn endpoints(transport: &TransportOptions) -> Result<Vec<Endpoint>, DbError> {
+pub(super) fn endpoints(transport: &TransportOptions) -> Result<Vec<Endpoint>, LoginError> {
     match transport.transport {
         TransportKind::Tcp => Ok(vec![Endpoint::Own]),
-        TransportKind::Smc | TransportKind::Udp | TransportKind::Unix(_) => Err(DbError::Options(
-            "--transport: a driver of ODBC makes its connections itself, as its data source says"
-                .into(),
-        )),
+        TransportKind::Smc | TransportKind::Udp | TransportKind::Unix(_) => {
+            Err(LoginError::Transport(
+                "--transport: a driver of ODBC makes its connections itself, as its data source says",
+            ))
+        }
     }
 }

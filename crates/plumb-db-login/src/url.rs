@@ -10,22 +10,27 @@ use percent_encoding::percent_decode_str;
 #[cfg(feature = "odbc")]
 use plumb_sql::odbc::Attributes;
 
-use crate::DbError;
+use crate::LoginError;
 use crate::product::Product;
 
 /// What a URL says; what it leaves open is asked of the environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Url {
-    pub(crate) product: Product,
-    pub(crate) user: Option<String>,
-    pub(crate) host: Option<String>,
-    pub(crate) port: Option<u16>,
-    pub(crate) database: Option<String>,
+pub struct Url {
+    /// The kind of database.
+    pub product: Product,
+    /// User.
+    pub user: Option<String>,
+    /// Host name, number, or the path of a socket.
+    pub host: Option<String>,
+    /// Port.
+    pub port: Option<u16>,
+    /// Database.
+    pub database: Option<String>,
     /// Parameters behind the question mark, each of [`Product::parameters`].
-    pub(crate) parameters: BTreeMap<String, String>,
+    pub parameters: BTreeMap<String, String>,
     /// What a driver of ODBC is told.
     #[cfg(feature = "odbc")]
-    pub(crate) attributes: Attributes,
+    pub attributes: Attributes,
 }
 
 /// A parameter of both kinds, which may stand in both places.
@@ -35,8 +40,8 @@ impl Url {
     /// Reads `text`. No message repeats it: it may hold a password.
     ///
     /// # Errors
-    /// [`DbError::PasswordInUrl`], or [`DbError::Url`] with what was expected.
-    pub(crate) fn parse(text: &str) -> Result<Self, DbError> {
+    /// [`LoginError::PasswordInUrl`], or [`LoginError::Url`] with what was expected.
+    pub fn parse(text: &str) -> Result<Self, LoginError> {
         if let Some(attributes) = text.strip_prefix("odbc:") {
             return of_odbc(attributes);
         }
@@ -71,7 +76,7 @@ impl Url {
     }
 
     /// Takes one parameter.
-    fn take(&mut self, pair: &str) -> Result<(), DbError> {
+    fn take(&mut self, pair: &str) -> Result<(), LoginError> {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let value = decoded(value)?;
         match name {
@@ -90,7 +95,7 @@ impl Url {
         Ok(())
     }
 
-    fn not_understood(&self, name: &str) -> DbError {
+    fn not_understood(&self, name: &str) -> LoginError {
         let known = self.product.parameters().join(", ");
         let name: String = name.chars().take(40).collect();
         wrong(&format!("the parameter `{name}` is not understood (understood are {known}, {USER})"))
@@ -99,12 +104,12 @@ impl Url {
 
 /// What a driver of ODBC is told.
 #[cfg(feature = "odbc")]
-fn of_odbc(attributes: &str) -> Result<Url, DbError> {
+fn of_odbc(attributes: &str) -> Result<Url, LoginError> {
     use plumb_sql::odbc::WrongAttributes;
 
     let attributes = Attributes::parse(attributes).map_err(|trouble| match trouble {
         WrongAttributes::Secret => password_in_url(Product::Odbc),
-        WrongAttributes::Complaint(complaint) => DbError::Url { complaint },
+        WrongAttributes::Complaint(complaint) => LoginError::Url { complaint },
     })?;
     Ok(Url {
         product: Product::Odbc,
@@ -119,16 +124,16 @@ fn of_odbc(attributes: &str) -> Result<Url, DbError> {
 
 /// The same of a program that is built without them.
 #[cfg(not(feature = "odbc"))]
-fn of_odbc(_: &str) -> Result<Url, DbError> {
-    Err(DbError::NoOdbc)
+fn of_odbc(_: &str) -> Result<Url, LoginError> {
+    Err(LoginError::NoOdbc)
 }
 
-fn password_in_url(product: Product) -> DbError {
-    DbError::PasswordInUrl { remedy: product.keeps_passwords() }
+fn password_in_url(product: Product) -> LoginError {
+    LoginError::PasswordInUrl { remedy: product.keeps_passwords() }
 }
 
 /// Host and port of `HOST`, `HOST:PORT`, `[V6]` or `[V6]:PORT`.
-fn place_of(place: &str) -> Result<(&str, Option<&str>), DbError> {
+fn place_of(place: &str) -> Result<(&str, Option<&str>), LoginError> {
     if place.contains(',') {
         return Err(wrong("several hosts are named: name the one to measure"));
     }
@@ -147,7 +152,7 @@ fn place_of(place: &str) -> Result<(&str, Option<&str>), DbError> {
     })
 }
 
-fn port_of(digits: &str) -> Result<u16, DbError> {
+fn port_of(digits: &str) -> Result<u16, LoginError> {
     // what stands there may be half of a password: it is not repeated
     digits
         .parse()
@@ -156,13 +161,13 @@ fn port_of(digits: &str) -> Result<u16, DbError> {
         .ok_or_else(|| wrong("behind the host stands no port from 1 to 65535"))
 }
 
-fn given(text: &str) -> Result<Option<String>, DbError> {
+fn given(text: &str) -> Result<Option<String>, LoginError> {
     let text = decoded(text)?;
     Ok((!text.is_empty()).then_some(text))
 }
 
 /// `text` without its `%` escapes.
-fn decoded(text: &str) -> Result<String, DbError> {
+fn decoded(text: &str) -> Result<String, LoginError> {
     for behind in text.split('%').skip(1) {
         let digits = behind.as_bytes().get(..2);
         let digits = digits.ok_or_else(|| wrong("a % without two digits behind it"))?;
@@ -174,8 +179,8 @@ fn decoded(text: &str) -> Result<String, DbError> {
     decoded.map(Cow::into_owned).map_err(|_| wrong("its % escapes are not UTF-8"))
 }
 
-fn wrong(complaint: &str) -> DbError {
-    DbError::Url { complaint: complaint.into() }
+fn wrong(complaint: &str) -> LoginError {
+    LoginError::Url { complaint: complaint.into() }
 }
 
 #[cfg(test)]
@@ -206,7 +211,7 @@ mod tests {
             "mysql://me:sesame@db1/x",
         ] {
             let error = Url::parse(text).unwrap_err();
-            assert!(matches!(error, DbError::PasswordInUrl { .. }), "{error}");
+            assert!(matches!(error, LoginError::PasswordInUrl { .. }), "{error}");
             assert!(!error.to_string().contains("ses"), "{error}");
         }
     }

@@ -1,6 +1,6 @@
 //! Where, as whom and with which password for SAP HANA: the URL, and the environment for the password.
 
-use crate::DbError;
+use crate::LoginError;
 use crate::product::Product;
 use crate::ssl_mode::SslMode;
 use crate::url::Url;
@@ -14,9 +14,9 @@ impl Login {
     /// What `url` and the environment say together of a server of SAP HANA.
     ///
     /// # Errors
-    /// [`DbError`] names the parameter that contradicts.
-    pub(super) fn of_hana(url: &Url, env: Environment<'_>) -> Result<Self, DbError> {
-        let wrong = |complaint: &str| DbError::Url { complaint: complaint.into() };
+    /// [`LoginError`] names the parameter that contradicts.
+    pub(super) fn of_hana(url: &Url, env: Environment<'_>) -> Result<Self, LoginError> {
+        let wrong = |complaint: &str| LoginError::Url { complaint: complaint.into() };
         let parameter = |name: &str| url.parameters.get(name).map(String::as_str);
         let truth = |name: &str| match parameter(name) {
             None => Ok(None),
@@ -56,7 +56,7 @@ impl Login {
 mod tests {
     use super::*;
 
-    fn login(url: &str) -> Result<Login, DbError> {
+    fn login(url: &str) -> Result<Login, LoginError> {
         let env = |name: &str| (name == "HDB_PASSWORD").then(|| "sesame".to_owned());
         Login::of(&Url::parse(url)?, &env)
     }

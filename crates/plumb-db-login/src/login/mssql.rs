@@ -1,7 +1,7 @@
 //! Where, as whom and with which password for SQL Server: the URL first, then the environment, as
 //! `sqlcmd` looks for them.
 
-use crate::DbError;
+use crate::LoginError;
 use crate::product::Product;
 use crate::ssl_mode::SslMode;
 use crate::url::Url;
@@ -15,9 +15,9 @@ impl Login {
     /// What `url` and the environment say together of a SQL Server.
     ///
     /// # Errors
-    /// [`DbError`] names the variable or parameter that contradicts.
-    pub(super) fn of_mssql(url: &Url, env: Environment<'_>) -> Result<Self, DbError> {
-        let wrong = |complaint: &str| DbError::Url { complaint: complaint.into() };
+    /// [`LoginError`] names the variable or parameter that contradicts.
+    pub(super) fn of_mssql(url: &Url, env: Environment<'_>) -> Result<Self, LoginError> {
+        let wrong = |complaint: &str| LoginError::Url { complaint: complaint.into() };
         let parameter = |name: &str| url.parameters.get(name).map(String::as_str);
         let yes = |name: &str| match parameter(name) {
             None => Ok(None),

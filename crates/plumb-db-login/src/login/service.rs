@@ -5,18 +5,21 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::Environment;
-use crate::DbError;
+use crate::LoginError;
 
 /// The parameters of the service `name`.
 ///
 /// # Errors
-/// [`DbError::File`] when there is no such file, or no such service in it.
-pub(super) fn read(name: &str, env: Environment<'_>) -> Result<BTreeMap<String, String>, DbError> {
+/// [`LoginError::File`] when there is no such file, or no such service in it.
+pub(super) fn read(
+    name: &str,
+    env: Environment<'_>,
+) -> Result<BTreeMap<String, String>, LoginError> {
     let file = match (env("PGSERVICEFILE"), env("HOME")) {
         (Some(file), _) => PathBuf::from(file),
         (None, home) => PathBuf::from(home.unwrap_or_default()).join(".pg_service.conf"),
     };
-    let complain = |complaint: String| DbError::File { file: file.clone(), complaint };
+    let complain = |complaint: String| LoginError::File { file: file.clone(), complaint };
     let text = fs::read_to_string(&file)
         .map_err(|error| complain(format!("{error}; name the service file in PGSERVICEFILE")))?;
     section(&text, name).ok_or_else(|| {

@@ -2,7 +2,7 @@
 
 /// A kind of database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Product {
+pub enum Product {
     /// PostgreSQL.
     Postgres,
     /// MariaDB and MySQL, which speak one protocol.
@@ -18,7 +18,7 @@ pub(crate) enum Product {
 
 impl Product {
     /// The kind that `url` names by its scheme, and what stands behind the scheme.
-    pub(crate) fn of_url(url: &str) -> Option<(Self, &str)> {
+    pub fn of_url(url: &str) -> Option<(Self, &str)> {
         let (scheme, rest) = url.split_once("://")?;
         match scheme {
             "postgres" | "postgresql" => Some((Self::Postgres, rest)),
@@ -31,7 +31,7 @@ impl Product {
 
     /// Parameters of its URLs that are understood. Those of PostgreSQL are named as `libpq` names them,
     /// those of the others as options of their clients.
-    pub(crate) fn parameters(self) -> &'static [&'static str] {
+    pub fn parameters(self) -> &'static [&'static str] {
         match self {
             Self::Postgres => &[
                 "application_name",
@@ -53,8 +53,11 @@ impl Product {
         }
     }
 
-    /// Whether its account of a plan is read; `Err` says why not.
-    pub(crate) fn explains(self) -> Result<(), &'static str> {
+    /// Whether its account of a plan is read.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn explains(self) -> Result<(), &'static str> {
         match self {
             Self::Postgres | Self::Mysql | Self::Mssql | Self::Hana => Ok(()),
             #[cfg(feature = "odbc")]
@@ -63,7 +66,7 @@ impl Product {
     }
 
     /// Where a password is looked for.
-    pub(crate) fn keeps_passwords(self) -> &'static str {
+    pub fn keeps_passwords(self) -> &'static str {
         match self {
             Self::Postgres => {
                 "set PGPASSWORD, or write a line HOST:PORT:DATABASE:USER:PASSWORD into ~/.pgpass \
@@ -82,7 +85,7 @@ impl Product {
     }
 
     /// How an authority is named.
-    pub(crate) fn names_authority(self) -> &'static str {
+    pub fn names_authority(self) -> &'static str {
         match self {
             Self::Postgres => {
                 "name the certificate of the authority in sslrootcert, or write sslrootcert=system \

@@ -1,10 +1,10 @@
 //! How much TLS is asked for, in the words of `libpq` and of the clients of MariaDB and MySQL.
 
-use crate::DbError;
+use crate::LoginError;
 
 /// How much TLS is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SslMode {
+pub enum SslMode {
     /// None.
     Disable,
     /// Where the server offers it; whoever the server is.
@@ -22,8 +22,8 @@ impl SslMode {
     /// `require` means `verify-ca`, as it does for `libpq`.
     ///
     /// # Errors
-    /// [`DbError::Url`] lists the modes.
-    pub(crate) fn of(name: Option<&str>, authorities: bool) -> Result<Self, DbError> {
+    /// [`LoginError::Url`] lists the modes.
+    pub fn of(name: Option<&str>, authorities: bool) -> Result<Self, LoginError> {
         match name {
             Some("disable") => Ok(Self::Disable),
             None | Some("prefer") => Ok(Self::Prefer),
@@ -31,7 +31,7 @@ impl SslMode {
             Some("require") => Ok(Self::Require),
             Some("verify-ca") => Ok(Self::VerifyCa),
             Some("verify-full") => Ok(Self::VerifyFull),
-            Some(_) => Err(DbError::Url {
+            Some(_) => Err(LoginError::Url {
                 complaint: "sslmode is none of disable, prefer, require, verify-ca, verify-full"
                     .into(),
             }),
@@ -41,8 +41,8 @@ impl SslMode {
     /// The mode called `name` by clients of MariaDB and MySQL; `PREFERRED` when none is named.
     ///
     /// # Errors
-    /// [`DbError::Url`] lists the modes.
-    pub(crate) fn of_mysql(name: Option<&str>) -> Result<Self, DbError> {
+    /// [`LoginError::Url`] lists the modes.
+    pub fn of_mysql(name: Option<&str>) -> Result<Self, LoginError> {
         let name = name.map(str::to_ascii_uppercase);
         match name.as_deref() {
             Some("DISABLED") => Ok(Self::Disable),
@@ -50,21 +50,11 @@ impl SslMode {
             Some("REQUIRED") => Ok(Self::Require),
             Some("VERIFY_CA") => Ok(Self::VerifyCa),
             Some("VERIFY_IDENTITY") => Ok(Self::VerifyFull),
-            Some(_) => Err(DbError::Url {
+            Some(_) => Err(LoginError::Url {
                 complaint: "ssl-mode is none of DISABLED, PREFERRED, REQUIRED, VERIFY_CA, \
                             VERIFY_IDENTITY"
                     .into(),
             }),
-        }
-    }
-
-    /// What the driver is told.
-    pub(crate) fn of_driver(self) -> tokio_postgres::config::SslMode {
-        use tokio_postgres::config::SslMode as Driver;
-        match self {
-            Self::Disable => Driver::Disable,
-            Self::Prefer => Driver::Prefer,
-            Self::Require | Self::VerifyCa | Self::VerifyFull => Driver::Require,
         }
     }
 }
