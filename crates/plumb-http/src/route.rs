@@ -8,13 +8,13 @@ use plumb_engine::{
     Crew, Destination, Endpoint, EngineError, Gate, LoadResult, Plain, Protocol, Renewal, Sampler,
     Stage, Stop, TlsConnector, load, reachable,
 };
-use plumb_measure::{Http2Figures, Shape, Span};
+use plumb_measure::{Shape, Span};
 use plumb_scenario::file::Resolve;
 use plumb_wire::http::{Scheme, Url};
 
 use crate::any_link::AnyLink;
 use crate::proxy::Proxy;
-use crate::scenario::{CertificateFiles, OverHttp2, Player};
+use crate::scenario::CertificateFiles;
 use crate::tunnel::{Opening, Tunnel};
 use crate::{HttpError, HttpVersion};
 
@@ -305,31 +305,14 @@ impl Route {
         }
     }
 
-    /// Drives scripts as [`drive_crews`](Self::drive_crews) does, over the version of HTTP that was asked
-    /// for; with what was seen of HTTP/2, where that is spoken.
-    ///
-    /// # Errors
-    /// What the engine says when the load cannot begin.
-    pub(crate) fn drive_players<'a>(
-        &'a self,
-        crews: &[Crew<'_>],
-        shape: Shape,
-        player: impl Fn(usize) -> Player,
-        by: Supervision<'a>,
-    ) -> Result<(LoadResult<Player>, Option<Http2Figures>), EngineError> {
-        if self.version == HttpVersion::One {
-            return Ok((self.drive_crews(crews, shape, player, by)?, None));
-        }
-        let schemes = || self.links.iter().map(Links::scheme).collect();
-        let over = |number: usize| OverHttp2::new(player(number), schemes());
-        let load = self.drive_crews(crews, shape, over, by)?;
-        let mut figures = Vec::new();
-        let load = load.map(|over| {
-            let (player, of_thread) = over.into_parts();
-            figures.push(of_thread);
-            player
-        });
-        Ok((load, Http2Figures::of_all(&figures)))
+    /// The version of HTTP that is spoken.
+    pub(crate) fn version(&self) -> HttpVersion {
+        self.version
+    }
+
+    /// How each route is reached, the first first.
+    pub(crate) fn schemes(&self) -> Vec<Scheme> {
+        self.links.iter().map(Links::scheme).collect()
     }
 
     fn links_of(&self, route: u16, identity: u32) -> &Links {

@@ -3,6 +3,18 @@
 use plumb_engine::EngineError;
 use plumb_lock_table::journal::JournalError;
 
+/// Where a file of users is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}, column {column}: {problem}")]
+pub struct NoUsers {
+    /// From 1.
+    pub line: usize,
+    /// From 1.
+    pub column: usize,
+    /// What was found, what was expected, and what to try.
+    pub problem: String,
+}
+
 /// Why there is no lock server. Each message says what to try.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
@@ -42,7 +54,7 @@ pub enum LockError {
         /// The file.
         path: String,
         /// Where, and why.
-        cause: crate::users::NoUsers,
+        cause: NoUsers,
     },
     /// The audit log cannot be written.
     #[error("cannot write the audit log {path}: {cause}; name a file in a folder that is there")]

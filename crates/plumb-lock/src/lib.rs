@@ -14,6 +14,7 @@ mod load;
 mod pair;
 mod password;
 mod promote;
+mod said;
 mod serve;
 mod server;
 mod show;
@@ -27,7 +28,7 @@ mod witness;
 use clap::{ArgMatches, Args as _, Command, FromArgMatches as _, Subcommand as _};
 use plumb_engine::layer::{Job, JobError, Layer};
 
-pub use error::LockError;
+pub use error::{LockError, NoUsers};
 pub use journal_verbs::{Folder, JournalJob, JournalVerb};
 pub use load::{
     FillOptions, Keeper, Live, LiveOptions, LoadJob, LoadVerb, PairsOptions, SalesOptions,
@@ -41,7 +42,7 @@ pub use server::{Audited, Event, LockServer, ReplicationPlan, ServerPlan, Told};
 pub use show::{Show, ShowOptions};
 pub use status::{Status, StatusOptions};
 pub use target::TargetOptions;
-pub use users::{NoUsers, Right, Rights, Users};
+pub use users::{Right, Rights, Users};
 pub use watch::{Watch, WatchOptions};
 pub use witness::{Witness, WitnessOptions};
 

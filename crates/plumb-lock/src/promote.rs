@@ -7,7 +7,7 @@ use plumb_engine::options::Apart;
 use plumb_measure::Span;
 
 use crate::LockError;
-use crate::ask::Said;
+use crate::said::Said;
 use crate::target::TargetOptions;
 
 /// Which server is promoted.

@@ -13,7 +13,8 @@ use plumb_measure::{Span, counted};
 use serde_json::{Value, json};
 
 use crate::LockError;
-use crate::ask::{PATIENCE, Said, plain};
+use crate::ask::{PATIENCE, plain};
+use crate::said::Said;
 use crate::target::{Target, TargetOptions};
 
 /// Locks that are asked for at once.

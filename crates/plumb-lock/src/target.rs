@@ -9,8 +9,8 @@ use plumb_engine::{Endpoint, LoadPlan, LoadResult, Plain, Protocol, Stage, Stop,
 use plumb_measure::Span;
 use serde_json::{Map, Value};
 
-use crate::ask::Said;
 use crate::password::{self, Login};
+use crate::said::Said;
 use crate::{LockError, PORT};
 
 /// The port of PostgreSQL when none is named.

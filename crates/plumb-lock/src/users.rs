@@ -11,7 +11,7 @@ use std::path::Path;
 
 use ring::digest::{SHA256, SHA256_OUTPUT_LEN, digest};
 
-use crate::LockError;
+use crate::error::{LockError, NoUsers};
 
 /// One thing that a user may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,18 +103,6 @@ impl std::fmt::Debug for Users {
         let names = self.0.keys().map(|name| String::from_utf8_lossy(name));
         f.debug_set().entries(names).finish() // and no hash
     }
-}
-
-/// Where a file of users is wrong.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}, column {column}: {problem}")]
-pub struct NoUsers {
-    /// From 1.
-    pub line: usize,
-    /// From 1.
-    pub column: usize,
-    /// What was found, what was expected, and what to try.
-    pub problem: String,
 }
 
 /// The most of a file that is read, bytes.

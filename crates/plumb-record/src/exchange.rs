@@ -8,8 +8,6 @@ use plumb_engine::clock::{MonotonicClock, wall_ns};
 use plumb_measure::Clock as _;
 
 use super::kept::Kept;
-use super::tap::Outgoing;
-use super::upstream::Upstream;
 
 /// One request and its answer, as they passed.
 #[derive(Debug)]
@@ -122,16 +120,11 @@ impl Exchange {
         }
     }
 
-    /// It goes over `upstream` now, as `request`, at the end of `way` where the connection is new.
-    pub(crate) fn leaves(
-        &mut self,
-        upstream: &Upstream,
-        way: Option<ConnectTimes>,
-        request: &Request<Outgoing>,
-    ) {
+    /// It goes out of our `port` now, as `request`, at the end of `way` where the connection is new.
+    pub(crate) fn leaves<B>(&mut self, port: u16, way: Option<ConnectTimes>, request: &Request<B>) {
         self.asked.version = request.version();
         self.asked.headers.clone_from(request.headers());
-        self.port = Some(upstream.port);
+        self.port = Some(port);
         self.moments.way = way;
         self.moments.connected = Some(MonotonicClock.now_ns());
     }

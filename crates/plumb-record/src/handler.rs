@@ -204,7 +204,7 @@ impl ConnectionHandler {
         underway: &mut Underway,
     ) -> Result<Response<Incoming>, (NoAnswer, Option<Request<Outgoing>>)> {
         upstream.fit(&mut request);
-        underway.note(|exchange| exchange.leaves(&upstream, way, &request));
+        underway.note(|exchange| exchange.leaves(upstream.port, way, &request));
         let spare = again(&request);
         match self.send(&mut upstream, request, sent).await {
             Ok(response) => {

@@ -1,6 +1,7 @@
 //! A scenario as it is written: the keys of the TOML file, nothing checked that one key alone
 //! cannot know. Importers make it, the load reads it.
 
+mod access;
 mod answer;
 mod content;
 
@@ -11,9 +12,9 @@ use plumb_measure::{Rate, RateOrNone, Span};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-pub use crate::access::{Authentication, Certificate, Resolve, Token};
 pub use crate::redirects::Redirects;
 pub use crate::resources::Resources;
+pub use access::{Authentication, Certificate, Resolve, Token};
 pub use answer::{Check, Extract, Pick};
 pub use content::{Operation, Part};
 

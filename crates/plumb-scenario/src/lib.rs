@@ -4,9 +4,7 @@
 //! Nothing here asks anybody: a scenario is played by the HTTP layer, made by the importers, and
 //! what is recorded is written as HAR.
 
-mod access;
 pub mod answer;
-mod call;
 pub mod check;
 pub mod condition;
 pub mod cookies;
@@ -33,9 +31,9 @@ pub mod template;
 pub mod think;
 pub mod variables;
 
-pub use call::{CallError, NoCall};
 pub use error::ScenarioError;
 pub use expected::{Expected, NoStatus};
 pub use pattern_list::Patterns;
 pub use reach::{OutOfReach, Reach};
 pub use source::{ScenarioSource, place_of};
+pub use template::{CallError, NoCall};

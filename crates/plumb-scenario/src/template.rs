@@ -1,10 +1,14 @@
 //! Texts with variables in them.
 
+mod call;
+
 use plumb_wire::percent::encoded;
 
-use crate::call::{Call, CallError, NoCall};
 use crate::placeholder::end_of;
 use crate::variables::{Names, Slot, Value, Variables};
+
+use call::Call;
+pub use call::{CallError, NoCall};
 
 /// A text in which `${NAME}` stands for the value of a variable.
 ///

@@ -8,10 +8,13 @@
 //! | `plain` | and lines of plain text? |
 //! | [`fingerprint`] | what is a statement without its values? |
 
+mod entry;
 pub mod fingerprint;
+mod lines;
 mod message;
 mod plain;
 mod reader;
 mod records;
 
-pub use reader::{Entry, LogFormat, LogReader, Logged, UnreadableLog};
+pub use entry::{Entry, Logged};
+pub use reader::{LogFormat, LogReader, UnreadableLog};

@@ -2,7 +2,7 @@
 
 use std::io::BufRead;
 
-use crate::reader::numbered_lines;
+use crate::lines::numbered_lines;
 use crate::{Entry, Logged};
 
 /// Microseconds of a second.

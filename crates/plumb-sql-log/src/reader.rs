@@ -1,14 +1,11 @@
 //! Files of statements with their times: PostgreSQL's csvlog and jsonlog, and lines of plain text.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use crate::{plain, records};
-
-/// Bytes that one record of a file may have.
-pub(crate) const RECORD_MAX: usize = 16 << 20;
+use crate::{Entry, plain, records};
 
 /// How a file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,30 +49,6 @@ impl FromStr for LogFormat {
             .find(|format| format.name() == text)
             .ok_or_else(|| "expected csvlog, jsonlog or text".into())
     }
-}
-
-/// A statement that was logged.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Logged {
-    /// When it began, microseconds since some moment that is the same for the whole file.
-    pub at_us: i64,
-    /// When it was logged.
-    pub logged_us: i64,
-    /// Whose it is: statements of one session follow each other.
-    pub session: String,
-    /// The statement.
-    pub text: String,
-    /// Values of `$1`, `$2` and so on; `None` for each that is null.
-    pub parameters: Vec<Option<String>>,
-}
-
-/// What a record of a file holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Entry {
-    /// A statement.
-    Statement(Logged),
-    /// Something else that a server logs.
-    Other,
 }
 
 /// Why a file cannot be read.
@@ -131,40 +104,6 @@ impl Iterator for LogReader {
         let next = self.records.next()?;
         Some(next.map_err(|complaint| UnreadableLog { file: self.file.clone(), complaint }))
     }
-}
-
-/// Lines of a file with their numbers, each no longer than [`RECORD_MAX`].
-pub(crate) fn numbered_lines(
-    mut bytes: impl io::BufRead,
-) -> impl Iterator<Item = Result<(u64, String), String>> {
-    let mut number = 0;
-    std::iter::from_fn(move || {
-        number += 1;
-        let mut line = Vec::new();
-        let most = RECORD_MAX as u64;
-        match io::BufRead::read_until(&mut bytes.by_ref().take(most), b'\n', &mut line) {
-            Err(error) => Some(Err(format!("line {number}: {error}"))),
-            Ok(0) => None,
-            Ok(_) if line.len() == RECORD_MAX && !line.ends_with(b"\n") => {
-                Some(Err(format!("line {number} is longer than {RECORD_MAX} bytes")))
-            }
-            Ok(_) => {
-                while line.ends_with(b"\n") || line.ends_with(b"\r") {
-                    line.pop();
-                }
-                let line = String::from_utf8(line);
-                Some(line.map(|it| (number, it)).map_err(|_| format!("line {number} is not UTF-8")))
-            }
-        }
-    })
-    .scan(false, |failed, line| {
-        // behind what cannot be read nothing is
-        if *failed {
-            return None;
-        }
-        *failed = line.is_err();
-        Some(line)
-    })
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use csv::{ByteRecord, Reader, ReaderBuilder};
 use serde::Deserialize;
 
 use crate::Entry;
+use crate::lines::{RECORD_MAX, numbered_lines};
 use crate::message::Line;
-use crate::reader::{RECORD_MAX, numbered_lines};
 
 /// Columns of csvlog: when, whose, what, and what more.
 const TIME: usize = 0;

@@ -1,4 +1,7 @@
+use std::io::Read as _;
+
 use super::*;
+use crate::Logged;
 use crate::message::civil_us;
 use proptest::prelude::*;
 

@@ -15,6 +15,7 @@
 mod access;
 mod answer;
 mod error;
+mod fields;
 mod index;
 mod jobs;
 mod live;

@@ -2,6 +2,7 @@
 
 use plumb_wire::percent;
 
+use crate::fields::{value, values};
 use crate::index::Filter;
 
 /// Pairs that are read of a query or a form.
@@ -116,16 +117,6 @@ fn pairs(text: &str) -> Vec<(String, String)> {
         (percent::form_decoded_lossy(name), percent::form_decoded_lossy(value))
     };
     words.map(read).collect()
-}
-
-/// The first value of `name`; empty where there is none.
-pub(crate) fn value(pairs: &[(String, String)], name: &str) -> String {
-    let found = pairs.iter().find(|(key, _)| key == name);
-    found.map(|(_, value)| value.clone()).unwrap_or_default()
-}
-
-fn values(pairs: &[(String, String)], name: &str) -> Vec<String> {
-    pairs.iter().filter(|(key, _)| key == name).map(|(_, value)| value.clone()).collect()
 }
 
 /// The address of the page of what lies in the folder `path`.

@@ -14,7 +14,7 @@ use plumb_measure::{Floor, ResultRecord, Transport};
 use serde_json::Value;
 
 use crate::exit::Exit;
-use crate::measure::plain;
+use crate::layers::plain;
 use crate::signals;
 use profile::Profile;
 

@@ -5,7 +5,7 @@ use clap::ArgMatches;
 use plumb_engine::layer::{Job, Measure};
 use plumb_engine::options::HostOptions;
 
-use crate::measure::plain;
+use crate::layers::plain;
 use crate::metrics::Receivers;
 use crate::{commands, layers};
 

@@ -23,6 +23,7 @@ use crate::colour;
 use crate::exit::Exit;
 use crate::far::FarHostWatch;
 use crate::host_watch::{HostWatch, Unwatched};
+use crate::layers::plain;
 use crate::metrics::{Metrics, Receivers};
 use crate::pipeline::{self, VerdictFiles};
 use crate::progress::Onlooker;
@@ -358,9 +359,4 @@ fn raise_descriptor_limit() {
     limit.current = limit.maximum;
     // refused: a run that needs more says so when it runs out
     let _ = setrlimit(Resource::Nofile, limit);
-}
-
-/// A layer's error as ours, without losing its message.
-pub(crate) fn plain(error: JobError) -> anyhow::Error {
-    anyhow!(error)
 }

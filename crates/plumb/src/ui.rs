@@ -17,7 +17,7 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let program = std::env::current_exe().context("cannot find out which program this is")?;
     let mut ui = Ui::new(options, Box::new(Pages), program)?;
     let stop = signals::stop()?;
-    ui.run(&mut io::stdout(), &mut io::stderr(), &stop).map_err(crate::measure::plain)?;
+    ui.run(&mut io::stdout(), &mut io::stderr(), &stop).map_err(crate::layers::plain)?;
     Ok(Exit::Ran)
 }
 

@@ -1,5 +1,8 @@
 //! Who may import whom, and what stands in one place only.
 
+#[path = "imports/circles.rs"]
+mod circles;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

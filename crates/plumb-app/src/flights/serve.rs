@@ -10,6 +10,7 @@ use super::entity::Entity;
 use super::format::Format;
 use super::json;
 use super::json4;
+use super::media_type::{ENTRY, FEED, JSON, JSON_4, SERVICE, TEXT, XML};
 use super::metadata;
 use super::metadata4;
 use super::model::{EntityType, FLIGHT};
@@ -21,33 +22,6 @@ use super::version::Version;
 use super::xml::{Dom, Sink, Stream};
 use crate::answer::{Answer, Failure};
 use crate::step::Step;
-
-const FEED: &str = "application/atom+xml;type=feed;charset=utf-8";
-const ENTRY: &str = "application/atom+xml;type=entry;charset=utf-8";
-const SERVICE: &str = "application/atomsvc+xml;charset=utf-8";
-const XML: &str = "application/xml;charset=utf-8";
-const JSON: &str = "application/json;charset=utf-8";
-const JSON_4: &str = "application/json;odata.metadata=minimal;charset=utf-8";
-const TEXT: &str = "text/plain;charset=utf-8";
-
-/// The answer that says what went wrong, as the protocol writes it.
-pub(crate) fn failure(failure: &Failure, format: Format) -> Answer {
-    let code = format!("PLUMB/{}", failure.status.as_u16());
-    let answer = match format {
-        Format::Json => failure.answer(JSON, json::error(&code, &failure.message)),
-        Format::Json4 => {
-            let (name, version) = Version::Four.header();
-            let document = json4::error(&code, &failure.message);
-            return failure.answer(JSON_4, document).with(name, version);
-        }
-        Format::Atom => {
-            let mut stream = Stream::new();
-            atom::error(&mut stream, &code, &failure.message);
-            failure.answer(XML, String::from_utf8(stream.into_bytes()).unwrap_or_default())
-        }
-    };
-    answer.with(Version::Two.header().0, "1.0")
-}
 
 /// The answer to a request for `resource` of `service`.
 ///

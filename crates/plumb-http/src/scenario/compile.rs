@@ -1,5 +1,6 @@
 //! From the steps of a file to the programs that users follow.
 
+mod headers;
 mod loops;
 mod parallel;
 mod parts;
@@ -21,7 +22,8 @@ use plumb_wire::document::nearest;
 use super::origin::Origins;
 use super::program::{Instruction, InstructionIndex, Program, Step};
 
-pub(crate) use request::{header_problem, last_of_each, usual_method};
+pub(crate) use headers::{header_problem, last_of_each};
+pub(crate) use request::usual_method;
 
 /// Steps within steps.
 const DEPTH_MAX: usize = 32;

@@ -1,5 +1,6 @@
 //! `plumb http load`: the users of a scenario file, all of them at the same time.
 
+mod drive;
 mod finish;
 mod hops;
 mod preview;
@@ -37,6 +38,7 @@ use crate::proof::Initiators;
 use crate::route::{Route, RouteOptions, Routes, Supervision};
 use plumb_trace::Tracing;
 
+use drive::drive_players;
 use hops::{mark_hops, settle_hops};
 pub use preview::DryRun;
 use rows::{labels, names, records, scenarios, shape, together};
@@ -182,7 +184,7 @@ impl ScenarioLoad {
         let crew = [Crew { plan: &plan, user_schedule: None }];
         let player = |_| Player::new(Arc::clone(script), ToldNames::default(), None);
         let by = Supervision::none(stop);
-        let (load, _) = route.drive_players(&crew, shape(&compiled), player, by)?;
+        let (load, _) = drive_players(route, &crew, shape(&compiled), player, by)?;
         if stop.asked() {
             return Ok(None);
         }
@@ -223,7 +225,7 @@ impl ScenarioLoad {
                 samplers.push(jtl);
             }
             let by = Supervision { samplers: &mut samplers, stop, gate: gate.as_deref() };
-            route.drive_players(&crews, shape(&compiled), player, by)
+            drive_players(route, &crews, shape(&compiled), player, by)
         };
         let left_out = jtl.as_mut().map_or(Ok(0), Jtl::settle);
         let (mut load, http2) = driven.map_err(HttpError::from)?;

@@ -18,10 +18,9 @@ mod script;
 mod threshold;
 mod timeline;
 mod token;
+mod unsent;
 mod user_script;
 
 pub(crate) use certificate::CertificateFiles;
 pub use load::{DryRun, ScenarioLoad};
 pub use options::ScenarioOptions;
-pub(crate) use over_http2::OverHttp2;
-pub(crate) use player::Player;

@@ -4,7 +4,7 @@ use plumb_scenario::ScenarioSource;
 use plumb_scenario::cookies::{SITES_MAX, Site};
 use plumb_wire::http::{Scheme, Url};
 
-use super::request_template::Unsent;
+use super::unsent::Unsent;
 use crate::HttpError;
 use crate::proxy::Proxy;
 use crate::resolve::site;

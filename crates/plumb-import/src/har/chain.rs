@@ -5,7 +5,7 @@ use plumb_scenario::file::Redirects;
 use plumb_scenario::har::Entry;
 use plumb_wire::http::Url;
 
-use super::convert::header;
+use super::headers::header;
 use super::read::Seen;
 
 /// Puts each request of `seen` into the one whose answer led to it. They stand in the order of their
@@ -68,6 +68,6 @@ pub(super) fn remark(one: &Seen<'_>) -> Option<String> {
 
 /// The address of an entry without what it asks for.
 fn place(entry: &Entry) -> String {
-    let url = super::convert::without_user(&entry.request.url);
+    let url = super::shown::without_user(&entry.request.url);
     url.split(['?', '#']).next().unwrap_or_default().to_owned()
 }

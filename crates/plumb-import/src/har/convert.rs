@@ -10,9 +10,10 @@ use plumb_wire::http::Url;
 use plumb_wire::percent::form_encoded;
 
 use super::chain;
-use super::headers::{is_condition, is_left_out, is_sendable, joined, value};
+use super::headers::{header, is_condition, is_left_out, is_sendable, joined, value};
 use super::parts;
 use super::read::{self, Seen};
+use super::shown::{what, without_user};
 use super::timeline::find_thinks;
 use crate::ImportOptions;
 use crate::body::{boundary, has_lost_file, masked, masked_target, multipart};
@@ -296,33 +297,6 @@ impl<'a> Importer<'a> {
         };
         Check { status: Some(status.to_string()), length, ..Check::default() }
     }
-}
-
-/// A request in words, without its query.
-pub(super) fn what(one: &Seen<'_>) -> String {
-    shown(&one.entry.request.method, &one.entry.request.url)
-}
-
-pub(super) fn shown(method: &str, url: &str) -> String {
-    let url = without_user(url);
-    let short: String =
-        url.split(['?', '#']).next().unwrap_or_default().chars().take(100).collect();
-    format!("{} {short}", method.escape_debug())
-}
-
-/// A URL without `USER:PASSWORD@`.
-pub(super) fn without_user(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    match rest[..end].rfind('@') {
-        Some(at) => format!("{scheme}://{}", &rest[at + 1..]),
-        None => url.to_owned(),
-    }
-}
-
-pub(super) fn header<'a>(headers: &'a [Pair], name: &str) -> Option<&'a str> {
-    let found = headers.iter().find(|pair| pair.name.eq_ignore_ascii_case(name));
-    found.map(|pair| pair.value.as_str())
 }
 
 fn form_of(params: &[Param]) -> String {

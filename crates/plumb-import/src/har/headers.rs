@@ -70,6 +70,12 @@ pub(super) fn joined<'a>(pairs: impl Iterator<Item = &'a Pair>) -> BTreeMap<Stri
     found
 }
 
+/// The first value of the header `name`.
+pub(super) fn header<'a>(headers: &'a [Pair], name: &str) -> Option<&'a str> {
+    let found = headers.iter().find(|pair| pair.name.eq_ignore_ascii_case(name));
+    found.map(|pair| pair.value.as_str())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,29 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use plumb_scenario::har::Entry;
 use plumb_wire::http::Url;
 
-use super::convert::{Importer, header, shown, what, without_user};
+use super::convert::Importer;
+use super::headers::header;
+use super::parts::is_static;
 use super::read::{Seen, times};
+use super::shown::{shown, what, without_user};
 use super::timeline::keep;
 use crate::counted;
 use crate::note::Place;
 use crate::origin::{base_of, server_in_step};
-
-/// Kinds of content that a browser's cache usually holds.
-const STATIC_TYPES: [&str; 8] = [
-    "image/",
-    "font/",
-    "text/css",
-    "text/javascript",
-    "application/javascript",
-    "application/x-javascript",
-    "application/font",
-    "video/",
-];
-/// Endings of such files, for answers without a type.
-const STATIC_ENDINGS: [&str; 16] = [
-    ".css", ".js", ".mjs", ".map", ".png", ".gif", ".jpg", ".jpeg", ".svg", ".webp", ".avif",
-    ".ico", ".woff", ".woff2", ".ttf", ".otf",
-];
 
 impl Importer<'_> {
     /// An entry that can be asked for again; one that cannot is named.
@@ -107,13 +93,4 @@ impl Importer<'_> {
 
 fn is_method(method: &str) -> bool {
     !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase())
-}
-
-/// True of what a browser's cache usually holds.
-pub(super) fn is_static(one: &Seen<'_>) -> bool {
-    let kind = one.last().response.content.mime_type.to_ascii_lowercase();
-    let path = one.url.target().split('?').next().unwrap_or_default().to_ascii_lowercase();
-    let named = || STATIC_ENDINGS.iter().any(|ending| path.ends_with(ending));
-    STATIC_TYPES.iter().any(|known| kind.starts_with(known))
-        || (!kind.contains("html") && !kind.contains("json") && named())
 }

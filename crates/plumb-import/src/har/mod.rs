@@ -7,6 +7,7 @@ mod headers;
 mod kept;
 mod parts;
 mod read;
+mod shown;
 mod timeline;
 
 pub(crate) use convert::import;

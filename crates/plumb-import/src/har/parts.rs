@@ -1,12 +1,28 @@
 //! What a page loads at the same time: the resources that it embeds, and what its scripts ask for
 //! beside them.
 
-use super::kept::is_static;
 use super::read::Seen;
 
 /// Kinds of resources that a document embeds, as Chromium calls them.
 const EMBEDDED: [&str; 7] =
     ["stylesheet", "script", "image", "font", "media", "texttrack", "manifest"];
+
+/// Endings of such files, for answers without a type.
+const STATIC_ENDINGS: [&str; 16] = [
+    ".css", ".js", ".mjs", ".map", ".png", ".gif", ".jpg", ".jpeg", ".svg", ".webp", ".avif",
+    ".ico", ".woff", ".woff2", ".ttf", ".otf",
+];
+/// Kinds of content that a browser's cache usually holds.
+const STATIC_TYPES: [&str; 8] = [
+    "image/",
+    "font/",
+    "text/css",
+    "text/javascript",
+    "application/javascript",
+    "application/x-javascript",
+    "application/font",
+    "video/",
+];
 
 /// How many of `seen`, from its first on, are asked for at the same time; one where the first is asked
 /// for alone. They stand in the order of their beginnings.
@@ -83,4 +99,13 @@ fn is_embedded(one: &Seen<'_>) -> bool {
 
 fn kind<'a>(one: &Seen<'a>) -> Option<&'a str> {
     one.entry.resource_type.as_deref()
+}
+
+/// True of what a browser's cache usually holds.
+pub(super) fn is_static(one: &Seen<'_>) -> bool {
+    let kind = one.last().response.content.mime_type.to_ascii_lowercase();
+    let path = one.url.target().split('?').next().unwrap_or_default().to_ascii_lowercase();
+    let named = || STATIC_ENDINGS.iter().any(|ending| path.ends_with(ending));
+    STATIC_TYPES.iter().any(|known| kind.starts_with(known))
+        || (!kind.contains("html") && !kind.contains("json") && named())
 }

@@ -13,7 +13,7 @@ use plumb_wire::secret::is_secret;
 
 use super::element::Element;
 use super::scope::{Role, Scope, role};
-use super::upload::{BODIES, is_form, unsendable, whole_file};
+use super::upload::{BODIES, arguments, is_form, unsendable, whole_file};
 use super::{Importer, TimeLimit, assertion, extractor, timer};
 use crate::body::{masked_target_template, masked_template};
 use crate::draft::DraftStep;
@@ -378,12 +378,6 @@ impl Importer {
         self.follows_any |= follows;
         (check, (!follows).then_some(Redirects::NONE))
     }
-}
-
-/// The arguments of a request.
-pub(super) fn arguments<'a>(request: &Element<'a>) -> Vec<Element<'a>> {
-    let list = request.inner("HTTPsampler.Arguments");
-    list.map(|list| list.members("Arguments.arguments")).unwrap_or_default()
 }
 
 /// False where the arguments are a body as it is written: said so, or all without names.

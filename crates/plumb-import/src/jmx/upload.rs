@@ -8,7 +8,6 @@ use toml::Spanned;
 
 use super::Importer;
 use super::element::Element;
-use super::request::arguments;
 
 /// Methods whose arguments are the body; of others only a body that is written out is.
 pub(super) const BODIES: [&str; 3] = ["POST", "PUT", "PATCH"];
@@ -80,4 +79,10 @@ impl Importer {
         }
         parts.into_iter().map(placed).collect()
     }
+}
+
+/// The arguments of a request.
+pub(super) fn arguments<'a>(request: &Element<'a>) -> Vec<Element<'a>> {
+    let list = request.inner("HTTPsampler.Arguments");
+    list.map(|list| list.members("Arguments.arguments")).unwrap_or_default()
 }

@@ -10,8 +10,8 @@ use plumb_wire::resp;
 use super::Event;
 use super::LockServer;
 use super::guesses::Turn;
+use super::mark::Mark;
 use super::refusal::Refusal;
-use super::replicate::Mark;
 use super::words::Command;
 use crate::users::Rights;
 

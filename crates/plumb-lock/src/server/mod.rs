@@ -15,6 +15,7 @@ mod guesses;
 mod keys;
 mod listing;
 mod lives;
+mod mark;
 mod notices;
 mod refusal;
 mod removal;
@@ -27,10 +28,8 @@ mod stamps;
 mod standing;
 mod terms;
 mod told;
-mod voting;
 mod waiters;
 mod waiting;
-mod witness;
 mod words;
 
 use std::fmt;

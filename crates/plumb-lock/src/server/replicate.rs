@@ -4,13 +4,14 @@
 
 use plumb_engine::ConnectionId;
 use plumb_lock_pair::replication::{Frame, Hello};
-use plumb_lock_table::journal::{Notes, Record};
+use plumb_lock_table::journal::Record;
 use plumb_lock_table::table::{Change, Fault, Rules, Table};
 use plumb_measure::Clock;
 use plumb_wire::resp;
 
 use super::connection::Purpose;
 use super::lives::{Life, NEVER};
+use super::mark::Mark;
 use super::refusal::Refusal;
 use super::role::Role;
 use super::told::Told;
@@ -23,24 +24,6 @@ const PLACES_A_SLICE: u32 = 1_000;
 /// Commands of fewer bytes are not worth a turn of their own.
 const PIECE_BYTES_MIN: usize = 2 << 10;
 const MS: u64 = 1_000_000;
-
-/// On what a reply depends before a client may be told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Mark(pub(super) u64);
-
-impl Mark {
-    /// On nothing: it does not show what is locked.
-    pub(super) const NOTHING: Self = Self(0);
-
-    /// It shows what is locked, of which a replica has everything at this position.
-    fn at(end: u64) -> Self {
-        Self(end.saturating_add(1))
-    }
-
-    fn is_behind(self, tellable: u64) -> bool {
-        self.0 <= tellable.saturating_add(1)
-    }
-}
 
 impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     /// `REPLICA STREAM version rows id epoch stream position`: the client is a replica from now on.
@@ -273,9 +256,4 @@ fn slice<R: Rules>(
         true
     });
     page.next
-}
-
-/// A server's notes begin and end to take down batches with its role.
-pub(super) fn stop_streaming(notes: &mut Notes) {
-    notes.note_batches(false);
 }

@@ -1,5 +1,8 @@
 //! Which of two servers gives locks out, and how that changes.
 
+pub(super) mod voting;
+mod witness;
+
 use plumb_engine::{ConnectionId, Endpoint, Peer};
 use plumb_lock_pair::replication::{Primary, PrimaryPlan, Replica, Without};
 use plumb_lock_table::journal::Lives;
@@ -9,13 +12,13 @@ use plumb_wire::resp;
 
 use super::connection::{Client, Purpose};
 use super::refusal::Refusal;
-use super::replicate::stop_streaming;
 use super::told::Told;
-use super::voting::Voting;
-use super::witness::Witnessing;
 use super::words::Command;
-use super::{Event, LockServer, lives_of, voting};
+use super::{Event, LockServer, lives_of};
 use crate::password::Login;
+
+use voting::Voting;
+use witness::Witnessing;
 
 /// How long it takes until a connection to the other server is tried again, nanoseconds.
 const DIAL_AGAIN_NS: u64 = 250_000_000;
@@ -245,7 +248,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         let mut primary = Primary::new(primary_plan(&self.replicated.plan, rows), epoch, stream);
         primary.go_alone();
         self.replicated.role = Role::Primary(primary);
-        stop_streaming(&mut self.notes);
+        self.notes.note_batches(false);
         let link = self.replicated.link.take();
         self.replicated.drops.extend(link);
         self.replicated.dial_at = self.now;
@@ -269,7 +272,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     /// A server with this epoch gives locks out, and this one does not any more.
     pub(super) fn step_down(&mut self, by: u64, keeps: Option<usize>) {
         self.replicated.role = Role::Fenced { by };
-        stop_streaming(&mut self.notes);
+        self.notes.note_batches(false);
         // what they were answered last may not be told; elsewhere they are answered anew
         let others = self.clients.iter().enumerate().filter(|(at, _)| Some(*at) != keeps);
         let others = others.filter_map(|(_, other)| other.as_ref()?.connection_id);

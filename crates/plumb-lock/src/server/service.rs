@@ -8,7 +8,7 @@ use plumb_measure::{Clock, Residence};
 use plumb_wire::resp;
 
 use super::connection::{Client, Purpose, Waits};
-use super::replicate::Mark;
+use super::mark::Mark;
 use super::words::Command;
 use super::{After, Event, LockServer};
 

@@ -9,7 +9,7 @@ use plumb_wire::resp;
 use super::LockServer;
 use super::figures::Figure;
 use super::role::Role;
-use super::voting::Voting;
+use super::role::voting::Voting;
 
 impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     /// The role, as Redis calls it.

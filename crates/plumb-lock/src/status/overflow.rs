@@ -6,7 +6,8 @@ use plumb_engine::clock;
 use plumb_measure::counted;
 use serde_json::{Value, json};
 
-use crate::ask::{Said, plain};
+use crate::ask::plain;
+use crate::said::Said;
 
 /// One overflow, as the server remembers it.
 #[derive(Clone, Debug, PartialEq, Eq)]

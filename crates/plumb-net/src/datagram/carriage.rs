@@ -19,10 +19,6 @@ use crate::NetError;
 use crate::carriage::{Delivery, StreamPlan};
 use crate::intervals::{Intervals, Look, Seen};
 
-/// How long datagrams may be under way after the last was sent before they count as lost: this, or
-/// [`SETTLE_TRIPS`] times what a hello took, if that is longer.
-const SETTLE_MIN_NS: u64 = 1_000_000_000;
-const SETTLE_TRIPS: u64 = 3;
 /// How often it is looked whether more has come.
 const ASK_AGAIN_NS: u64 = 20_000_000;
 
@@ -227,7 +223,7 @@ impl DatagramCarriage<'_> {
         going: &[Going],
         ends: &mut Ends,
     ) -> Vec<Account> {
-        let settle_ns = settle_ns(control.took_ns);
+        let settle_ns = control.settle_ns();
         let Ok(pause) = Stop::new() else { return Vec::new() };
         let mut last = (0, MonotonicClock.now_ns());
         loop {
@@ -293,11 +289,6 @@ impl DatagramCarriage<'_> {
             ..OneWay::new(flow.sent * self.plan.bytes as u64, received, last.saturating_sub(first))
         }
     }
-}
-
-/// How long nothing must come before what is missing counts as lost, where a hello took `took_ns`.
-pub(super) fn settle_ns(took_ns: u64) -> u64 {
-    took_ns.saturating_mul(SETTLE_TRIPS).max(SETTLE_MIN_NS)
 }
 
 /// What the server says of each stream; it is told what was sent of those that have `ended`.

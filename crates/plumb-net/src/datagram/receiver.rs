@@ -9,7 +9,6 @@ use plumb_measure::{Clock as _, Span};
 use plumb_wire::datagram::{Account, Ask, Begin, Head, Kind, Sending};
 
 use super::arrivals::Arrivals;
-use super::carriage::settle_ns;
 use super::talk::DatagramTalk;
 use crate::account;
 
@@ -113,7 +112,7 @@ impl Coming {
         let words = |error: io::Error| error.to_string();
         let socket = &self.talk.socket;
         socket.limit_receives(RECEIVE_MAX).map_err(words)?;
-        let settle_ns = settle_ns(self.talk.took_ns);
+        let settle_ns = self.talk.settle_ns();
         let mut buffer = vec![0; BUFFER_BYTES];
         let (mut ask_at, mut asked) = (0, 0);
         let began = MonotonicClock.now_ns();

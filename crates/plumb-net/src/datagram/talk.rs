@@ -14,6 +14,11 @@ const ASK_AGAIN: Span = Span::from_ms(200);
 /// Long enough for the words of a refusal.
 const HELLO_BYTES: usize = 128;
 
+/// How long datagrams may be under way after the last was sent before they count as lost: this, or
+/// [`SETTLE_TRIPS`] times what a hello took, if that is longer.
+const SETTLE_MIN_NS: u64 = 1_000_000_000;
+const SETTLE_TRIPS: u64 = 3;
+
 /// A socket that a server has welcomed.
 #[derive(Debug)]
 pub(crate) struct DatagramTalk {
@@ -49,6 +54,11 @@ impl DatagramTalk {
         talk.token = welcome.token;
         talk.took_ns = MonotonicClock.now_ns() - began;
         Ok(talk)
+    }
+
+    /// How long nothing must come before what is missing counts as lost.
+    pub(crate) fn settle_ns(&self) -> u64 {
+        self.took_ns.saturating_mul(SETTLE_TRIPS).max(SETTLE_MIN_NS)
     }
 
     /// Asks for a stream.

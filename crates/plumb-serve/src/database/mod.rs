@@ -13,6 +13,7 @@ mod sqlite;
 mod statement;
 mod target;
 pub mod tls;
+mod transport;
 mod value;
 
 use std::sync::Arc;

@@ -11,38 +11,11 @@ use tokio_postgres::config::Host;
 use tokio_postgres::{AsyncMessage, Client, Connection};
 
 use super::PostgresServer;
+use super::transport::SessionTransport;
 use crate::socket::Socket;
 
 /// The port of a server that names none.
 const PORT: u16 = 5432;
-
-/// What a session is to use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Over {
-    /// TCP, or a socket file.
-    #[default]
-    Driver,
-    /// SMC, and nothing else.
-    Smc,
-}
-
-impl Over {
-    /// Takes the parameter `transport` out of `url`.
-    pub(super) fn take(url: &str) -> Result<(String, Self), String> {
-        let (place, query) = url.split_once('?').unwrap_or((url, ""));
-        let (mut over, mut others) = (Self::Driver, Vec::new());
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            match pair.split_once('=') {
-                Some(("transport", "tcp")) => over = Self::Driver,
-                Some(("transport", "smc")) => over = Self::Smc,
-                Some(("transport", _)) => return Err("transport is none of tcp or smc".into()),
-                _ => others.push(pair),
-            }
-        }
-        let separator = if others.is_empty() { "" } else { "?" };
-        Ok((format!("{place}{separator}{}", others.join("&")), over))
-    }
-}
 
 /// Why nobody can log on.
 #[derive(Debug)]
@@ -88,7 +61,7 @@ where
 pub(super) async fn connected(
     server: &PostgresServer,
 ) -> Result<(Client, Box<dyn Messages>), NotConnected> {
-    if server.over == Over::Driver {
+    if server.transport == SessionTransport::Driver {
         let (client, connection) = server.config.connect(server.tls.clone()).await?;
         return Ok((client, Box::new(connection)));
     }
@@ -139,18 +112,6 @@ async fn to_address(endpoint: &Endpoint) -> io::Result<Socket> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_transport_is_taken_out_of_the_url() {
-        let take = |url: &str| Over::take(url).unwrap();
-        assert_eq!(take("postgres://db/a"), ("postgres://db/a".into(), Over::Driver));
-        assert_eq!(
-            take("postgres://db/a?options=x&transport=smc"),
-            ("postgres://db/a?options=x".into(), Over::Smc)
-        );
-        assert_eq!(take("postgres://db/a?transport=tcp").1, Over::Driver);
-        assert!(Over::take("postgres://db/a?transport=").unwrap_err().contains("smc"));
-    }
 
     #[test]
     fn without_smc_nobody_logs_on_over_tcp_instead() {

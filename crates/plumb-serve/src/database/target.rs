@@ -12,8 +12,8 @@ use serde::Deserialize;
 use tokio_postgres::config::Host;
 
 use super::kept_read::Changes;
-use super::over::Over;
 use super::tls::{SslMode, Tls};
+use super::transport::SessionTransport;
 use crate::ServeError;
 
 /// A connection on which nothing is said for this long is asked whether it still stands, and a
@@ -52,7 +52,7 @@ pub(super) enum DatabaseKind {
 pub(super) struct PostgresServer {
     pub(super) config: tokio_postgres::Config,
     pub(super) tls: Tls,
-    pub(super) over: Over,
+    pub(super) transport: SessionTransport,
 }
 
 // derived, it would show the password
@@ -141,10 +141,12 @@ impl DatabaseTarget {
             return Err(refused("a password stands in its URL".into(), NO_PASSWORD));
         }
         let (rest, ssl) = Ssl::take(url).map_err(|cause| refused(cause, FORM))?;
-        let (rest, over) = Over::take(&rest).map_err(|cause| refused(cause, FORM))?;
+        let (rest, transport) =
+            SessionTransport::take(&rest).map_err(|cause| refused(cause, FORM))?;
         let mut config = tokio_postgres::Config::from_str(&rest)
             .map_err(|cause| refused(cause.to_string(), FORM))?;
-        if over == Over::Smc && !config.get_hosts().iter().all(|host| matches!(host, Host::Tcp(_)))
+        if transport == SessionTransport::Smc
+            && !config.get_hosts().iter().all(|host| matches!(host, Host::Tcp(_)))
         {
             return Err(refused(
                 "transport=smc: the server is named by a socket file".into(),
@@ -160,7 +162,7 @@ impl DatabaseTarget {
         config.keepalives_interval(ASKED_EVERY).keepalives_retries(ASKED);
         config.ssl_mode(ssl.mode.of_driver());
         let tls = Tls::new(ssl.mode, ssl.authorities.as_deref())?;
-        let place = DatabaseKind::Postgres(Box::new(PostgresServer { config, tls, over }));
+        let place = DatabaseKind::Postgres(Box::new(PostgresServer { config, tls, transport }));
         Ok(Self::new(place, limits))
     }
 

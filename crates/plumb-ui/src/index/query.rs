@@ -5,7 +5,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
 
 use super::Index;
-use crate::route::value;
+use crate::fields::value;
 
 /// Runs on one page.
 pub(crate) const PAGE: usize = 100;

@@ -20,7 +20,8 @@ use toml::Spanned;
 use super::of_shell::{self, ShellFigure};
 use super::words::{depth, known, leaf, split, with_options};
 use crate::job::{measurement, parse, receivers, watching};
-use crate::measure::{measure, plain};
+use crate::layers::plain;
+use crate::measure::measure;
 use crate::{layers, progress};
 
 /// Intervals that a block is written down in: fine enough to cut off a warm-up.

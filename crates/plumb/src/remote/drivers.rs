@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::target;
 use crate::commands;
-use crate::measure::plain;
+use crate::layers::plain;
 
 /// Options of the controller that are none of its remotes, each with the words behind it.
 const OWN: [(&str, usize); 12] = [

@@ -25,7 +25,8 @@ use plumb_remote::{Carried, Hello, Nats, RunOrder, WallClock};
 use rustix::process::getppid;
 
 use crate::exit::Exit;
-use crate::measure::{measure_with, plain};
+use crate::layers::plain;
+use crate::measure::measure_with;
 use crate::metrics::Receivers;
 use crate::{commands, host, layers, signals};
 

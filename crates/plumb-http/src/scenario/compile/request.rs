@@ -8,15 +8,15 @@ use std::sync::Arc;
 
 use plumb_scenario::check::{Checker, usual_status};
 use plumb_scenario::extract::Extractor;
-use plumb_scenario::file::{self, Pairs, Redirects};
+use plumb_scenario::file::{self, Redirects};
 use plumb_scenario::template::Template;
 use plumb_scenario::variables::Slot;
 use plumb_scenario::{OutOfReach, ScenarioError, masked, place_of};
 use plumb_wire::secret::is_secret;
 
+use super::headers::{header_problem, last_of_each};
 use super::parts::content_type;
 use super::{Compiler, Manner, Row, number};
-use crate::request::is_token;
 use crate::scenario::content::Content;
 use crate::scenario::program::{Instruction, Program, Step};
 use crate::scenario::request_template::{GoesTo, HeaderLine, RequestTemplate};
@@ -247,35 +247,4 @@ impl Compiler<'_> {
 pub(crate) fn usual_method(step: &file::Step) -> &'static str {
     let in_parts = !step.parts.is_empty() || !step.batch.is_empty();
     if step.body.is_some() || step.body_file.is_some() || in_parts { "POST" } else { "GET" }
-}
-
-/// The header lines of all `levels`: of one name the last, in the place of the first.
-pub(crate) fn last_of_each<'p>(
-    levels: impl IntoIterator<Item = &'p Pairs>,
-) -> Vec<(&'p str, &'p str)> {
-    let mut lines: Vec<(&str, &str)> = Vec::new();
-    for (name, value) in levels.into_iter().flatten() {
-        match lines.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
-            Some((_, known)) => *known = value,
-            None => lines.push((name, value)),
-        }
-    }
-    lines
-}
-
-/// Why a header cannot be given.
-pub(crate) fn header_problem(name: &str) -> Option<&'static str> {
-    if !is_token(name) {
-        return Some("that is no name of a header");
-    }
-    match name.to_ascii_lowercase().as_str() {
-        "content-length" | "transfer-encoding" => Some("the content says it: leave it out"),
-        "host" => Some("base and hosts say it: leave it out"),
-        "cookie" => Some("cookies that the server gives are sent by themselves: leave it out"),
-        "proxy-authorization" => {
-            Some("give PLUMB_PROXY_USER and PLUMB_PROXY_PASSWORD in the environment")
-        }
-        "expect" => Some("the content is sent at once: leave it out"),
-        _ => None,
-    }
 }

@@ -10,6 +10,7 @@ use plumb_engine::{Crew, Extent, LoadPlan, LoadResult, Stop};
 use plumb_measure::{LoadPart, PartRecord, ResultRecord, Span, grouped};
 use plumb_scenario::variables::{Slot, Value};
 
+use super::drive::drive_players;
 use super::{CompiledScenario, ScenarioLoad, records, shape};
 use crate::HttpError;
 use crate::route::{Route, Supervision};
@@ -96,7 +97,7 @@ impl ScenarioLoad {
         };
         let stop = Stop::new().map_err(plumb_engine::EngineError::system("make a socket pair"))?;
         let by = Supervision::none(&stop);
-        Ok(route.drive_players(&crews, shape(compiled), player, by)?.0)
+        Ok(drive_players(route, &crews, shape(compiled), player, by)?.0)
     }
 }
 

@@ -8,7 +8,8 @@ use plumb_wire::secret::masked_url;
 
 use super::super::origin::{Origins, Place};
 use super::super::program::Step;
-use super::super::request_template::{Hop, name_it};
+use super::super::request_template::Hop;
+use super::super::unsent::name_it;
 use crate::digest::DigestSession;
 use crate::proof::Negotiation;
 

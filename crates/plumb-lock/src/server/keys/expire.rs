@@ -4,7 +4,7 @@ use plumb_lock_table::table::{LockId, Rules};
 use plumb_measure::Clock;
 use plumb_wire::resp;
 
-use super::script::Call;
+use super::call::Call;
 use super::{TTL_MS_MAX, TTL_REMEDY};
 use crate::server::LockServer;
 use crate::server::lives::Key;

@@ -7,8 +7,8 @@ use plumb_lock_table::table::{Mode, Rules, Scope};
 use plumb_measure::Clock;
 use plumb_wire::resp;
 
+use super::call::Call;
 use super::expire::time_ms;
-use super::script::Call;
 use super::{MS, TTL_MS_MAX, key};
 use crate::server::LockServer;
 use crate::server::refusal::Refusal;

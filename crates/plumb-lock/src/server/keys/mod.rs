@@ -5,6 +5,7 @@
 //! to a value, an E when it counts how often its holder has it, as a hash with one field would.
 
 mod ask;
+mod call;
 mod expire;
 mod held;
 mod known;

@@ -7,9 +7,9 @@ use std::fmt;
 
 use plumb_wire::document::nearest;
 
+use super::{Missing, Template};
 use crate::generator::{Counter, Generator};
 use crate::placeholder::arguments;
-use crate::template::{Missing, Template};
 use crate::variables::{Names, Slot, Variables};
 
 /// Calls within calls.

@@ -7,15 +7,15 @@ use plumb_lock_table::table::{Limits, Rules};
 use plumb_measure::Clock;
 use plumb_wire::resp;
 
-use super::refusal::Refusal;
-use super::role::Role;
-use super::told::Told;
-use super::words::Command;
-use super::{Event, LockServer, ServerPlan};
+use super::Role;
+use crate::server::refusal::Refusal;
+use crate::server::told::Told;
+use crate::server::words::Command;
+use crate::server::{Event, LockServer, ServerPlan};
 
 /// What a witness keeps, and where.
-pub(super) struct Witnessing {
-    pub(super) witness: Witness,
+pub(in crate::server) struct Witnessing {
+    pub(in crate::server) witness: Witness,
     store: Box<dyn Store>,
     /// Something has changed that is not kept yet.
     changed: bool,
@@ -43,7 +43,7 @@ impl<'a, C: Clock, R: Rules> LockServer<'a, C, R> {
     }
 
     /// `WITNESS CLAIM ...` and `WITNESS KEEP ...`.
-    pub(super) fn bear_witness(
+    pub(in crate::server) fn bear_witness(
         &mut self,
         client: usize,
         command: Command<'_>,
@@ -70,12 +70,12 @@ impl<'a, C: Clock, R: Rules> LockServer<'a, C, R> {
     }
 
     /// True when a witness has not kept yet what it answers.
-    pub(super) fn has_to_keep(&self) -> bool {
+    pub(in crate::server) fn has_to_keep(&self) -> bool {
         matches!(&self.replicated.role, Role::Witness(it) if it.changed)
     }
 
     /// A witness keeps what it has answered, before anybody is told.
-    pub(super) fn keep_witness(&mut self) -> std::io::Result<()> {
+    pub(in crate::server) fn keep_witness(&mut self) -> std::io::Result<()> {
         if let Role::Witness(it) = &mut self.replicated.role
             && it.changed
         {

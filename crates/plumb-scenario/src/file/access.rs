@@ -4,7 +4,7 @@ use plumb_measure::Span;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-use crate::file::Step;
+use super::Step;
 
 /// Which of the addresses of a name connections go to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]

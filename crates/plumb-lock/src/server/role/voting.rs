@@ -11,10 +11,10 @@ use plumb_lock_table::table::{Fault, Rules};
 use plumb_measure::Clock;
 use plumb_wire::resp;
 
-use super::connection::{Client, Purpose};
-use super::role::{ReplicationPlan, Role, peer_of};
-use super::told::Told;
-use super::{Event, LockServer};
+use super::{ReplicationPlan, Role, peer_of};
+use crate::server::connection::{Client, Purpose};
+use crate::server::told::Told;
+use crate::server::{Event, LockServer};
 
 /// How long it takes until a connection to a witness is tried again, nanoseconds.
 const DIAL_AGAIN_NS: u64 = 100_000_000;
@@ -26,7 +26,7 @@ const fn promised_ns(timeout_ns: u64) -> u64 {
 
 /// For how long its primary relies on that, from when it sent the ping: less, because clocks run
 /// at different speeds.
-pub(super) const fn trusted_ns(timeout_ns: u64) -> u64 {
+pub(in crate::server) const fn trusted_ns(timeout_ns: u64) -> u64 {
     promised_ns(timeout_ns) / 10 * 9
 }
 
@@ -45,8 +45,8 @@ struct Seat {
 
 /// What a server has to do with witnesses.
 #[derive(Debug)]
-pub(super) struct Voting {
-    pub(super) election: Election,
+pub(in crate::server) struct Voting {
+    pub(in crate::server) election: Election,
     seats: Vec<Seat>,
     timeout_ns: u64,
     /// Of a replica: it does not stand before this moment, nanoseconds.
@@ -56,7 +56,7 @@ pub(super) struct Voting {
 
 impl Voting {
     /// `None` where there are no witnesses.
-    pub(super) fn new<R: Rules>(plan: &ReplicationPlan) -> Option<Self> {
+    pub(in crate::server) fn new<R: Rules>(plan: &ReplicationPlan) -> Option<Self> {
         let witnesses = plan.witnesses.len();
         let majority = if R::makes(Fault::ElectedByAnyWitness) { 1 } else { witnesses / 2 + 1 };
         let identity = if plan.identity == 0 { plan.id } else { plan.identity };
@@ -81,7 +81,7 @@ impl Voting {
 
     /// Witnesses there are, those that are connected, those that keep what this server said last;
     /// the term; how often it was elected.
-    pub(super) fn figures(&self) -> [u64; 5] {
+    pub(in crate::server) fn figures(&self) -> [u64; 5] {
         let reached = self.seats.iter().filter(|seat| seat.link.is_some()).count() as u64;
         let agree = self.election.kept_by() as u64;
         [self.seats.len() as u64, reached, agree, self.election.term(), self.won]
@@ -109,7 +109,7 @@ impl Voting {
 impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     /// True when this server may tell clients what is locked, as far as its witnesses go. The clock
     /// is read anew: behind what was done, a moment ago is too early.
-    pub(super) fn is_let(&self) -> bool {
+    pub(in crate::server) fn is_let(&self) -> bool {
         let (Some(voting), Role::Primary(primary)) =
             (&self.replicated.voting, &self.replicated.role)
         else {
@@ -126,12 +126,12 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     }
 
     /// True while witnesses may keep that this server takes another's place, and no majority does.
-    pub(super) fn is_sealed(&self) -> bool {
+    pub(in crate::server) fn is_sealed(&self) -> bool {
         self.replicated.voting.as_ref().is_some_and(|voting| voting.election.is_sealed())
     }
 
     /// What has to do with witnesses in each turn of the loop.
-    pub(super) fn pass_election(&mut self) {
+    pub(in crate::server) fn pass_election(&mut self) {
         self.leave_silent_witnesses();
         let (now, next_epoch) = (self.now, self.next_epoch());
         let Some(voting) = &mut self.replicated.voting else {
@@ -168,7 +168,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     }
 
     /// Somebody has decided that this server gives locks out: the witnesses are told so.
-    pub(super) fn stand_by_force(&mut self) {
+    pub(in crate::server) fn stand_by_force(&mut self) {
         let (now, epoch) = (self.now, self.plan.epoch);
         if let Some(voting) = &mut self.replicated.voting {
             let standing =
@@ -182,7 +182,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     ///
     /// # Errors
     /// When only a majority of the witnesses can decide that by now.
-    pub(super) fn follow_on(&mut self) -> Result<(), String> {
+    pub(in crate::server) fn follow_on(&mut self) -> Result<(), String> {
         let election = self.replicated.voting.as_mut().map(|voting| &mut voting.election);
         if election.is_some_and(|election| election.stands() && !election.withdraw()) {
             return Err("this server asks the witnesses for its place".into());
@@ -192,14 +192,14 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
 
     /// This replica takes nobody's place for a while; true when there are witnesses at all. The
     /// clock is read anew: what is answered may have been sent behind the last reading.
-    pub(super) fn promise(&mut self) -> bool {
+    pub(in crate::server) fn promise(&mut self) -> bool {
         let now = self.clock.now_ns();
         let voting = self.replicated.voting.as_mut();
         voting.map(|it| it.stands_from = now + promised_ns(it.timeout_ns)).is_some()
     }
 
     /// A connection to a witness, if it is time to make one.
-    pub(super) fn dial_witness(&mut self) -> Option<(Endpoint, usize)> {
+    pub(in crate::server) fn dial_witness(&mut self) -> Option<(Endpoint, usize)> {
         let now = self.now;
         let voting = self.replicated.voting.as_mut().filter(|voting| voting.takes_part())?;
         let due = |seat: &Seat| seat.dialled.is_none() && now >= seat.dial_at;
@@ -216,14 +216,14 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         Some((endpoint, number))
     }
 
-    pub(super) fn witness_connected(&mut self, at: usize, id: Option<ConnectionId>) {
+    pub(in crate::server) fn witness_connected(&mut self, at: usize, id: Option<ConnectionId>) {
         if let Some(voting) = &mut self.replicated.voting {
             voting.seats[at].link = id;
         }
     }
 
     /// A connection to a witness is gone.
-    pub(super) fn witness_left(&mut self, at: usize) {
+    pub(in crate::server) fn witness_left(&mut self, at: usize) {
         if let Some(voting) = &mut self.replicated.voting {
             let seat = &mut voting.seats[at];
             (seat.link, seat.dialled) = (None, None);
@@ -233,7 +233,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     }
 
     /// Says of a witness what was not said of it last.
-    pub(super) fn complain_of_witness(&mut self, at: usize, why: &str) {
+    pub(in crate::server) fn complain_of_witness(&mut self, at: usize, why: &str) {
         let Some(voting) = &mut self.replicated.voting else {
             return;
         };
@@ -266,7 +266,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     }
 
     /// What a witness is asked now.
-    pub(super) fn push_to_witness(&mut self, out: &mut Vec<u8>) -> Option<ConnectionId> {
+    pub(in crate::server) fn push_to_witness(&mut self, out: &mut Vec<u8>) -> Option<ConnectionId> {
         let now = self.now;
         let voting = self.replicated.voting.as_mut()?;
         for (at, seat) in voting.seats.iter().enumerate() {
@@ -283,7 +283,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     }
 
     /// A witness answered; false when that is no answer.
-    pub(super) fn hear_witness(&mut self, at: usize, reply: resp::Reply<'_>) -> bool {
+    pub(in crate::server) fn hear_witness(&mut self, at: usize, reply: resp::Reply<'_>) -> bool {
         let resp::Reply::Array(items) = reply else {
             return false;
         };
@@ -330,7 +330,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     }
 
     /// When something is to be done about witnesses although nobody says anything, nanoseconds.
-    pub(super) fn election_wakes_at(&self) -> Option<u64> {
+    pub(in crate::server) fn election_wakes_at(&self) -> Option<u64> {
         let voting = self.replicated.voting.as_ref()?;
         let in_sync = match &self.replicated.role {
             Role::Primary(_) if !voting.takes_part() => return Some(0), // it stands at once
