@@ -112,6 +112,7 @@ impl<L: Link> Channel<L> {
     }
 
     /// Reads once: into `shared` (emptied first) when no earlier bytes are kept, else behind them.
+    #[inline]
     pub(crate) fn fill(&mut self, shared: &mut Vec<u8>) -> io::Result<Filled> {
         let into = match &mut self.held {
             Some(held) if !held.rest.is_empty() => {
@@ -134,6 +135,7 @@ impl<L: Link> Channel<L> {
     }
 
     /// The bytes not yet consumed.
+    #[inline]
     pub(crate) fn bytes<'a>(&'a self, shared: &'a [u8]) -> &'a [u8] {
         match &self.held {
             Some(held) if !held.rest.is_empty() => &held.rest,
@@ -143,7 +145,14 @@ impl<L: Link> Channel<L> {
 
     /// Keeps what is behind the first `consumed` bytes for the next read. The start of a long
     /// message is kept by trading buffers instead of copying.
+    #[inline]
     pub(crate) fn keep_from(&mut self, consumed: usize, shared: &mut Vec<u8>) {
+        if consumed < shared.len() || self.kept() > 0 {
+            self.keep_rest(consumed, shared);
+        }
+    }
+
+    fn keep_rest(&mut self, consumed: usize, shared: &mut Vec<u8>) {
         if self.kept() > 0 {
             let rest = &mut self.held().rest;
             rest.drain(..consumed);
@@ -153,7 +162,7 @@ impl<L: Link> Channel<L> {
         } else if consumed == 0 && shared.len() > TRADE_BYTES {
             std::mem::swap(&mut self.held().rest, shared);
             shared.reserve(READ_BYTES);
-        } else if consumed < shared.len() {
+        } else {
             self.held().rest.extend_from_slice(&shared[consumed..]);
         }
     }
@@ -164,6 +173,7 @@ impl<L: Link> Channel<L> {
     }
 
     /// Bytes kept of a message that is not complete.
+    #[inline]
     pub(crate) fn kept(&self) -> usize {
         self.held.as_ref().map_or(0, |held| held.rest.len())
     }
@@ -174,6 +184,7 @@ impl<L: Link> Channel<L> {
     }
 
     /// Bytes that wait to be sent.
+    #[inline]
     pub(crate) fn unsent(&self) -> usize {
         self.held.as_ref().map_or(0, |held| held.out.len() - held.sent)
     }
@@ -218,6 +229,7 @@ impl<L: Link> Channel<L> {
     }
 
     /// Sends a part of the bytes not yet consumed; see [`send`](Self::send).
+    #[inline]
     pub(crate) fn echo(&mut self, part: Range<usize>, shared: &[u8]) -> io::Result<u64> {
         if self.kept() == 0 {
             return self.send(&shared[part]);
@@ -230,19 +242,23 @@ impl<L: Link> Channel<L> {
 
     /// Sends `bytes` behind what waits already, uncopied as far as the kernel takes them at once,
     /// and says how much it took.
+    #[inline]
     pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<u64> {
         if self.unsent() > 0 {
             self.hold(bytes);
             return self.flush();
         }
-        let taken = match retry(|| self.link.send(self.socket.as_fd(), bytes)) {
-            Ok(count) => count,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => 0,
-            Err(error) => return Err(error),
-        };
-        if taken == bytes.len() {
-            return Ok(taken as u64);
+        match retry(|| self.link.send(self.socket.as_fd(), bytes)) {
+            Ok(taken) if taken == bytes.len() => Ok(taken as u64),
+            Ok(taken) => self.send_rest(taken, bytes),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => self.send_rest(0, bytes),
+            Err(error) => Err(error),
         }
+    }
+
+    /// The kernel took the first `taken` of `bytes`.
+    #[cold]
+    fn send_rest(&mut self, taken: usize, bytes: &[u8]) -> io::Result<u64> {
         self.hold(&bytes[taken..]);
         Ok(taken as u64 + self.flush()?)
     }
@@ -261,6 +277,7 @@ impl<L: Link> Channel<L> {
     }
 
     /// Lets `bytes` wait behind what waits already; [`flush`](Self::flush) sends them.
+    #[inline]
     pub(crate) fn hold(&mut self, bytes: &[u8]) {
         if !bytes.is_empty() {
             self.held().out.extend_from_slice(bytes);
@@ -316,6 +333,7 @@ impl Held {
 }
 
 /// Repeats a call that a signal interrupted.
+#[inline]
 fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match call() {

@@ -1,12 +1,12 @@
 //! One connection of a load: its channel, its user, and the operations under way.
 
-use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 
 use plumb_measure::Moments;
 use plumb_socket::Wake;
 
 use crate::channel::Channel;
+use crate::flights::Flights;
 use crate::protocol::{Op, Protocol};
 
 /// A moment on the clock of the run, nanoseconds, or none yet; in eight bytes, because what a
@@ -33,7 +33,7 @@ impl From<Option<u64>> for Moment {
 }
 
 /// An operation under way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flight {
     pub(crate) op: Op,
     /// It began within the recorded part of the run.
@@ -48,11 +48,13 @@ pub(crate) struct Flight {
 
 impl Flight {
     /// An operation whose request is not sent yet.
+    #[inline]
     pub(crate) fn new(op: Op, counts: bool, due: Option<u64>) -> Self {
         Self { op, counts, due: due.into(), sent: Moment::NONE, first: Moment::NONE }
     }
 
     /// The moments of an operation whose last byte came at `last`.
+    #[inline]
     pub(crate) fn moments(&self, last: u64) -> Moments {
         let sent = self.sent.get().unwrap_or(last);
         let first = self.first.get().unwrap_or(last);
@@ -78,6 +80,7 @@ pub(crate) enum Phase<L> {
 }
 
 impl<L> Phase<L> {
+    #[inline]
     pub(crate) fn channel(&mut self) -> Option<&mut Channel<L>> {
         match self {
             Self::Connecting { channel, .. }
@@ -90,30 +93,34 @@ impl<L> Phase<L> {
 }
 
 /// One connection of a load, through all its lives.
+///
+/// What every message touches stands first, in as few lines of the processor's cache as can be: with hundreds
+/// of connections each of them has left the cache by the next message.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Conn<P: Protocol, L> {
-    /// The number of its user, which is that of the user's own connection too.
-    pub(crate) owner: usize,
-    /// Where it leads.
-    pub(crate) route: u16,
-    /// The next connection of the same user.
-    pub(crate) beside: Option<NonZeroUsize>,
-    pub(crate) wire: P::Wire,
     pub(crate) phase: Phase<L>,
-    pub(crate) flights: VecDeque<Flight>,
-    /// What waits for the connection to stand, or for other requests that go with it.
-    pub(crate) request: Vec<u8>,
-    /// Operations that an earlier life of the connection did nothing for.
-    pub(crate) unprocessed: Vec<Flight>,
+    pub(crate) wake: Wake,
     /// The user does nothing before this; the next operation is then due.
     pub(crate) resume_at: Moment,
     /// Tells events of this life from those of an earlier one.
     pub(crate) generation: u32,
     /// Lives since one in which an operation succeeded.
     pub(crate) attempts: u32,
+    pub(crate) flights: Flights,
+    pub(crate) wire: P::Wire,
+    /// The number of its user, which is that of the user's own connection too.
+    pub(crate) owner: usize,
+    /// Where it leads.
+    pub(crate) route: u16,
+    /// The next connection of the same user.
+    pub(crate) beside: Option<NonZeroUsize>,
+    /// What waits for the connection to stand, or for other requests that go with it.
+    pub(crate) request: Vec<u8>,
+    /// Operations that an earlier life of the connection did nothing for.
+    pub(crate) unprocessed: Vec<Flight>,
     /// Lives before this one.
     pub(crate) lives: usize,
-    pub(crate) wake: Wake,
     /// Stands in the queue of free connections.
     pub(crate) queued: bool,
     pub(crate) script: ScriptState,
@@ -147,24 +154,25 @@ impl<P: Protocol, L> Conn<P, L> {
     /// The connection of user `owner` over `route`, which is not there yet.
     pub(crate) fn new(owner: usize, route: u16) -> Self {
         Self {
-            owner,
-            route,
-            beside: None,
-            wire: P::Wire::default(),
             phase: Phase::Down { retry_at: 0 },
-            flights: VecDeque::new(),
-            request: Vec::new(),
-            unprocessed: Vec::new(),
+            wake: Wake::default(),
             resume_at: Moment::NONE,
             generation: 0,
             attempts: 0,
+            flights: Flights::default(),
+            wire: P::Wire::default(),
+            owner,
+            route,
+            beside: None,
+            request: Vec::new(),
+            unprocessed: Vec::new(),
             lives: 0,
-            wake: Wake::default(),
             queued: false,
             script: ScriptState::NONE,
         }
     }
 
+    #[inline]
     pub(crate) fn open(&self) -> bool {
         matches!(self.phase, Phase::Open { .. })
     }

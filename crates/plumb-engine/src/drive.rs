@@ -323,24 +323,30 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
 
     /// True when an operation due at `at` falls into the recorded part, which the first of them
     /// opens.
+    #[inline]
     fn counts(&mut self, at: u64) -> bool {
         let Some(window) = self.window.filter(|window| at >= window.from) else {
             return false;
         };
-        if !std::mem::replace(&mut self.recording, true) {
-            self.recorder.clear_load();
-            self.backlog.clear(); // of the warm-up
-            self.starved = 0;
-            self.cpu_before_ns = clock::thread_cpu_ns();
-            self.outlet.start(window.from);
-            self.watch.begin(window.from);
-            for (index, conn) in self.conns.iter_mut().enumerate() {
-                if let Some(channel) = conn.phase.channel() {
-                    self.watch.begin_connection(index, channel.socket(), self.now);
-                }
-            }
+        if !self.recording {
+            self.begin_recording(window);
         }
         true
+    }
+
+    fn begin_recording(&mut self, window: Window) {
+        self.recording = true;
+        self.recorder.clear_load();
+        self.backlog.clear(); // of the warm-up
+        self.starved = 0;
+        self.cpu_before_ns = clock::thread_cpu_ns();
+        self.outlet.start(window.from);
+        self.watch.begin(window.from);
+        for (index, conn) in self.conns.iter_mut().enumerate() {
+            if let Some(channel) = conn.phase.channel() {
+                self.watch.begin_connection(index, channel.socket(), self.now);
+            }
+        }
     }
 
     fn gather(&mut self) {

@@ -24,29 +24,30 @@ pub enum Manner {
     Stream(Stream),
 }
 
-/// One client and what it was served.
+/// One client and what it was served. What every message touches stands first, together.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub struct Client {
-    /// The number of the client, from one.
-    pub handle: u64,
-    /// Where it is.
-    pub peer: Peer,
-    /// How its messages are answered.
-    pub manner: Manner,
     /// Messages that came and were answered.
     pub messages: u64,
     /// Bytes of payload in them.
     pub bytes: u64,
+    /// What it is told of single messages, when it asked.
+    pub stamps: Option<Box<ClientStamps>>,
+    /// How its messages are answered.
+    pub manner: Manner,
+    /// Why it was refused something, when it was.
+    pub refusal: Option<String>,
+    /// The number of the client, from one.
+    pub handle: u64,
+    /// Where it is.
+    pub peer: Peer,
     /// `NI_PING` frames answered.
     pub pings: u64,
     /// When it came, nanoseconds on the server's clock.
     pub since_ns: u64,
-    /// Why it was refused something, when it was.
-    pub refusal: Option<String>,
     /// What it left unfinished, when it did.
     pub unfinished: Option<Unfinished>,
-    /// What it is told of single messages, when it asked.
-    pub stamps: Option<Box<ClientStamps>>,
 }
 
 /// What came of a frame that was begun and did not go on.

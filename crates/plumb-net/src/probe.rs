@@ -16,7 +16,7 @@ const STAMP_END: usize = STAMP_AT + 2;
 /// The client half of niping: sends frames of one size and demands them back unchanged.
 #[derive(Debug)]
 pub struct Probe {
-    /// Header and payload; the stamp is set anew for each message.
+    /// Header and payload; the stamp in it is that of the message that is sent or judged.
     frame: Vec<u8>,
     stamp: u16,
     complaint: Option<String>,
@@ -44,26 +44,21 @@ impl Probe {
 
     fn push_request(&mut self, out: &mut Vec<u8>) -> Op {
         self.stamp = self.stamp.wrapping_add(1);
-        if let Some(place) = self.frame.get_mut(STAMP_AT..STAMP_END) {
-            place.copy_from_slice(&self.stamp.to_be_bytes());
-        }
+        self.set_stamp(self.stamp);
         out.extend_from_slice(&self.frame);
         Op { label: 0, tag: self.stamp }
     }
 
     /// True when `bytes` are what the answer to `op` holds from byte `at` on.
-    fn agrees(&self, op: Op, at: usize, bytes: &[u8]) -> bool {
-        if self.frame.len() < STAMP_END || at >= STAMP_END {
-            return self.frame[at..at + bytes.len()] == *bytes;
+    fn agrees(&mut self, op: Op, at: usize, bytes: &[u8]) -> bool {
+        self.set_stamp(op.tag);
+        self.frame[at..at + bytes.len()] == *bytes
+    }
+
+    fn set_stamp(&mut self, stamp: u16) {
+        if let Some(place) = self.frame.get_mut(STAMP_AT..STAMP_END) {
+            place.copy_from_slice(&stamp.to_be_bytes());
         }
-        let (head, tail) = bytes.split_at(bytes.len().min(STAMP_END - at));
-        let stamp = op.tag.to_be_bytes();
-        let expected = |place: usize| match place {
-            STAMP_AT.. => stamp[place - STAMP_AT],
-            _ => self.frame[place],
-        };
-        head.iter().zip(at..).all(|(byte, place)| *byte == expected(place))
-            && (tail.is_empty() || self.frame[STAMP_END..STAMP_END + tail.len()] == *tail)
     }
 
     fn told(&mut self, (step, complaint): aside::Judged) -> Step {

@@ -16,8 +16,9 @@ pub struct Routed<P> {
     complaint: Option<String>,
 }
 
-/// Where a connection stands.
+/// Where a connection stands. What every message touches stands first.
 #[derive(Debug)]
+#[repr(C)]
 pub struct RouteState<W> {
     stage: Stage,
     wire: W,

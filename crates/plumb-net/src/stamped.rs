@@ -18,14 +18,15 @@ pub struct Stamped<P> {
     complaint: Option<String>,
 }
 
-/// Where a connection stands.
+/// Where a connection stands. What every message touches stands first.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub struct StampState<W> {
     stage: Stage,
-    told: Option<(u32, Residence)>,
     /// A part of an answer was read: what follows belongs to it.
     within: bool,
     wire: W,
+    told: Option<(u32, Residence)>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -52,6 +52,13 @@ impl Timers {
 }
 
 impl Wake {
+    /// True when it comes at `at` or before.
+    #[must_use]
+    #[inline]
+    pub fn comes_by(&self, at: u64) -> bool {
+        self.at <= at
+    }
+
     /// True when the entry `at` is the one that was asked for last; the connection then has no
     /// entry left. Entries that an earlier one overtook answer false.
     pub fn fired(&mut self, at: u64) -> bool {

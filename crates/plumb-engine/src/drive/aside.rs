@@ -91,7 +91,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         let conn = &mut self.conns[index];
         self.requests.append(&mut conn.request);
         self.protocol.carry(&mut conn.wire, &mut self.requests);
-        for flight in &mut conn.flights {
+        for flight in conn.flights.latest_mut() {
             flight.sent = Moment::NONE; // what was sent until now opened the connection
         }
         self.send(index);
@@ -148,8 +148,9 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         let owner = conn.owner;
         self.in_flight -= conn.flights.len() + conn.unprocessed.len();
         // what opens a connection is due to nobody
-        let waiting = conn.flights.drain(..).filter(|flight| flight.due != Moment::NONE);
+        let waiting = conn.flights.iter().filter(|flight| flight.due != Moment::NONE).copied();
         let waiting: Vec<Flight> = waiting.chain(conn.unprocessed.drain(..)).collect();
+        conn.flights.clear();
         self.drop_connection(index);
         for flight in waiting {
             self.fail_unsent(owner, flight, kind);

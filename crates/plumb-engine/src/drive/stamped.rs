@@ -1,12 +1,12 @@
 //! Messages that are taken apart: which they are, and what came of them.
 
-use std::collections::VecDeque;
 use std::num::NonZeroU32;
 
 use plumb_measure::{Moments, Recorder, Residence, RoundTripParts, ServerHalf, Unsplit};
 
 use crate::channel::Channel;
-use crate::conn::{Flight, Moment};
+use crate::conn::Moment;
+use crate::flights::Flights;
 use crate::link::Link;
 
 /// The stamped messages of one thread.
@@ -50,7 +50,7 @@ impl StampedMessages {
     pub(super) fn begin<L: Link>(
         &mut self,
         index: usize,
-        flights: &VecDeque<Flight>,
+        flights: &Flights,
         channel: &mut Channel<L>,
     ) {
         let unsent = flights.iter().rev().take_while(|flight| flight.sent == Moment::NONE);

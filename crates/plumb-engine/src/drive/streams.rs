@@ -27,8 +27,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     /// Notes which answers have begun and are not complete.
     pub(super) fn note_begun(&mut self, index: usize) {
         while let Some(tag) = self.protocol.begun(&mut self.conns[index].wire) {
-            let mut flights = self.conns[index].flights.iter();
-            if let Some(place) = flights.position(|flight| flight.op.tag == tag) {
+            if let Some(place) = self.conns[index].flights.place_of(tag) {
                 self.begins(index, place);
             }
         }
@@ -38,8 +37,8 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     #[inline]
     pub(super) fn take_flight(&mut self, index: usize, tag: u16) -> Option<Flight> {
         let flights = &mut self.conns[index].flights;
-        let at = flights.iter().position(|flight| flight.op.tag == tag)?;
-        flights.remove(at)
+        let place = flights.place_of(tag)?;
+        flights.remove(place)
     }
 
     /// The oldest operation has had no answer in time. The others go on, unless the connection seems

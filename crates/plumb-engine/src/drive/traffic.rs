@@ -96,6 +96,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         Ok(())
     }
 
+    #[inline]
     fn decode(&mut self, index: usize) -> Digest {
         let mut digest = Digest::default();
         let owner = self.owner(index);
@@ -336,6 +337,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     }
 
     /// Encodes one request; false when the user has none now.
+    #[inline]
     fn begin(&mut self, index: usize, due: Option<u64>, counts: bool) -> bool {
         if let Some(begun) = self.play(index, due, counts) {
             return begun;
@@ -381,8 +383,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             stamps.begin(index, &conn.flights, channel);
         }
         self.now = self.time.now_ns();
-        for flight in conn.flights.iter_mut().rev().take_while(|flight| flight.sent == Moment::NONE)
-        {
+        for flight in conn.flights.latest_mut().take_while(|flight| flight.sent == Moment::NONE) {
             flight.sent = Moment::at(self.now);
         }
         // every connection encodes into the same few cache lines
@@ -392,7 +393,11 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         match sent {
             Ok(taken) => {
                 self.recorder.bytes_sent += taken;
-                self.ask_wake(index);
+                // whoever is woken before the answer is overdue asks again then
+                let overdue = self.now.saturating_add(self.job.plan.operation_timeout.ns());
+                if !(open && conn.resume_at == Moment::NONE && conn.wake.comes_by(overdue)) {
+                    self.ask_wake(index);
+                }
             }
             Err(_) => {
                 // the read that follows reports what broke, after the answers that came before it

@@ -214,7 +214,7 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
             self.close(index, Ended::Broken);
         } else if leaves {
             self.hand_over(index);
-        } else if client.owes_nothing() {
+        } else if client.owes_nothing::<S>() {
             self.ask_wake(index); // so it is with most messages
         } else {
             self.owe(index);
