@@ -35,13 +35,23 @@ pub(super) fn folder() -> TempDir {
 fn sweep() {
     let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
     for place in mounts.lines().filter_map(|line| line.split(' ').nth(1)) {
-        let folder = Path::new(place).parent().and_then(Path::file_name).and_then(|it| it.to_str());
-        let maker = folder.and_then(|it| it.strip_prefix(FOLDER)?.split('-').next()?.parse().ok());
-        if maker.is_some_and(|id: u32| !Path::new(&format!("/proc/{id}")).exists()) {
+        if Path::new(place).parent().is_some_and(is_left) {
             run("fsfreeze", &["-u", place]);
             run("umount", &["-l", place]);
         }
     }
+    let folders = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
+    for folder in folders.map(|entry| entry.path()).filter(|path| is_left(path)) {
+        // one that another user made stays
+        let _ = fs::remove_dir_all(folder);
+    }
+}
+
+/// Whether this is a folder with disks of a process that has ended.
+fn is_left(folder: &Path) -> bool {
+    let name = folder.file_name().and_then(|it| it.to_str());
+    let maker = name.and_then(|it| it.strip_prefix(FOLDER)?.split('-').next()?.parse().ok());
+    maker.is_some_and(|id: u32| !Path::new(&format!("/proc/{id}")).exists())
 }
 
 fn run(program: &str, words: &[&str]) -> bool {

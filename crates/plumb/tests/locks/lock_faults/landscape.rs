@@ -175,6 +175,8 @@ impl Landscape {
     fn kill(&mut self, at: usize, pause: u64) {
         if let Some(program) = self.nodes[at].program.take() {
             program.signal(Signal::KILL);
+            // it ends when the disk that it waits for has answered
+            self.disks.get_mut(at).into_iter().for_each(Disk::thaw);
             self.nodes[at].start_at = MonotonicClock.now_ns() + pause;
         }
     }
