@@ -19,59 +19,36 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Target:
-    """A bound on a ratio, from above or from below; `below`: the whole
-    interval of the ratio must be below that, too; `whole`: it must keep the bound."""
+    """A bound on a ratio, from above or from below."""
 
     sign: str
     bound: float
-    below: float | None = None
-    whole: bool = False
 
     def __str__(self) -> str:
-        if self.whole:
-            return f"all {self.sign} {self.bound:.2f}"
-        also = "" if self.below is None else f", all < {self.below:.2f}"
-        return f"{self.sign} {self.bound:.2f}{also}"
+        return f"{self.sign} {self.bound:.2f}"
 
     def judge(self, interval: Interval | None) -> Verdict:
-        """Met when the interval of the ratio includes the bound or beats it, where
-        the whole interval must keep it only in that case, and missed when all of it
-        is beyond; unknown when there is no interval, or too wide a one."""
+        """Met when all of the interval of the ratio keeps the bound, and missed when
+        none of it does; unknown when there is no interval, or the bound is within."""
         if interval is None:
             return Verdict.UNKNOWN
-        if self.whole:
-            return self._judge_whole(interval)
-        within = interval.low <= self.bound if self.sign == "<=" else interval.high >= self.bound
-        below = self.below is None or interval.high < self.below
-        return Verdict.MET if within and below else Verdict.MISSED
-
-
-    def _judge_whole(self, interval: Interval) -> Verdict:
-        low, high = interval.low, interval.high
-        worst, best = (high, low) if self.sign == "<=" else (low, high)
-        keeps = self._keeps(worst), self._keeps(best)
-        return {
-            (True, True): Verdict.MET,
-            (False, False): Verdict.MISSED,
-        }.get(keeps, Verdict.UNKNOWN)
+        keeps = {self._keeps(interval.low), self._keeps(interval.high)}
+        if len(keeps) > 1:
+            return Verdict.UNKNOWN
+        return Verdict.MET if keeps.pop() else Verdict.MISSED
 
     def _keeps(self, ratio: float) -> bool:
         return ratio <= self.bound if self.sign == "<=" else ratio >= self.bound
 
 
-def at_most(bound: float, below: float | None = None) -> Target:
-    """The ratio may not be above `bound`, nor its interval reach up to `below`."""
-    return Target("<=", bound, below)
+def at_most(bound: float) -> Target:
+    """The ratio may not be above `bound`."""
+    return Target("<=", bound)
 
 
 def at_least(bound: float) -> Target:
     """The ratio may not be below `bound`."""
     return Target(">=", bound)
-
-
-def all_at_least(bound: float) -> Target:
-    """No part of the interval of the ratio may be below `bound`."""
-    return Target(">=", bound, whole=True)
 
 
 def exit_status(verdicts: Sequence[Verdict]) -> int:
