@@ -30,7 +30,7 @@ from lib.verdict import Target, Verdict, at_most, exit_status  # noqa: E402
 PEER, AGAIN = "peer", "peer again"
 PLACEMENTS = (PINNED, UNPINNED)
 TARGET = at_most(1.00)
-ROUNDS, SECONDS = 20, 2
+ROUNDS, CALLS = 60, 4_000
 HEAD = ("placement", "peer", "peer ns", "plumb ns", "plumb/peer", "peer/peer",
         "interval", "kept", "thrown", "target", "verdict")  # fmt: skip
 
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str]) -> int:
     add("--databases", type=names(tuple(DATABASES)), default=list(DATABASES),
         help="comma-separated: %(default)s")  # fmt: skip
     add("--rounds", type=positive(int), default=ROUNDS, help="to keep: %(default)s")
-    add("--seconds", type=positive(int), default=SECONDS, help="of each entry: %(default)s")
+    add("--calls", type=positive(int), default=CALLS, help="of each entry: %(default)s")
     add_shared(parser)
     options = parser.parse_args(arguments)
     program = build.plumb(options.plumb, not options.no_build)
@@ -105,7 +105,7 @@ def measure(
     """All rounds of one placement, against one server."""
     with placed(name) as placement, database.serving(placement.server) as port:
         def words(kind: str, client: str) -> str:
-            return entry.command(kind, client, port, options.seconds, placement.client)
+            return entry.command(kind, client, port, options.calls, placement.client)
 
         variants = {
             PEER: words(database.peer, database.program()),

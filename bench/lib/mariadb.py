@@ -42,7 +42,8 @@ def serving(place: Sequence[str], *words: str) -> Iterator[int]:
         install += ["--auth-root-authentication-method=normal", "--skip-test-db"]
         process.run(_as_nobody(install), START_SECONDS)
         serve = [SERVER, "--no-defaults", f"--datadir={data}", f"--socket={scratch}/socket"]
-        serve += [f"--init-file={users}", f"--port={port}", "--bind-address=127.0.0.1"]
+        serve += [f"--tmpdir={scratch}", f"--init-file={users}"]
+        serve += [f"--port={port}", "--bind-address=127.0.0.1"]
         command = [*place, *_as_nobody([*serve, "--skip-name-resolve", *words])]
         with process.running(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
             process.await_listening(server, port)

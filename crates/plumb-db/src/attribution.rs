@@ -199,8 +199,9 @@ fn not_split(reason: CannotBeSplit) -> Advice {
             "Was the server's clock set meanwhile? Measure again."
         }
         CannotBeSplit::MoreThanTheWhole { .. } => {
-            "Calls and looks did not meet the same machine: was it, or the server's, busy with \
-             something else for a while? Measure again, and for longer (--for)."
+            "Looks took longer than calls: was this machine, or the server's, busy with something else \
+             for a while? Measure again. If it stays so, --timestamps takes the calls themselves \
+             apart, and what the database counts for the statement (below) is of every call."
         }
     };
     Advice { finding: format!("The time cannot be split: {reason}"), next: next.into() }

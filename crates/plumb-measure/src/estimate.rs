@@ -54,6 +54,13 @@ impl Estimate {
         Some(self.mean_ns.saturating_sub(half))
     }
 
+    /// The upper end of the interval, nanoseconds; `None` where it is not known.
+    #[must_use]
+    pub fn high_ns(self) -> Option<i64> {
+        let half = i64::try_from(self.half_width_ns?).unwrap_or(i64::MAX);
+        Some(self.mean_ns.saturating_add(half))
+    }
+
     /// What is left of this when the others are taken away. The terms are measured on different
     /// operations, so the squares of their half widths add up.
     #[must_use]

@@ -203,8 +203,10 @@ impl Exchange {
     /// Sends, at once, the statement between two readings of the server's clock, and an empty message
     /// between the second and a third. The server answers both with a write to its socket, so the
     /// difference is what the statement takes longer than an empty message: added to the way of an
-    /// empty message, it counts nothing twice.
+    /// empty message, it counts nothing twice. A reading that nobody looks at comes first: the first answer
+    /// wakes whoever asks, and the first reading finds everything cold.
     async fn by_its_clock(&mut self, statement: &Statement) -> Result<Seen, NoAnswer> {
+        self.put_clock();
         self.put_clock();
         self.put_call(statement);
         self.put_clock();
@@ -212,6 +214,7 @@ impl Exchange {
         self.put_clock();
         self.session.channel.send().await?;
         // what was sent is answered, whatever the server refuses of it
+        let first = unless_broken(self.clock().await)?;
         let before = unless_broken(self.clock().await)?;
         let answer = unless_broken(self.answer_of_call().await)?;
         let between = unless_broken(self.clock().await)?;
@@ -219,6 +222,7 @@ impl Exchange {
         let after = self.clock().await?;
         answer?;
         empty?;
+        first?;
         let (before, between) = (before?, between?);
         let ns = |from: i64, to: i64| u64::try_from(to - from).unwrap_or(0).saturating_mul(1_000);
         Ok(Seen::Server { statement_ns: ns(before, between), empty_ns: ns(between, after) })

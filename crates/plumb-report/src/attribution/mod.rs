@@ -7,8 +7,8 @@ pub(crate) mod steps;
 mod tables;
 
 use plumb_measure::{
-    Account, Attribution, Calls, Estimate, PartKind, PartShare, ResultRecord, RunRecord, Split,
-    counted, show_ns, signed_real,
+    Account, Attribution, Calls, CannotBeSplit, Estimate, PartKind, PartShare, ResultRecord,
+    RunRecord, Split, counted, show_ns, signed_real,
 };
 
 pub(crate) use html::{section, styles};
@@ -157,11 +157,27 @@ fn sentence(attribution: &Attribution) -> String {
                 measured.map(|part| format!("{} {}", name(part.kind), spread(part.time))).collect();
             format!(
                 "{question} It cannot be split: {reason}. At the client {}; measured \
-                 beside it: {} (means of {calls} calls; {looked}).",
+                 beside it: {} (means of {calls} calls; {looked}).{}",
                 spread(attribution.client),
-                parts.join(", ")
+                parts.join(", "),
+                server_at_most(attribution, reason)
             )
         }
+    }
+}
+
+/// What looks that took longer than calls still say of the server: no more than it took in them.
+#[expect(clippy::cast_precision_loss, reason = "nanoseconds of seconds")]
+fn server_at_most(attribution: &Attribution, reason: CannotBeSplit) -> String {
+    let server = attribution.parts.iter().find(|part| part.kind == PartKind::Server);
+    let most_ns = server.and_then(|part| part.time.high_ns());
+    let whole_ns = attribution.client.mean_ns;
+    match (reason, most_ns) {
+        (CannotBeSplit::MoreThanTheWhole { .. }, Some(ns)) if (1..whole_ns).contains(&ns) => {
+            let share = (100.0 * ns as f64 / whole_ns as f64).ceil();
+            format!(" The server's own work is at most {share} % of the time.")
+        }
+        _ => String::new(),
     }
 }
 

@@ -128,6 +128,7 @@ fn serving(folder: &Path, port: u16, words: &[&str]) -> (PathBuf, Vec<String>) {
     let mut all = vec![
         "--no-defaults".to_owned(),
         format!("--datadir={}", file("data")),
+        format!("--tmpdir={}", shown(folder)),
         format!("--socket={}", file("socket")),
         format!("--init-file={}", file("users.sql")),
         format!("--port={port}"),
