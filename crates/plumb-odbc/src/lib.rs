@@ -10,6 +10,8 @@ mod answer;
 mod session;
 #[cfg(feature = "driver")]
 mod trouble;
+#[cfg(feature = "driver")]
+mod under_way;
 
 #[cfg(feature = "driver")]
 pub use answer::Brought;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use odbc_api::handles::{StatementImpl, StatementRef};
+use odbc_api::handles::{AsStatementRef as _, Statement as _, StatementImpl, StatementRef};
 use odbc_api::parameter::VarCharBox;
+use odbc_api::sys::HStmt;
 use odbc_api::{
     Connection, ConnectionOptions, CursorImpl, Error, Preallocated, Prepared, environment,
 };
@@ -15,6 +16,7 @@ use plumb_measure::Clock as _;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::answer::{Most, read};
+use crate::under_way::{UnderWay, preallocated};
 use crate::{Brought, Trouble};
 
 /// Threads at a time: more wait for a driver that does not answer.
@@ -85,10 +87,12 @@ impl Drop for Place {
 /// Where an answer is put.
 type Reply = oneshot::Sender<Result<Brought, Trouble>>;
 
-/// A session, ready for its statement. When it is dropped, its thread ends it, once its driver answers.
+/// A session, ready for its statement. When it is dropped, its thread ends it, once its driver answers; a
+/// statement that is under way is cancelled, as far as the driver can.
 #[derive(Debug)]
 pub struct Session {
     asks: mpsc::UnboundedSender<Reply>,
+    under_way: UnderWay,
 }
 
 impl Session {
@@ -100,13 +104,15 @@ impl Session {
         let place = threads.one_more().map_err(NotOpened::Closed)?;
         let (ready, opened) = oneshot::channel();
         let (asks, asked) = mpsc::unbounded_channel();
+        let under_way = UnderWay::default();
+        let told = under_way.clone();
         let run = move || {
             let _place = place;
-            serve(&opening, ready, asked);
+            serve(&opening, &told, ready, asked);
         };
         spawned(run).map_err(NotOpened::Closed)?;
         let product = opened.await.map_err(|_| NotOpened::Closed(Trouble::Gone))??;
-        Ok((Self { asks }, product))
+        Ok((Self { asks, under_way }, product))
     }
 
     /// One without a driver, whose thread answers at once: what a call costs that goes to another thread
@@ -124,7 +130,7 @@ impl Session {
                 let _ = reply.send(Ok(nothing));
             }
         })?;
-        Ok(Self { asks })
+        Ok(Self { asks, under_way: UnderWay::default() })
     }
 
     /// Asks the statement, and reads its whole answer. A driver that does not answer keeps its thread when
@@ -139,13 +145,28 @@ impl Session {
     }
 }
 
+impl Drop for Session {
+    fn drop(&mut self) {
+        if self.under_way.is_one() {
+            let under_way = self.under_way.clone();
+            // it may take a driver a while; without a thread the statement goes on until it is answered
+            let _ = spawned(move || under_way.cancel());
+        }
+    }
+}
+
 fn spawned(run: impl FnOnce() + Send + 'static) -> Result<(), Trouble> {
     let started = thread::Builder::new().name("odbc".into()).spawn(run);
     started.map(drop).map_err(|error| Trouble::NoThread(error.to_string()))
 }
 
 /// The statement of a session, as it goes to the driver.
-enum Call<'c> {
+struct Call<'c> {
+    handle: HStmt,
+    form: Form<'c>,
+}
+
+enum Form<'c> {
     Prepared(Prepared<StatementImpl<'c>>, Vec<VarCharBox>),
     Text(Preallocated<StatementImpl<'c>>, &'c str),
 }
@@ -153,12 +174,17 @@ enum Call<'c> {
 impl<'c> Call<'c> {
     fn of(connection: &'c Connection<'static>, opening: &'c Opening) -> Result<Self, Error> {
         if !opening.is_prepared {
-            return Ok(Self::Text(connection.preallocate()?, &opening.statement));
+            let (statement, handle) = preallocated(connection)?;
+            return Ok(Self { handle, form: Form::Text(statement, &opening.statement) });
         }
         let values = opening.parameters.iter().cloned().map(VarCharBox::from_string);
-        Ok(Self::Prepared(connection.prepare(&opening.statement)?, values.collect()))
+        let mut statement = connection.prepare(&opening.statement)?;
+        let handle = statement.as_stmt_ref().as_sys();
+        Ok(Self { handle, form: Form::Prepared(statement, values.collect()) })
     }
+}
 
+impl Form<'_> {
     fn execute(&mut self) -> Result<Option<CursorImpl<StatementRef<'_>>>, Error> {
         match self {
             Self::Prepared(statement, values) => statement.execute(values.as_slice()),
@@ -170,6 +196,7 @@ impl<'c> Call<'c> {
 /// Opens a connection, and answers over it until nobody asks any more.
 fn serve(
     opening: &Opening,
+    under_way: &UnderWay,
     ready: oneshot::Sender<Result<String, NotOpened>>,
     mut asked: mpsc::UnboundedReceiver<Reply>,
 ) {
@@ -185,7 +212,7 @@ fn serve(
     let product = connection.database_management_system_name().unwrap_or_default();
     drop(ready.send(Ok(product)));
     while let Some(reply) = asked.blocking_recv() {
-        let answer = answer(&connection, &mut call, opening);
+        let answer = answer(&connection, &mut call, opening, under_way);
         drop(reply.send(answer.map_err(|trouble| {
             let is_dead = !matches!(trouble, Trouble::TooLarge);
             trouble.known_dead(is_dead && connection.is_dead().unwrap_or(false))
@@ -214,9 +241,13 @@ fn answer(
     connection: &Connection<'static>,
     call: &mut Call<'_>,
     opening: &Opening,
+    under_way: &UnderWay,
 ) -> Result<Brought, Trouble> {
     let most = Most { rows: opening.rows, bytes: opening.bytes };
-    let came = call.execute().map_err(Trouble::from).and_then(|cursor| read(cursor, most));
+    let Call { handle, form } = call;
+    let came = under_way.with(*handle, || {
+        form.execute().map_err(Trouble::from).and_then(|cursor| read(cursor, most))
+    });
     if !opening.is_rolled_back {
         return came;
     }

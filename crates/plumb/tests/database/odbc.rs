@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rustix::process::Signal;
 
-use crate::kit::postgres::{PASSWORD, Postgres, USER, free_port};
+use crate::kit::postgres::{PASSWORD, Postgres, USER, free_port, psql};
 use crate::kit::{Ended, PLUMB, Program};
 
 const BY_COUNT: [&str; 6] = ["--count", "40", "--warmup", "0s", "--connect-timeout", "5s"];
@@ -129,6 +129,24 @@ fn a_server_that_goes_away_leaves_a_record_that_is_not_valid() {
     let ended = run.wait().with(1);
     let results = results(&ended);
     assert!(results[0]["validity"].to_string().contains("before its plan did"), "{}", results[0]);
+}
+
+#[test]
+fn a_call_that_is_given_up_is_cancelled_at_the_server() {
+    let server = Postgres::start("log_statement = 'all'");
+    let folder = tempfile::tempdir().expect("a folder");
+    psql(&server.url(), "create table pause(seconds int); insert into pause values (0)");
+    let own = "select pg_sleep(seconds) from pause";
+    let words = ["--ask", "own", "--statement", own, "--allow-writes", "--over", "kept"];
+    let how = ["--for", "60s", "--warmup", "0s", "--timeout", "300ms"];
+    let words = [&words[..], &how].concat();
+    let run = start(PASSWORD, &of_postgres(&server.address), &words, folder.path());
+    server.logged(own, 20);
+    psql(&server.url(), "update pause set seconds = 600");
+    server.logged("canceling statement due to user request", 1);
+    run.signal(Signal::INT);
+    let ended = run.wait();
+    assert!(results(&ended)[0]["failures"].to_string().contains("timed-out"), "{}", ended.stdout);
 }
 
 #[test]
