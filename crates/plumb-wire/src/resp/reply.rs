@@ -165,24 +165,27 @@ fn text(bytes: &[u8], at: usize) -> Result<Option<(&[u8], usize)>, Malformed> {
 fn integer(bytes: &[u8], at: usize) -> Result<Option<(i64, usize)>, Malformed> {
     /// No number is longer.
     const NUMBER_BYTES_MAX: usize = 20;
+    /// Nothing of so many digits is too large.
+    const DIGITS_SAFE: usize = 19;
     let negative = bytes.get(at) == Some(&b'-');
     let first = at + usize::from(negative);
-    let mut value = 0_i64;
+    let mut value = 0_u64;
     for place in first..=at + NUMBER_BYTES_MAX {
         match bytes.get(place) {
             None => return Ok(None),
             Some(digit @ b'0'..=b'9') => {
-                let digit = i64::from(digit - b'0');
-                let next = value.checked_mul(10).and_then(|it| it.checked_sub(digit));
-                value = next.ok_or(Malformed::Length)?; // below zero there is room for one more
+                let digit = u64::from(digit - b'0');
+                if place < first + DIGITS_SAFE {
+                    value = value * 10 + digit;
+                } else {
+                    let next = value.checked_mul(10).and_then(|it| it.checked_add(digit));
+                    value = next.ok_or(Malformed::Length)?;
+                }
             }
             Some(b'\r') if place > first => {
                 return match bytes.get(place + 1) {
                     None => Ok(None),
-                    Some(b'\n') => {
-                        let value = if negative { Some(value) } else { value.checked_neg() };
-                        Ok(Some((value.ok_or(Malformed::Length)?, place + 2)))
-                    }
+                    Some(b'\n') => Ok(Some((signed(negative, value)?, place + 2))),
                     Some(_) => Err(Malformed::End),
                 };
             }
@@ -190,6 +193,13 @@ fn integer(bytes: &[u8], at: usize) -> Result<Option<(i64, usize)>, Malformed> {
         }
     }
     Err(Malformed::Length)
+}
+
+#[inline]
+fn signed(negative: bool, value: u64) -> Result<i64, Malformed> {
+    let value =
+        if negative { 0_i64.checked_sub_unsigned(value) } else { i64::try_from(value).ok() };
+    value.ok_or(Malformed::Length)
 }
 
 /// The place behind `count` replies that begin at `start`, whatever is within them.
