@@ -211,3 +211,18 @@ pub(crate) trait Database: Clone + fmt::Debug + Sync {
 pub(crate) fn untimed(source: &str, about: String) -> Reading {
     Reading { source: source.into(), mean_ns: None, count: 0, about }
 }
+
+/// A time that a server tells in milliseconds, nanoseconds.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a time is not negative; a float is cast to the nearest integer in range"
+)]
+pub(crate) fn nanoseconds(ms: f64) -> u64 {
+    (ms * 1e6).round() as u64
+}
+
+/// Whether connections are encrypted, in words.
+pub(crate) fn encryption(is_encrypted: bool) -> &'static str {
+    if is_encrypted { "TLS" } else { "not encrypted" }
+}

@@ -12,7 +12,7 @@ use crate::DbError;
 use crate::database::Opened;
 use crate::stream::{Traffic, Wire};
 
-use super::NotOpened;
+use super::{NotOpened, Remedies};
 
 /// Everything it takes to open a session.
 #[derive(Clone, Debug)]
@@ -23,11 +23,21 @@ pub(crate) struct Door {
     pub(crate) login: Login,
     pub(crate) tls: Tls,
     traffic: Arc<Traffic>,
-    patience: Span,
+    /// A session must be open within this.
+    pub(crate) patience: Span,
 }
 
 /// A session with a server.
-pub(crate) trait Reached {
+pub(crate) trait Reached: Sized {
+    /// What to do where there is none.
+    const REMEDIES: Remedies;
+
+    /// Opens it over `wire`; it tells as well how long its handshake of TLS took, nanoseconds.
+    ///
+    /// # Errors
+    /// [`NotOpened`].
+    async fn over(door: &Door, wire: Wire) -> Result<(Self, Option<u64>), NotOpened>;
+
     /// What its connection really uses.
     fn transport(&self) -> Option<&Transport>;
 }
@@ -48,28 +58,38 @@ impl Door {
         Self { traffic: Arc::clone(traffic), ..self.clone() }
     }
 
-    /// Opens a session, which `over` makes over a socket; it tells as well how long its handshake of TLS
-    /// took, nanoseconds.
+    /// Opens a session.
     ///
     /// # Errors
     /// [`NotOpened`].
-    pub(crate) async fn open<S: Reached>(
-        &self,
-        over: impl AsyncFnOnce(Wire) -> Result<(S, Option<u64>), NotOpened>,
-    ) -> Result<(S, Opened), NotOpened> {
+    pub(crate) async fn open<S: Reached>(&self) -> Result<(S, Opened), NotOpened> {
         let opening = async {
             let began_ns = MonotonicClock.now_ns();
             let wire = Wire::connect(&self.endpoint, Arc::clone(&self.traffic))
                 .await
                 .map_err(NotOpened::Socket)?;
             let transport_ns = Some(MonotonicClock.now_ns().saturating_sub(began_ns));
-            let (session, tls_ns) = over(wire).await?;
+            let (session, tls_ns) = S::over(self, wire).await?;
             session.transport().iter().for_each(|it| self.traffic.stands(it));
             let total_ns = MonotonicClock.now_ns().saturating_sub(began_ns);
             Ok((session, Opened { transport_ns, tls_ns, total_ns }))
         };
         let opened = tokio::time::timeout(Duration::from_nanos(self.patience.ns()), opening).await;
         opened.map_err(|_| NotOpened::TimedOut)?
+    }
+
+    /// Opens the first session.
+    ///
+    /// # Errors
+    /// [`DbError`] says why there is none.
+    pub(crate) async fn reach<S: Reached>(&self) -> Result<S, DbError> {
+        let opened = self.open().await;
+        opened.map(|(session, _)| session).map_err(|trouble| self.explain::<S>(&trouble))
+    }
+
+    /// Why there is no session, in words.
+    pub(crate) fn explain<S: Reached>(&self, trouble: &NotOpened) -> DbError {
+        S::REMEDIES.explain(trouble, &self.server, &self.login)
     }
 
     /// The password; nothing where there is none.

@@ -88,6 +88,8 @@ pub(crate) enum NotOpened {
     NoTls,
     /// The password would go where others can read it.
     Readable,
+    /// The server wants a proof that cannot be given: what, and what to do.
+    Method(String),
     /// There is no password.
     NoPassword,
     /// The server does not prove that it knows the password.
@@ -114,6 +116,7 @@ impl Failure for NotOpened {
             Self::Tls(_) | Self::NoTls => FailureKind::HandshakeFailed,
             Self::Socket(_)
             | Self::Readable
+            | Self::Method(_)
             | Self::NoPassword
             | Self::Unproven
             | Self::LogOn(_) => FailureKind::ConnectFailed,
@@ -128,8 +131,12 @@ pub(crate) struct Remedies {
     pub(crate) product: &'static str,
     /// About a handshake that failed.
     pub(crate) tls: &'static str,
+    /// About a server that does not offer TLS.
+    pub(crate) no_tls: &'static str,
     /// About a log-on that the server refuses with this error.
     pub(crate) log_on: fn(i32) -> &'static str,
+    /// About whatever is no such server.
+    pub(crate) another: &'static str,
 }
 
 impl Remedies {
@@ -145,10 +152,7 @@ impl Remedies {
                 EngineError::connect(server.to_owned(), &io::ErrorKind::TimedOut.into()).into()
             }
             NotOpened::Tls(error) => no_tls(error.to_string(), self.tls),
-            NotOpened::NoTls => no_tls(
-                "the server does not offer TLS".into(),
-                "leave encrypt out to measure without it where the server is on this machine",
-            ),
+            NotOpened::NoTls => no_tls("the server does not offer TLS".into(), self.no_tls),
             NotOpened::Readable => refused(
                 "a password goes over an encrypted connection only, and the server offers none"
                     .into(),
@@ -158,8 +162,10 @@ impl Remedies {
                 server: server.into(),
                 user: login.user.clone(),
                 remedy: login.product.keeps_passwords(),
-                ignored: String::new(),
+                ignored: (login.ignored.as_ref())
+                    .map_or_else(String::new, |reason| format!("; {reason}")),
             },
+            NotOpened::Method(cause) => refused(cause.clone(), "or measure as another user"),
             NotOpened::Unproven => refused(
                 "it does not prove that it knows the password of this user".into(),
                 "is it the server that was meant?",
@@ -167,9 +173,7 @@ impl Remedies {
             NotOpened::LogOn(trouble @ Trouble::Refused(refusal)) => {
                 refused(trouble.whole(self.product), (self.log_on)(refusal.number))
             }
-            NotOpened::LogOn(trouble) => {
-                refused(trouble.whole(self.product), "is there such a server behind that port?")
-            }
+            NotOpened::LogOn(trouble) => refused(trouble.whole(self.product), self.another),
         }
     }
 }

@@ -26,11 +26,12 @@ use plumb_measure::{FailureKind, Floor, Reading, Span};
 use crate::DbError;
 use crate::answer::Failure;
 use crate::client::{Door, NotOpened, Trouble};
-use crate::database::{Asked, Database, Form, Methods, Opened};
+use crate::database::{Asked, Database, Form, Methods, Opened, encryption};
 use crate::stream::Traffic;
 
 use exchange::Exchange;
 use readings::Counters;
+use session::Session;
 
 /// The product as messages name it.
 const PRODUCT: &str = "SAP HANA";
@@ -80,8 +81,7 @@ impl Database for Hana {
 
     async fn reach(endpoint: &Endpoint, login: &Login, patience: Span) -> Result<Self, DbError> {
         let door = Door::new(endpoint.clone(), login, patience)?;
-        let opened = session::open(&door).await;
-        let (session, _) = opened.map_err(|trouble| session::explain(&door, &trouble))?;
+        let session: Session = door.reach().await?;
         let (encrypted, version) = (session.encrypted, session.version.as_str().into());
         session.end().await;
         Ok(Self { door, encrypted, version })
@@ -96,7 +96,7 @@ impl Database for Hana {
     }
 
     fn describe(&self) -> String {
-        let encrypted = if self.encrypted { "TLS" } else { "not encrypted" };
+        let encrypted = encryption(self.encrypted);
         format!("{PRODUCT} {}, {encrypted}", self.version)
     }
 
@@ -109,7 +109,7 @@ impl Database for Hana {
     }
 
     async fn open(&self, asked: Asked<'_>, form: Form) -> Result<(Exchange, Opened), NotReady> {
-        let (session, opened) = session::open(&self.door).await.map_err(NotReady::Closed)?;
+        let (session, opened) = self.door.open().await.map_err(NotReady::Closed)?;
         let exchange = match form {
             Form::Log => Exchange::for_log(session, asked).await.map_err(NotReady::Statement)?,
             Form::Text => Exchange::by_text(session, asked),
@@ -127,7 +127,7 @@ impl Database for Hana {
 
     fn explain(&self, asked: Asked<'_>, trouble: &NotReady) -> DbError {
         match trouble {
-            NotReady::Closed(trouble) => session::explain(&self.door, trouble),
+            NotReady::Closed(trouble) => self.door.explain::<Session>(trouble),
             NotReady::Statement(trouble) => DbError::Statement {
                 statement: asked.statement.which.name(),
                 complaint: format!("cannot be prepared: {}", trouble.whole(PRODUCT)),

@@ -7,7 +7,7 @@ use crate::client::Trouble;
 use crate::database::Asked;
 use crate::database::untimed;
 
-use super::session::{self, Session};
+use super::session::Session;
 use super::{Hana, PRODUCT};
 
 const STATEMENTS: &str = "M_SQL_PLAN_CACHE";
@@ -82,7 +82,7 @@ fn since(
 
 /// Counts of the statement, and of the server.
 async fn read(server: &Hana, text: &str) -> (Result<[u64; 2], String>, Result<[u64; 2], String>) {
-    let Ok((mut session, _)) = session::open(&server.door).await else {
+    let Ok((mut session, _)) = server.door.open::<Session>().await else {
         return (Err(GONE.into()), Err(GONE.into()));
     };
     let statement = one_row(&mut session, &of_statement(text)).await;

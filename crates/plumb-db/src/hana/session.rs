@@ -3,10 +3,8 @@
 use plumb_db_login::SslMode;
 use plumb_measure::Transport;
 
-use crate::DbError;
 use crate::answer::{Limits, NoAnswer};
 use crate::client::{Door, NotOpened, Pipe, Reached, Refusal, Remedies, Trouble};
-use crate::database::Opened;
 use crate::stream::Wire;
 
 use super::PRODUCT;
@@ -51,41 +49,41 @@ pub(super) enum Named<'a> {
 }
 
 impl Reached for Session {
+    const REMEDIES: Remedies = Remedies {
+        product: PRODUCT,
+        tls: "check the certificate of the server and encrypt, sslvalidatecertificate, ssltruststore; \
+              does that port take encrypted connections?",
+        log_on: remedy,
+        no_tls: "leave encrypt out to measure without it where the server is on this machine",
+        another: "is there such a server behind that port?",
+    };
+
+    async fn over(door: &Door, wire: Wire) -> Result<(Self, Option<u64>), NotOpened> {
+        let mut channel = Channel::new(wire);
+        let transport = channel.pipe.transport(); // who is gone already says so at the log-on
+        let encrypted = door.login.ssl != SslMode::Disable;
+        let (mut proven, mut tls_ns) = (None, None);
+        if encrypted {
+            let tls = door.tls.for_one();
+            let wire = channel.pipe.take_plain().ok_or(Trouble::Garbled)?;
+            let stream = tls.clone().handshake(wire).await.map_err(NotOpened::Tls)?;
+            channel.pipe = Pipe::Tls(Box::new(stream));
+            (proven, tls_ns) = (tls.proof(), tls.taken_ns());
+        }
+        channel.greet().await?;
+        let version = prove(door, &mut channel).await?;
+        let transport = transport.map(|it| Transport { tls: proven, ..it });
+        let mut session = Session { channel, transport, encrypted, version };
+        if !door.login.database.is_empty() {
+            let schema = door.login.database.replace('"', "\"\"");
+            session.order(&format!("SET SCHEMA \"{schema}\"")).await?;
+        }
+        Ok((session, tls_ns))
+    }
+
     fn transport(&self) -> Option<&Transport> {
         self.transport.as_ref()
     }
-}
-
-/// Opens a session.
-///
-/// # Errors
-/// [`NotOpened`].
-pub(super) async fn open(door: &Door) -> Result<(Session, Opened), NotOpened> {
-    door.open(async |wire| over(door, wire).await).await
-}
-
-/// A session over `wire`, and how long its handshake of TLS took, nanoseconds.
-pub(super) async fn over(door: &Door, wire: Wire) -> Result<(Session, Option<u64>), NotOpened> {
-    let mut channel = Channel::new(wire);
-    let transport = channel.pipe.transport(); // who is gone already says so at the log-on
-    let encrypted = door.login.ssl != SslMode::Disable;
-    let (mut proven, mut tls_ns) = (None, None);
-    if encrypted {
-        let tls = door.tls.for_one();
-        let wire = channel.pipe.take_plain().ok_or(Trouble::Garbled)?;
-        let stream = tls.clone().handshake(wire).await.map_err(NotOpened::Tls)?;
-        channel.pipe = Pipe::Tls(Box::new(stream));
-        (proven, tls_ns) = (tls.proof(), tls.taken_ns());
-    }
-    channel.greet().await?;
-    let version = prove(door, &mut channel).await?;
-    let transport = transport.map(|it| Transport { tls: proven, ..it });
-    let mut session = Session { channel, transport, encrypted, version };
-    if !door.login.database.is_empty() {
-        let schema = door.login.database.replace('"', "\"\"");
-        session.order(&format!("SET SCHEMA \"{schema}\"")).await?;
-    }
-    Ok((session, tls_ns))
 }
 
 /// Proves to know the password, and has the server do the same; its version.
@@ -137,11 +135,6 @@ fn let_in<'a>(door: &Door, said: &'a [u8]) -> Result<Reply<'a>, NotOpened> {
     }
 }
 
-/// Why there is no session, in words.
-pub(super) fn explain(door: &Door, trouble: &NotOpened) -> DbError {
-    REMEDIES.explain(trouble, &door.server, &door.login)
-}
-
 /// Method and data of an authentication.
 fn proofs_of<'a>(reply: &Reply<'a>) -> Option<Vec<&'a [u8]>> {
     let values = wire::values(reply.part(part::AUTHENTICATION)?.data)?;
@@ -151,14 +144,6 @@ fn proofs_of<'a>(reply: &Reply<'a>) -> Option<Vec<&'a [u8]>> {
 fn refused(refusal: Option<Refusal>) -> Trouble {
     refusal.map_or(Trouble::Garbled, Trouble::Refused)
 }
-
-/// What to do where there is no session.
-const REMEDIES: Remedies = Remedies {
-    product: PRODUCT,
-    tls: "check the certificate of the server and encrypt, sslvalidatecertificate, ssltruststore; \
-          does that port take encrypted connections?",
-    log_on: remedy,
-};
 
 /// What to do about a log-on that the server refuses with this error.
 fn remedy(number: i32) -> &'static str {

@@ -7,6 +7,7 @@ use super::floor::{ALL, REPLY, reply};
 use super::session::{Named, Session, cesu8};
 use super::*;
 use crate::answer::{Limits, NoAnswer};
+use crate::client::Reached as _;
 use crate::database::{Access, Connection as _};
 use crate::looks::{Look, Seen};
 use crate::statement::Statement;
@@ -87,7 +88,7 @@ where
     block_on(async {
         let (near, far) = UnixStream::pair().unwrap();
         let peer = tokio::spawn(peer(far, replies));
-        let opened = session::over(&door(), Wire::of_pair(near)).await;
+        let opened = Session::over(&door(), Wire::of_pair(near)).await;
         let came = work(opened.map(|(session, _)| session)).await;
         (came, peer.await.unwrap())
     })
@@ -146,7 +147,7 @@ fn a_server_that_does_not_know_the_password_is_noticed() {
 fn a_refusal_has_the_reason_of_the_server() {
     let replies = vec![challenged(b"SCRAMSHA256", &[]), failed(10, 1, "authentication failed")];
     let (trouble, _) = at_peer(replies, async |opened| opened.map(|_| ()).unwrap_err());
-    let said = session::explain(&door(), &trouble).to_string();
+    let said = door().explain::<Session>(&trouble).to_string();
     assert!(said.contains("authentication failed") && said.contains("HDB_PASSWORD"), "{said}");
     let (garbled, _) = at_peer(vec![vec![0; HEAD]], async |opened| opened.map(|_| ()));
     assert!(matches!(garbled, Err(NotOpened::LogOn(Trouble::Garbled))), "{garbled:?}");

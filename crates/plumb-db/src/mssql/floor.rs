@@ -7,15 +7,15 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 
 use crate::DbError;
-use crate::client::Door;
 use crate::client::floor::{self, LIMITS, PATIENCE};
+use crate::client::{Door, Reached as _};
 use crate::database::{Access, Asked, Database as _};
 use crate::statement::Statement;
 use crate::stream::Wire;
 
 use super::Mssql;
 use super::exchange::Exchange;
-use super::session;
+use super::session::Session;
 use plumb_sql::tds::wire::{self, HEAD, Head, Kind};
 
 /// Answers of the null server: nothing is encrypted, ...
@@ -45,7 +45,7 @@ async fn measure(calls: u64) -> Result<Option<Histogram>, DbError> {
     tokio::spawn(serve(far));
     let login = Login::of(&Url::parse("mssql://null@localhost/?encrypt=no")?, &|_| None)?;
     let door = Door::new(Endpoint::Own, &login, PATIENCE)?;
-    let Ok((session, _)) = session::over(&door, Wire::of_pair(near)).await else { return Ok(None) };
+    let Ok((session, _)) = Session::over(&door, Wire::of_pair(near)).await else { return Ok(None) };
     let statement = Statement::trivial(login.product);
     let asked = Asked { statement: &statement, access: Access::ReadOnly, limits: LIMITS };
     Ok(floor::times(&mut Exchange::new(session, asked), &statement, calls).await)

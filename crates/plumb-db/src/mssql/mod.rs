@@ -26,11 +26,12 @@ use plumb_measure::{Floor, Reading, Span};
 
 use crate::DbError;
 use crate::client::{Door, NotOpened};
-use crate::database::{Access, Asked, Database, Form, Methods, Opened};
+use crate::database::{Access, Asked, Database, Form, Methods, Opened, encryption};
 use crate::stream::Traffic;
 
 use exchange::Exchange;
 use readings::Counters;
+use session::Session;
 
 /// The product as messages name it.
 const PRODUCT: &str = "SQL Server";
@@ -61,8 +62,7 @@ impl Database for Mssql {
 
     async fn reach(endpoint: &Endpoint, login: &Login, patience: Span) -> Result<Self, DbError> {
         let door = Door::new(endpoint.clone(), login, patience)?;
-        let opened = session::open(&door).await;
-        let (session, _) = opened.map_err(|trouble| session::explain(&door, &trouble))?;
+        let session: Session = door.reach().await?;
         let (encrypted, version) = (session.encrypted, session.version.as_str().into());
         Ok(Self { door, encrypted, version })
     }
@@ -76,7 +76,7 @@ impl Database for Mssql {
     }
 
     fn describe(&self) -> String {
-        let encrypted = if self.encrypted { "TLS" } else { "not encrypted" };
+        let encrypted = encryption(self.encrypted);
         format!(
             "{}, {encrypted}; statements go as text, whose plan the server keeps; nothing keeps \
              them from writing: it has no transactions that only read",
@@ -93,7 +93,7 @@ impl Database for Mssql {
     }
 
     async fn open(&self, asked: Asked<'_>, form: Form) -> Result<(Exchange, Opened), NotOpened> {
-        let (session, opened) = session::open(&self.door).await?;
+        let (session, opened) = self.door.open().await?;
         // of statements that differ nobody has looked at each
         let access = if form == Form::Log { Access::RolledBack } else { asked.access };
         Ok((Exchange::new(session, Asked { access, ..asked }), opened))
@@ -115,7 +115,7 @@ impl Database for Mssql {
     }
 
     fn explain(&self, _: Asked<'_>, trouble: &NotOpened) -> DbError {
-        session::explain(&self.door, trouble)
+        self.door.explain::<Session>(trouble)
     }
 
     async fn try_out(&self, asked: Asked<'_>, patience: Span) -> Result<Exchange, DbError> {

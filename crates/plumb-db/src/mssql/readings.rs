@@ -8,7 +8,7 @@ use crate::database::Asked;
 use crate::database::untimed;
 
 use super::exchange::call_of;
-use super::session::{self, Session};
+use super::session::Session;
 use super::{Mssql, PRODUCT};
 
 /// Of what is asked beside a load.
@@ -104,7 +104,7 @@ fn since<const N: usize>(before: [u64; N], after: [u64; N]) -> [u64; N] {
 
 /// Counts of the statement, and of the server.
 async fn read(server: &Mssql, text: &str) -> (Result<[u64; 3], String>, Result<[u64; 4], String>) {
-    let Ok((mut session, _)) = session::open(&server.door).await else {
+    let Ok((mut session, _)) = server.door.open::<Session>().await else {
         return (Err(GONE.into()), Err(GONE.into()));
     };
     let statement = one_row(&mut session, &of_statement(text)).await;

@@ -3,10 +3,8 @@
 use plumb_db_login::SslMode;
 use plumb_measure::Transport;
 
-use crate::DbError;
 use crate::answer::{Limits, NoAnswer};
 use crate::client::{Door, NotOpened, Reached, Refusal, Remedies, Trouble, is_near};
-use crate::database::Opened;
 use crate::stream::Wire;
 
 use super::PRODUCT;
@@ -30,63 +28,62 @@ pub(super) struct Session {
 }
 
 impl Reached for Session {
+    const REMEDIES: Remedies = Remedies {
+        product: PRODUCT,
+        tls: "check the certificate of the server and encrypt, trustservercertificate, servercertificate",
+        log_on: remedy,
+        no_tls: "leave encrypt out to measure without it where the server is on this machine",
+        another: "is there such a server behind that port?",
+    };
+
+    async fn over(door: &Door, wire: Wire) -> Result<(Self, Option<u64>), NotOpened> {
+        let mut channel = Channel::plain(wire);
+        let transport = channel.pipe.transport(); // who is gone already says so at the log-on
+        let wanted = match door.login.ssl {
+            SslMode::Disable => Encryption::None,
+            _ => Encryption::All,
+        };
+        channel.send(Kind::PreLogin, &wire::pre_login(wanted)).await?;
+        let said = channel.message().await?;
+        let encrypts = match (door.login.ssl, wire::agreed(&said).ok_or(Trouble::Garbled)?) {
+            (SslMode::Disable, Encryption::None) => false,
+            (SslMode::Disable, _) => {
+                let message = "the server wants its connections encrypted".into();
+                let refusal = Refusal { number: 0, is_fatal: true, message };
+                return Err(Trouble::Refused(refusal).into());
+            }
+            (_, Encryption::All) => true,
+            (SslMode::Prefer, _) => false,
+            _ => return Err(NotOpened::NoTls),
+        };
+        if !encrypts && !door.password().is_empty() && !is_near(&door.endpoint) {
+            return Err(NotOpened::Readable);
+        }
+        let (mut proven, mut tls_ns) = (None, None);
+        if encrypts {
+            let tls = door.tls.for_one();
+            channel.encrypted(tls.clone()).await?.map_err(NotOpened::Tls)?;
+            (proven, tls_ns) = (tls.proof(), tls.taken_ns());
+        }
+        let log_on = LogOn {
+            user: &door.login.user,
+            password: door.password(),
+            application: &door.login.application,
+            server: &door.login.host,
+            database: &door.login.database,
+        };
+        channel.send(Kind::LogOn, &log_on.write()).await?;
+        let said = channel.message().await?;
+        let version = let_in(door, &said)?;
+        let transport = transport.map(|it| Transport { tls: proven, ..it });
+        let mut session = Session { channel, transport, encrypted: encrypts, version };
+        session.order(SETTINGS).await?;
+        Ok((session, tls_ns))
+    }
+
     fn transport(&self) -> Option<&Transport> {
         self.transport.as_ref()
     }
-}
-
-/// Opens a session.
-///
-/// # Errors
-/// [`NotOpened`].
-pub(super) async fn open(door: &Door) -> Result<(Session, Opened), NotOpened> {
-    door.open(async |wire| over(door, wire).await).await
-}
-
-/// A session over `wire`, and how long its handshake of TLS took, nanoseconds.
-pub(super) async fn over(door: &Door, wire: Wire) -> Result<(Session, Option<u64>), NotOpened> {
-    let mut channel = Channel::plain(wire);
-    let transport = channel.pipe.transport(); // who is gone already says so at the log-on
-    let wanted = match door.login.ssl {
-        SslMode::Disable => Encryption::None,
-        _ => Encryption::All,
-    };
-    channel.send(Kind::PreLogin, &wire::pre_login(wanted)).await?;
-    let said = channel.message().await?;
-    let encrypts = match (door.login.ssl, wire::agreed(&said).ok_or(Trouble::Garbled)?) {
-        (SslMode::Disable, Encryption::None) => false,
-        (SslMode::Disable, _) => {
-            let message = "the server wants its connections encrypted".into();
-            let refusal = Refusal { number: 0, is_fatal: true, message };
-            return Err(Trouble::Refused(refusal).into());
-        }
-        (_, Encryption::All) => true,
-        (SslMode::Prefer, _) => false,
-        _ => return Err(NotOpened::NoTls),
-    };
-    if !encrypts && !door.password().is_empty() && !is_near(&door.endpoint) {
-        return Err(NotOpened::Readable);
-    }
-    let (mut proven, mut tls_ns) = (None, None);
-    if encrypts {
-        let tls = door.tls.for_one();
-        channel.encrypted(tls.clone()).await?.map_err(NotOpened::Tls)?;
-        (proven, tls_ns) = (tls.proof(), tls.taken_ns());
-    }
-    let log_on = LogOn {
-        user: &door.login.user,
-        password: door.password(),
-        application: &door.login.application,
-        server: &door.login.host,
-        database: &door.login.database,
-    };
-    channel.send(Kind::LogOn, &log_on.write()).await?;
-    let said = channel.message().await?;
-    let version = let_in(door, &said)?;
-    let transport = transport.map(|it| Transport { tls: proven, ..it });
-    let mut session = Session { channel, transport, encrypted: encrypts, version };
-    session.order(SETTINGS).await?;
-    Ok((session, tls_ns))
 }
 
 /// The server and its version, if it lets the client in.
@@ -111,18 +108,6 @@ fn let_in(door: &Door, said: &[u8]) -> Result<String, NotOpened> {
         (None, None) => Err(Trouble::Garbled.into()),
     }
 }
-
-/// Why there is no session, in words.
-pub(super) fn explain(door: &Door, trouble: &NotOpened) -> DbError {
-    REMEDIES.explain(trouble, &door.server, &door.login)
-}
-
-/// What to do where there is no session.
-const REMEDIES: Remedies = Remedies {
-    product: PRODUCT,
-    tls: "check the certificate of the server and encrypt, trustservercertificate, servercertificate",
-    log_on: remedy,
-};
 
 /// What to do about a log-on that the server refuses with this error.
 fn remedy(number: i32) -> &'static str {

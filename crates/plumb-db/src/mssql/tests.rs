@@ -14,7 +14,7 @@ use super::session::Session;
 use super::wrapped::Wrapped;
 use super::*;
 use crate::answer::{Failure as _, Limits};
-use crate::client::Trouble;
+use crate::client::{Reached as _, Trouble};
 use crate::database::{Access, Connection as _};
 use crate::looks::{Look, Seen};
 use crate::statement::Statement;
@@ -74,7 +74,7 @@ fn at_peer(endpoint: Endpoint, replies: Vec<Vec<u8>>) -> (Result<Session, NotOpe
         let (near, far) = UnixStream::pair().unwrap();
         let peer = tokio::spawn(peer(far, replies));
         let door = door("mssql://sa@db3/erp", endpoint);
-        let opened = session::over(&door, Wire::of_pair(near)).await.map(|(session, _)| session);
+        let opened = Session::over(&door, Wire::of_pair(near)).await.map(|(session, _)| session);
         (opened, peer.await.unwrap())
     })
 }
@@ -118,7 +118,7 @@ fn a_refusal_has_the_reason_of_the_server() {
     let trouble = refused.unwrap_err();
     assert!(matches!(&trouble, NotOpened::LogOn(Trouble::Refused(it)) if it.number == 18456));
     let door = door("mssql://sa@db3/erp", Endpoint::Own);
-    let said = session::explain(&door, &trouble).to_string();
+    let said = door.explain::<Session>(&trouble).to_string();
     assert!(said.contains("Login failed") && said.contains("SQLCMDPASSWORD"), "{said}");
     let (garbled, _) = at_peer(Endpoint::Own, vec![b"HTTP/1.1 400 Bad Request".to_vec()]);
     assert!(matches!(garbled, Err(NotOpened::LogOn(Trouble::Garbled))), "{garbled:?}");
@@ -138,7 +138,7 @@ where
         let before = vec![PLAIN.into(), let_in(), done(0)];
         let peer = tokio::spawn(peer(far, [before, replies].concat()));
         let door = door("mssql://sa@db3/erp", Endpoint::Own);
-        let (session, _) = session::over(&door, Wire::of_pair(near)).await.unwrap();
+        let (session, _) = Session::over(&door, Wire::of_pair(near)).await.unwrap();
         let statement = Statement::trivial(plumb_db_login::Product::Mssql);
         let limits = Limits { rows: 10, bytes: 1_000 };
         let exchange = Exchange::new(session, Asked { statement: &statement, access, limits });
@@ -255,7 +255,7 @@ fn a_handshake_goes_in_packets_and_what_follows_does_not() {
         });
         let far_away = Endpoint::Tcp("192.0.2.1:1433".parse().unwrap());
         let door = door("mssql://sa@db3/erp?encrypt=yes&trustservercertificate=yes", far_away);
-        let (session, tls_ns) = session::over(&door, Wire::of_pair(near)).await.unwrap();
+        let (session, tls_ns) = Session::over(&door, Wire::of_pair(near)).await.unwrap();
         assert!(session.encrypted && tls_ns.is_some());
         peer.await.unwrap();
     });

@@ -2,7 +2,9 @@
 
 use crate::answer::{Limits, NoAnswer};
 
-use super::channel::Trouble;
+use crate::client::Trouble;
+
+use super::channel::refused;
 use super::session::Session;
 use plumb_sql::mysql::{self as wire, Done, Prepared, Refusal, can};
 
@@ -92,7 +94,7 @@ impl Session {
         self.channel.send().await?;
         let (payload, _) = self.channel.packet().await?;
         if let Some(refusal) = Refusal::read(payload) {
-            return Err(Trouble::refused(&refusal));
+            return Err(refused(&refusal));
         }
         let prepared = Prepared::read(payload).ok_or(Trouble::Garbled)?;
         self.definitions(prepared.parameters.into()).await?;
@@ -126,7 +128,7 @@ impl Session {
         let tracks = self.tracks();
         let (payload, _) = self.channel.packet().await?;
         if let Some(refusal) = Refusal::read(payload) {
-            return Err(Trouble::refused(&refusal));
+            return Err(refused(&refusal));
         }
         let done = Done::read(payload, tracks).filter(|_| payload.first() == Some(&0));
         let done = done.ok_or(Trouble::Garbled)?;
@@ -150,7 +152,7 @@ impl Session {
             let tracks = self.tracks();
             let (payload, _) = self.channel.packet().await.map_err(too_large)?;
             if let Some(refusal) = Refusal::read(payload) {
-                return Err(Trouble::refused(&refusal).into());
+                return Err(refused(&refusal).into());
             }
             let is_followed = if payload.first() == Some(&0) {
                 let done = Done::read(payload, tracks).ok_or(NoAnswer::Unexpected)?;
@@ -180,7 +182,7 @@ impl Session {
         loop {
             let (payload, _) = self.channel.packet().await.map_err(too_large)?;
             if let Some(refusal) = Refusal::read(payload) {
-                return Err(Trouble::refused(&refusal).into());
+                return Err(refused(&refusal).into());
             }
             if wire::ends_rows(payload, like_everything) {
                 let done = match like_everything {

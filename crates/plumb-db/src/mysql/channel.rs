@@ -6,97 +6,38 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Waker};
 
-use plumb_measure::{FailureKind, Transport};
+use plumb_measure::Transport;
 use plumb_serve::database::tls::Encrypted;
-use tokio::io::{AsyncReadExt as _, AsyncWrite as _, AsyncWriteExt as _};
-
-use crate::answer::Failure;
+use tokio::io::AsyncWrite as _;
 
 use crate::arrivals::Arrivals;
+use crate::client::{Pipe, Refusal, Trouble};
 use crate::stream::Wire;
 
-use plumb_sql::mysql::{self as wire, HEAD, LONGEST, Refusal};
+use plumb_sql::mysql::{self as wire, HEAD, LONGEST};
 
 /// Room that the first answers are read into.
 const ROOM: usize = 16 << 10;
 /// The longest packet while nothing was said of how large answers may be.
 const SHORT: usize = 1 << 20;
 
-/// Why there is no answer.
-#[derive(Debug)]
-pub(crate) enum Trouble {
-    /// The connection.
-    Socket(io::Error),
-    /// The server refuses, by its number of the error, with its reason.
-    Refused(u16, String),
-    /// What came is no packet that was expected.
-    Garbled,
-    /// A packet is longer than an answer may be.
-    TooLong,
-}
-
-impl From<io::Error> for Trouble {
-    fn from(error: io::Error) -> Self {
-        Self::Socket(error)
-    }
-}
-
 /// The server ends the session, or all of them.
 const ENDED: [u16; 3] = [1053, 1077, 1927];
 
-impl Trouble {
-    pub(super) fn refused(refusal: &Refusal<'_>) -> Self {
-        let message = String::from_utf8_lossy(refusal.message).replace('\n', " ");
-        Self::Refused(refusal.code, message)
-    }
-
-    /// In one line.
-    pub(super) fn whole(&self) -> String {
-        match self {
-            Self::Socket(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                "the server ended the connection".into()
-            }
-            Self::Socket(error) => error.to_string(),
-            Self::Refused(_, message) => message.clone(),
-            Self::Garbled => "what came is no message of MariaDB or MySQL".into(),
-            Self::TooLong => "a message is longer than an answer may be".into(),
-        }
-    }
-}
-
-impl Failure for Trouble {
-    fn kind(&self) -> FailureKind {
-        match self {
-            Self::Refused(code, _) if ENDED.contains(code) => FailureKind::Closed,
-            Self::Refused(..) => FailureKind::Refused,
-            Self::Socket(error) => match error.kind() {
-                io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => FailureKind::Reset,
-                io::ErrorKind::UnexpectedEof => FailureKind::Closed,
-                _ => FailureKind::Garbled,
-            },
-            Self::Garbled | Self::TooLong => FailureKind::Garbled,
-        }
-    }
-}
-
-/// The socket, encrypted or not.
-#[derive(Debug)]
-enum Pipe {
-    Plain(Wire),
-    Tls(Box<Encrypted<Wire>>),
-    /// A handshake failed, or is under way.
-    Gone,
-}
-
-fn gone() -> io::Error {
-    io::ErrorKind::NotConnected.into()
+/// A refusal of the server.
+pub(super) fn refused(refusal: &wire::Refusal<'_>) -> Trouble {
+    Trouble::Refused(Refusal {
+        number: refusal.code.into(),
+        is_fatal: ENDED.contains(&refusal.code),
+        message: String::from_utf8_lossy(refusal.message).replace('\n', " "),
+    })
 }
 
 /// Packets over a socket. A packet is taken only when all of it has come, so whoever stops waiting loses
 /// none.
 #[derive(Debug)]
 pub(super) struct Channel {
-    pipe: Pipe,
+    pipe: Pipe<Wire>,
     /// When what was asked is answered.
     pub(super) arrivals: Arc<Arrivals>,
     /// What has come and was not taken yet: from `at`.
@@ -135,9 +76,7 @@ impl Channel {
         if self.at < self.inbox.len() {
             return Err(Trouble::Garbled);
         }
-        let Pipe::Plain(wire) = std::mem::replace(&mut self.pipe, Pipe::Gone) else {
-            return Err(Trouble::Garbled);
-        };
+        let wire = self.pipe.take_plain().ok_or(Trouble::Garbled)?;
         Ok(handshake(wire).await.map(|stream| self.pipe = Pipe::Tls(Box::new(stream))))
     }
 
@@ -148,10 +87,7 @@ impl Channel {
 
     /// What the socket really is, without what encrypts it.
     pub(super) fn transport(&self) -> Option<Transport> {
-        match &self.pipe {
-            Pipe::Plain(wire) => wire.transport().ok(),
-            Pipe::Tls(_) | Pipe::Gone => None,
-        }
+        self.pipe.transport()
     }
 
     /// Sends what stands in the outbox.
@@ -159,14 +95,7 @@ impl Channel {
     /// # Errors
     /// [`Trouble::Socket`].
     pub(super) async fn send(&mut self) -> Result<(), Trouble> {
-        match &mut self.pipe {
-            Pipe::Plain(wire) => wire.write_all(&self.outbox).await?,
-            Pipe::Tls(stream) => {
-                stream.write_all(&self.outbox).await?;
-                stream.flush().await?;
-            }
-            Pipe::Gone => return Err(gone().into()),
-        }
+        self.pipe.send(&self.outbox).await?;
         self.outbox.clear();
         Ok(())
     }
@@ -258,13 +187,7 @@ impl Channel {
             self.inbox.drain(..self.at);
             self.at = 0;
         }
-        self.inbox.reserve(ROOM / 2);
-        let read = match &mut self.pipe {
-            Pipe::Plain(wire) => wire.read_buf(&mut self.inbox).await?,
-            Pipe::Tls(stream) => stream.read_buf(&mut self.inbox).await?,
-            Pipe::Gone => return Err(gone().into()),
-        };
-        if read == 0 { Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()) } else { Ok(()) }
+        self.pipe.fill(&mut self.inbox).await
     }
 }
 
@@ -276,8 +199,12 @@ impl Drop for Channel {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use plumb_measure::FailureKind;
+    use tokio::io::AsyncWriteExt as _;
     use tokio::net::UnixStream;
+
+    use super::*;
+    use crate::answer::Failure as _;
 
     async fn channel(bytes: Vec<u8>) -> Channel {
         let (near, mut far) = UnixStream::pair().unwrap();

@@ -11,8 +11,8 @@ use crate::looks::{Look, MOMENT, Seen};
 use crate::statement::{Parameter, Statement};
 
 use super::answers::Brought;
-use super::channel::Trouble;
 use super::session::Session;
+use crate::client::Trouble;
 use plumb_sql::mysql::{self as wire, Prepared, Value};
 
 /// Why there is no answer.
@@ -28,7 +28,7 @@ const BEGIN: &str = "START TRANSACTION READ WRITE";
 const BEGIN_READ_ONLY: &str = "START TRANSACTION READ ONLY";
 const ROLL_BACK: &str = "ROLLBACK";
 /// The error of a statement that writes where nothing may.
-pub(super) const WRITES: u16 = 1792;
+pub(super) const WRITES: i32 = 1792;
 
 /// How a statement goes to the server.
 #[derive(Clone, Copy, Debug)]

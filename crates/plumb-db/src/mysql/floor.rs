@@ -7,6 +7,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 
 use crate::DbError;
+use crate::client::Door;
 use crate::client::floor::{self, LIMITS, PATIENCE};
 use crate::database::{Access, Asked, Database as _};
 use crate::statement::Statement;
@@ -14,7 +15,7 @@ use crate::stream::Wire;
 
 use super::Mysql;
 use super::exchange::Exchange;
-use super::session::Door;
+use super::session::log_on;
 use plumb_sql::mysql::HEAD;
 
 /// Answers of the null server: packets as the protocol writes them.
@@ -47,7 +48,7 @@ async fn measure(calls: u64) -> Result<Option<Histogram>, DbError> {
     let url = Url::parse("mysql://null@localhost/?ssl-mode=DISABLED")?;
     let login = Login::of(&url, &|_| None)?;
     let door = Door::new(Endpoint::Own, &login, PATIENCE)?;
-    let Ok((session, _)) = door.over(Wire::of_pair(near)).await else { return Ok(None) };
+    let Ok((session, _)) = log_on(&door, Wire::of_pair(near)).await else { return Ok(None) };
     let statement = Statement::trivial(login.product);
     let asked = Asked { statement: &statement, access: Access::ReadOnly, limits: LIMITS };
     let Ok(mut exchange) = Exchange::prepared(session, asked).await else { return Ok(None) };

@@ -17,21 +17,23 @@ mod trial;
 
 use std::sync::Arc;
 
-use plumb_db_login::Login;
+use plumb_db_login::{Login, SslMode};
 use plumb_engine::Endpoint;
 use plumb_measure::{Advice, FailureKind, Floor, Reading, Span};
 
 use crate::DbError;
 use crate::answer::{Failure, Limits};
-use crate::database::{Asked, Database, Form, Methods, Opened, READ_ONLY_SESSIONS};
+use crate::client::{Door, NotOpened, Trouble};
+use crate::database::{Asked, Database, Form, Methods, Opened, READ_ONLY_SESSIONS, encryption};
 use crate::stream::Traffic;
 use crate::trial::refused_for_writing;
 
-use channel::Trouble;
 use exchange::Exchange;
 use readings::Counters;
-use session::{Door, NotOpened, Session};
+use session::Session;
 
+/// The servers, as messages name them.
+const PRODUCT: &str = "MariaDB or MySQL";
 /// How the parts are measured.
 const METHODS: Methods = Methods {
     server: "between two readings of the server's clock, sent at once with the statement in between, \
@@ -107,7 +109,7 @@ impl Failure for NotReady {
 
 impl Mysql {
     async fn session(&self) -> Result<(Session, Opened), NotReady> {
-        let (session, opened) = self.door.open().await.map_err(NotReady::Closed)?;
+        let (session, opened) = self.door.open::<Session>().await.map_err(NotReady::Closed)?;
         if self.promise == Promise::Session && session.reports_read_only != Some(true) {
             return Err(NotReady::Writable);
         }
@@ -148,11 +150,15 @@ impl Database for Mysql {
         "plumb's own client of MySQL's protocol on a tokio runtime of one thread";
 
     async fn reach(endpoint: &Endpoint, login: &Login, patience: Span) -> Result<Self, DbError> {
-        let door = Door::new(endpoint.clone(), login, patience)?;
-        let (mut session, _) = door.open().await.map_err(|trouble| door.explain(&trouble))?;
+        let mut login = login.clone();
+        if let Endpoint::Unix(_) | Endpoint::Own = endpoint {
+            login.ssl = SslMode::Disable;
+        }
+        let door = Door::new(endpoint.clone(), &login, patience)?;
+        let mut session: Session = door.reach().await?;
         let gone = |trouble: Trouble| DbError::Gone {
             server: door.server.clone(),
-            cause: trouble.whole(),
+            cause: trouble.whole(PRODUCT),
         };
         let promise = match doubt(&mut session).await.map_err(gone)? {
             None => Promise::Session,
@@ -171,7 +177,7 @@ impl Database for Mysql {
     }
 
     fn describe(&self) -> String {
-        let encrypted = if self.encrypted { "TLS" } else { "not encrypted" };
+        let encrypted = encryption(self.encrypted);
         let server = format!("{}, {encrypted}", self.name());
         match self.promise {
             Promise::Session => server,
@@ -213,18 +219,20 @@ impl Database for Mysql {
     }
 
     async fn abandon(&self, connection: Exchange) {
-        self.door.abandon(connection.session).await;
+        session::abandon(&self.door, connection.session).await;
     }
 
     fn explain(&self, asked: Asked<'_>, trouble: &NotReady) -> DbError {
         match trouble {
-            NotReady::Closed(trouble) => self.door.explain(trouble),
+            NotReady::Closed(trouble) => self.door.explain::<Session>(trouble),
             NotReady::Writable => DbError::Writable { server: self.door.server.clone() },
             NotReady::Statement(trouble) => DbError::Statement {
                 statement: asked.statement.which.name(),
                 complaint: match trouble {
-                    Trouble::Refused(exchange::WRITES, said) => refused_for_writing(said),
-                    trouble => format!("cannot be prepared: {}", trouble.whole()),
+                    Trouble::Refused(it) if it.number == exchange::WRITES => {
+                        refused_for_writing(&it.message)
+                    }
+                    trouble => format!("cannot be prepared: {}", trouble.whole(PRODUCT)),
                 },
             },
         }

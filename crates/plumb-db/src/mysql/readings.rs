@@ -4,11 +4,12 @@ use plumb_measure::{Reading, counted, signed_real};
 use serde_json::Value;
 
 use crate::answer::Limits;
-use crate::database::{Asked, Database as _, Form};
+use crate::database::{Asked, Database as _, Form, nanoseconds};
 use crate::trial::EXPLAINED;
 
 use plumb_sql::mysql::digest;
 
+use super::PRODUCT;
 use super::exchange::{Exchange, NoAnswer};
 use super::session::Session;
 use super::{BESIDE, Mysql};
@@ -231,7 +232,9 @@ async fn lone(session: &mut Session, query: &str) -> Result<Option<String>, Stri
 
 fn not_told(trouble: &NoAnswer) -> String {
     match trouble {
-        NoAnswer::Driver(trouble) => format!("the server does not tell: {}", trouble.whole()),
+        NoAnswer::Driver(trouble) => {
+            format!("the server does not tell: {}", trouble.whole(PRODUCT))
+        }
         NoAnswer::TooLarge | NoAnswer::Unexpected => {
             "the server's answer was not understood".into()
         }
@@ -269,13 +272,4 @@ async fn explain(exchange: &mut Exchange, asked: Asked<'_>) -> Result<f64, Strin
     let plan: Value = serde_json::from_str(&plan).map_err(|error| error.to_string())?;
     let total = &plan["query_block"]["r_total_time_ms"];
     total.as_f64().ok_or_else(|| "its answer names no time".into())
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a time is not negative; a float is cast to the nearest integer in range"
-)]
-fn nanoseconds(ms: f64) -> u64 {
-    (ms * 1e6).round() as u64
 }

@@ -7,9 +7,10 @@ use crate::database::{Access, Asked, Connection as _, Database as _, Form};
 use crate::statement::Which;
 use crate::trial::{Attempt, WRITES};
 
-use super::channel::Trouble;
+use super::PRODUCT;
 use super::exchange::{Exchange, NoAnswer, WRITES as READ_ONLY};
 use super::{Mysql, Promise};
+use crate::client::Trouble;
 
 /// Runs the statement within its limits and `patience`: one that may not write in a transaction first
 /// that is read-only by the server's own word, then each as its calls will.
@@ -88,11 +89,12 @@ impl Trial<'_> {
         asked: impl Future<Output = Result<T, NoAnswer>>,
     ) -> Result<T, DbError> {
         let refused = |trouble: Trouble| match trouble {
-            Trouble::Refused(READ_ONLY, said) => self.attempt.writes(&said),
-            Trouble::Refused(_, said) => self.attempt.wrong(format!("fails: {said}")),
-            trouble => {
-                DbError::Gone { server: self.server.door.server.clone(), cause: trouble.whole() }
-            }
+            Trouble::Refused(it) if it.number == READ_ONLY => self.attempt.writes(&it.message),
+            Trouble::Refused(it) => self.attempt.wrong(format!("fails: {}", it.message)),
+            trouble => DbError::Gone {
+                server: self.server.door.server.clone(),
+                cause: trouble.whole(PRODUCT),
+            },
         };
         self.attempt.patiently(asked, refused).await
     }

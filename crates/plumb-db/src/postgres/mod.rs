@@ -27,7 +27,9 @@ use plumb_measure::{Advice, FailureKind, Floor, Reading, Span, Transport};
 
 use crate::answer::{Answered, Failure};
 use crate::arrivals::Arrivals;
-use crate::database::{Asked, Connection, Database, Form, Methods, Opened, READ_ONLY_SESSIONS};
+use crate::database::{
+    Asked, Connection, Database, Form, Methods, Opened, READ_ONLY_SESSIONS, encryption,
+};
 use crate::looks::{Look, Seen};
 use crate::statement::Statement;
 use crate::stream::Traffic;
@@ -131,7 +133,7 @@ impl Database for Postgres {
     }
 
     fn describe(&self) -> String {
-        let encrypted = if self.onlooker.encrypted { "TLS" } else { "not encrypted" };
+        let encrypted = encryption(self.onlooker.encrypted);
         let server = format!("PostgreSQL {}, {encrypted}", self.onlooker.version);
         match self.door.promise {
             Promise::Session => server,

@@ -7,7 +7,7 @@ use tokio_postgres::error::SqlState;
 
 use super::block::{self, ROLL_BACK};
 use super::session::whole;
-use crate::database::Access;
+use crate::database::{Access, nanoseconds};
 use crate::statement::Statement;
 use crate::trial::EXPLAINED;
 
@@ -230,13 +230,4 @@ async fn explain(client: &Client, text: &str, access: Access) -> Result<f64, Str
         (Some(planning), Some(execution)) => Ok(planning + execution),
         _ => Err("its answer names no times".into()),
     }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a time is not negative; a float is cast to the nearest integer in range"
-)]
-fn nanoseconds(ms: f64) -> u64 {
-    (ms * 1e6).round() as u64
 }

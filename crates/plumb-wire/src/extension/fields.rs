@@ -35,7 +35,9 @@ impl<'a> Fields<'a> {
     }
 
     fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        self.bytes(N)?.try_into().ok()
+        let (taken, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*taken)
     }
 
     fn u8(&mut self) -> Option<u8> {
