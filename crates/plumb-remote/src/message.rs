@@ -290,31 +290,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
-        let part = Part { number: NonZeroU32::MIN, of: NonZeroU32::MIN };
-        let orders = [
-            Order::Clock { sent_ns: 7 },
-            Order::Run(RunOrder {
-                run: 1,
-                words: vec!["net".into(), "ping".into()],
-                ..order(part)
-            }),
-            Order::File { digest: "ab".into(), content: "YQ==".into() },
-            Order::Connect { run: 1, load: 1 },
-            Order::Open { run: 1, load: 1, at_wall_ns: u64::MAX },
-            Order::Stop { run: 1 },
-            Order::Alive,
-        ];
-        for order in orders {
-            let line = written(&order).unwrap();
-            assert!(line.ends_with('\n') && line.lines().count() == 1, "{line}");
-            assert_eq!(read::<Order>(&line).unwrap(), order);
-        }
-        let refused = Report::Done { run: 1, outcome: Err("no such host".into()) };
-        assert_eq!(read::<Report>(&written(&refused).unwrap()).unwrap(), refused);
-    }
-
-    #[test]
     fn what_is_no_message_is_refused() {
         for line in ["", "{}", "[]", "\"alive\"x", "{\"stop\":{}}", "{\"stop\":{\"run\":-1}}"] {
             assert!(read::<Order>(line).is_err(), "{line}");

@@ -174,7 +174,6 @@ const TABLE: &[(&str, &[&str])] = &[
             "plumb-remote",
             "plumb-report",
             "plumb-show",
-            "plumb-size",
             "plumb-ui",
             "plumb-telemetry",
             "plumb-wire",

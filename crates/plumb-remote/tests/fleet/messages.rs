@@ -30,11 +30,14 @@ fn recorder() -> Recorder {
 
 /// Each report, as a line; made once.
 fn reports() -> &'static [String] {
-    static LINES: LazyLock<Vec<String>> = LazyLock::new(written_reports);
+    static LINES: LazyLock<Vec<String>> = LazyLock::new(|| {
+        let line = |report| written(report).expect("a report can be written");
+        all_reports().iter().map(line).collect()
+    });
     &LINES
 }
 
-fn written_reports() -> Vec<String> {
+fn all_reports() -> Vec<Report> {
     let figures = Interval { start_ns: 5, duration_ns: 9, ..Interval::default() };
     let records = IntervalRecords {
         began_ns: 3,
@@ -69,7 +72,7 @@ fn written_reports() -> Vec<String> {
         labels: std::collections::BTreeMap::from([("site".into(), "x".into())]),
     };
     let (run, load) = (1, 1);
-    let reports = [
+    vec![
         Report::Hello(hello),
         Report::Clock { sent_ns: 1, here_ns: 2 },
         Report::Ready { run, load },
@@ -79,13 +82,16 @@ fn written_reports() -> Vec<String> {
         Report::Result { run, load, result: Box::new(ResultRecord::default()) },
         Report::Done { run, outcome: Err("none".into()) },
         Report::Alive,
-    ];
-    reports.iter().map(|report| written(report).expect("a report can be written")).collect()
+    ]
 }
 
 fn orders() -> Vec<String> {
+    all_orders().iter().map(|order| written(order).expect("an order can be written")).collect()
+}
+
+fn all_orders() -> [Order; 7] {
     let part = Part { number: NonZeroU32::MIN, of: NonZeroU32::MIN };
-    let orders = [
+    [
         Order::Clock { sent_ns: 7 },
         Order::Run(RunOrder {
             run: 1,
@@ -98,11 +104,22 @@ fn orders() -> Vec<String> {
         }),
         Order::File { digest: "ab".into(), content: "YQ==".into() },
         Order::Connect { run: 1, load: 1 },
-        Order::Open { run: 1, load: 1, at_wall_ns: 9 },
+        Order::Open { run: 1, load: 1, at_wall_ns: u64::MAX },
         Order::Stop { run: 1 },
         Order::Alive,
-    ];
-    orders.iter().map(|order| written(order).expect("an order can be written")).collect()
+    ]
+}
+
+#[test]
+fn what_is_written_is_read() {
+    for order in all_orders() {
+        let line = written(&order).expect("an order can be written");
+        assert!(line.ends_with('\n') && line.lines().count() == 1, "{line}");
+        assert_eq!(read::<Order>(&line).expect("it was written"), order);
+    }
+    for (report, line) in all_reports().into_iter().zip(reports()) {
+        assert_eq!(read::<Report>(line).expect("it was written"), report);
+    }
 }
 
 /// One change: where, and what.

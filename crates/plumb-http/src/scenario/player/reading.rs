@@ -253,17 +253,26 @@ impl Player {
             let words = step.checker.words(failed) + &led_to(answer.status, answer.head);
             return Some(Fault { kind, words });
         }
+        let fault = self.extract(user, tag, &answer);
+        if fault.is_none() {
+            self.look_for_resources(user, tag, &answer);
+        }
+        fault
+    }
+
+    /// Takes the values out of `answer` that the step of `tag` names; what is wrong with the first that is not there.
+    fn extract(&mut self, user: &mut User, tag: u16, answer: &answer::Answer<'_>) -> Option<Fault> {
         let mut fault = None;
-        for number in 0..step.extracts.len() {
+        for number in 0..self.script.steps[usize::from(tag)].extracts.len() {
             // looked up anew: what was found is remembered meanwhile
             let extract = &self.script.steps[usize::from(tag)].extracts[number];
             let slot = extract.slot();
-            match extract.value(&answer, &mut user.draw) {
+            match extract.value(answer, &mut user.draw) {
                 Ok(value) => {
                     let value = match extract.address() {
                         Some(which) => {
                             let origins = &self.script.origins;
-                            absolute(value, which, &answer, (origins, &user.exchange))
+                            absolute(value, which, answer, (origins, &user.exchange))
                         }
                         None => value,
                     };
@@ -279,9 +288,6 @@ impl Player {
                     });
                 }
             }
-        }
-        if fault.is_none() {
-            self.look_for_resources(user, tag, &answer);
         }
         fault
     }
