@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::conn::Flight;
+use crate::flight::Flight;
 
 /// Operations under way, the oldest first. It stands in place, because most connections have one alone:
 /// memory of its own would be one more place to fetch for every message.

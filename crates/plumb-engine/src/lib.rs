@@ -9,6 +9,7 @@ mod channel;
 mod conn;
 mod datagram;
 mod drive;
+mod flight;
 mod flights;
 mod gate;
 pub mod layer;

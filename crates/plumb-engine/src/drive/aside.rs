@@ -11,7 +11,8 @@ use plumb_socket::Time;
 
 use super::{Drive, script};
 use crate::Endpoint;
-use crate::conn::{Conn, Flight, Moment, Phase};
+use crate::conn::{Conn, Phase};
+use crate::flight::{Flight, Moment};
 use crate::link::Link;
 use crate::protocol::Protocol;
 

@@ -11,7 +11,8 @@ use plumb_socket::{
 
 use super::Drive;
 use crate::channel::Channel;
-use crate::conn::{Flight, Phase};
+use crate::conn::Phase;
+use crate::flight::Flight;
 use crate::link::Link;
 use crate::plan::Waiting;
 use crate::protocol::Protocol;

@@ -7,7 +7,7 @@ use plumb_socket::{Time, connect_failure};
 
 use super::Drive;
 use crate::EngineError;
-use crate::conn::Flight;
+use crate::flight::Flight;
 use crate::link::Link;
 use crate::operations::Ended;
 use crate::protocol::Protocol;

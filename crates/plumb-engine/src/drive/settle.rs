@@ -4,7 +4,7 @@ use plumb_measure::{Answer, Moments, Recorder};
 use plumb_socket::Time;
 
 use super::Drive;
-use crate::conn::Flight;
+use crate::flight::Flight;
 use crate::link::Link;
 use crate::protocol::{After, OpEnd, Protocol};
 

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use plumb_measure::{Moments, Recorder, Residence, RoundTripParts, ServerHalf, Unsplit};
 
 use crate::channel::Channel;
-use crate::conn::Moment;
+use crate::flight::Moment;
 use crate::flights::Flights;
 use crate::link::Link;
 

@@ -4,7 +4,7 @@ use plumb_measure::{Answer, FailureKind};
 use plumb_socket::Time;
 
 use super::Drive;
-use crate::conn::{Flight, Moment};
+use crate::flight::{Flight, Moment};
 use crate::link::Link;
 use crate::protocol::Protocol;
 
