@@ -9,10 +9,9 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use plumb_engine::Cidr;
-use plumb_serve::Socket;
 use plumb_serve::accept::{Caller, FULL, Taker, stopped};
+use plumb_serve::{BoxedStream, Socket};
 use rustix::net::sockopt;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Semaphore, mpsc, watch};
 
 use super::handler::{ConnectionHandler, ProxyState};
@@ -65,15 +64,12 @@ impl Acceptor {
         let _ = sockopt::set_tcp_nodelay(&stream, true);
         let present = Arc::new(Present::new(place, self.present.clone()));
         let handler = ConnectionHandler::new(Arc::clone(&self.state), present, self.stop.clone());
-        tokio::spawn(converse(Arc::new(handler), stream));
+        tokio::spawn(converse(Arc::new(handler), Box::new(stream)));
     }
 }
 
 /// Serves one connection to its end.
-pub(crate) async fn converse<S>(handler: Arc<ConnectionHandler>, stream: S)
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
+pub(crate) async fn converse(handler: Arc<ConnectionHandler>, stream: BoxedStream) {
     let (ledger, mut stop) = (handler.state.ledger.clone(), handler.stop.clone());
     let patience = handler.state.patience();
     let service = service_fn(move |request| Arc::clone(&handler).serve(request));
@@ -102,10 +98,7 @@ where
 
 /// Serves a connection of HTTP/2 to its end. One on which nothing is asked for as long as anything may
 /// stand still is closed behind what is under way.
-pub(crate) async fn converse_in_http2<S>(handler: Arc<ConnectionHandler>, stream: S)
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
+pub(crate) async fn converse_in_http2(handler: Arc<ConnectionHandler>, stream: BoxedStream) {
     let (mut stop, patience) = (handler.stop.clone(), handler.state.patience());
     let asked = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&asked);

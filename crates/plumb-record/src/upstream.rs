@@ -5,7 +5,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper_util::rt::TokioIo;
 use plumb_engine::clock::MonotonicClock;
 use plumb_engine::{Endpoint, SocketOptions, finish_connect, start_connect};
 use plumb_measure::{Clock as _, Span};
@@ -124,7 +123,7 @@ impl Reach {
         let (stream, mut way) = self.dial(origin).await?;
         let port = stream.local_addr().map_or(0, |local| local.port());
         if origin.scheme == Scheme::Http {
-            let upstream = Upstream::begin(origin, port, TokioIo::new(stream), false).await?;
+            let upstream = Upstream::begin(origin, port, Box::new(stream), false).await?;
             return Ok((upstream, way));
         }
         let began = MonotonicClock.now_ns();
@@ -138,7 +137,7 @@ impl Reach {
             .map_err(|cause| Unreachable::Tls { place: origin.place(), cause })?;
         way.tls_ns = Some(MonotonicClock.now_ns() - began);
         let http2 = speaks_http2(stream.get_ref().1.alpn_protocol());
-        Ok((Upstream::begin(origin, port, TokioIo::new(stream), http2).await?, way))
+        Ok((Upstream::begin(origin, port, Box::new(stream), http2).await?, way))
     }
 
     /// A connection to `origin` on which nothing was said yet.

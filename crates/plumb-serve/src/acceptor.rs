@@ -15,8 +15,6 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use plumb_engine::Cidr;
-use plumb_measure::{ByteSize, Span};
 use rustix::net::sockopt;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -26,9 +24,10 @@ use crate::accept::{Caller, FULL, Taker, stopped};
 use crate::heard::{Heard, Listening, Stream};
 use crate::host;
 use crate::reserve::Reserve;
+use crate::service::{ConnectionLimits, Site};
 use crate::socket::Socket;
 use crate::stamping::Stamping;
-use crate::{Body, Counters, Peer};
+use crate::{Body, Peer};
 
 /// A client that is told of its mistake has this long, and this many bytes, to stop sending: a
 /// socket that is closed with bytes unread takes the answer with it.
@@ -42,75 +41,19 @@ const RESERVE_PATIENCE: Duration = Duration::from_secs(5);
 /// Connections so far, at all addresses of this process.
 static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
 
-/// What is served behind the acceptor.
-pub trait HttpService: Send + Sync + 'static {
-    /// The runtime has begun, and no connection was taken yet: what is to go on beside them starts here.
-    fn begin(&self) {}
-
-    /// The answer to one request, which says once and in the form of a host whom it is for.
-    fn answer(
-        &self,
-        request: Request<Incoming>,
-        peer: Peer,
-    ) -> impl Future<Output = Response<Body>> + Send;
-
-    /// True for a request that is answered on a connection beyond the limit, too: one by which a
-    /// server is looked after.
-    fn is_urgent(&self, request: &Request<Incoming>) -> bool;
-
-    /// Who may come in, how many, and how long they may take.
-    fn limits(&self) -> &ConnectionLimits;
-
-    /// What was seen at the acceptor.
-    fn counters(&self) -> &Counters;
-
-    /// Writes `event` to the log.
-    fn tell(&self, event: String);
-
-    /// The connection of this number was counted in and has ended.
-    fn left(&self, _connection: u64) {}
-}
-
-/// Who may come in, how many, and how long they may take.
-#[derive(Clone, Debug)]
-pub struct ConnectionLimits {
-    /// Who may connect; empty: everybody who can reach an address.
-    pub allow: Vec<Cidr>,
-    /// Connections at once; one more is answered with 503 and closed, unless its request is urgent.
-    pub connections: usize,
-    /// Bytes of a request line with its headers.
-    pub header_size: ByteSize,
-    /// A connection without a complete request head for this long is closed.
-    pub keep_alive: Span,
-    /// A handshake must be complete, and an answer be taken, within this.
-    pub stall: Span,
-}
-
 /// Where connections come in.
-pub(crate) struct Acceptor<S> {
-    pub(crate) site: Arc<S>,
+#[derive(Clone)]
+pub(crate) struct Acceptor {
+    pub(crate) site: Arc<dyn Site>,
     pub(crate) tls: Option<TlsAcceptor>,
     /// True once the server is to stop.
     pub(crate) stop: watch::Receiver<bool>,
     /// Held by every connection, so that the server knows when the last one is gone.
-    pub(crate) present: mpsc::Sender<()>,
+    _present: mpsc::Sender<()>,
     reserve: Arc<Reserve>,
 }
 
-// derived, it would ask a site to be cloned
-impl<S> Clone for Acceptor<S> {
-    fn clone(&self) -> Self {
-        Self {
-            site: Arc::clone(&self.site),
-            tls: self.tls.clone(),
-            stop: self.stop.clone(),
-            present: self.present.clone(),
-            reserve: Arc::clone(&self.reserve),
-        }
-    }
-}
-
-impl<S: HttpService> Taker for Acceptor<S> {
+impl Taker for Acceptor {
     fn take(&self, caller: Caller) {
         match caller {
             Caller::Tcp(stream, from) => self.take_tcp(stream, from.ip()),
@@ -123,14 +66,14 @@ impl<S: HttpService> Taker for Acceptor<S> {
     }
 }
 
-impl<S: HttpService> Acceptor<S> {
+impl Acceptor {
     pub(crate) fn new(
-        site: Arc<S>,
+        site: Arc<dyn Site>,
         tls: Option<TlsAcceptor>,
         stop: watch::Receiver<bool>,
         present: mpsc::Sender<()>,
     ) -> Self {
-        Self { site, tls, stop, present, reserve: Arc::new(Reserve::new(RESERVE)) }
+        Self { site, tls, stop, _present: present, reserve: Arc::new(Reserve::new(RESERVE)) }
     }
 
     fn take_tcp(&self, stream: Socket, from: IpAddr) {
@@ -169,14 +112,13 @@ impl<S: HttpService> Acceptor<S> {
 
 /// Hears a connection beyond the limit until another one needs its place: one request, which is
 /// answered when it is urgent.
-async fn beyond_the_limit<S, T>(
-    acceptor: Acceptor<S>,
+async fn beyond_the_limit<T>(
+    acceptor: Acceptor,
     peer: Peer,
     place: u64,
     told: oneshot::Receiver<()>,
     mut stream: T,
 ) where
-    S: HttpService,
     T: Stream + 'static,
 {
     let reserve = Arc::clone(&acceptor.reserve);
@@ -202,7 +144,7 @@ async fn beyond_the_limit<S, T>(
     }
 }
 
-impl<S: HttpService> Acceptor<S> {
+impl Acceptor {
     /// Answers one request of `stream`, or refuses it.
     async fn hear_once(&self, peer: Peer, stream: &mut dyn Stream) {
         let site = &self.site;
@@ -258,19 +200,19 @@ fn refusal(status: StatusCode, text: String) -> Response<Body> {
 }
 
 /// A connection that is counted until it is dropped.
-struct Present<S: HttpService> {
-    acceptor: Acceptor<S>,
+struct Present {
+    acceptor: Acceptor,
     peer: Peer,
 }
 
-impl<S: HttpService> Drop for Present<S> {
+impl Drop for Present {
     fn drop(&mut self) {
         self.acceptor.site.left(self.peer.connection);
         self.acceptor.site.counters().connections.leave();
     }
 }
 
-impl<P: HttpService> Present<P> {
+impl Present {
     async fn converse(self, mut stream: impl Stream + 'static) {
         let Some(tls) = &self.acceptor.tls else { return self.speak(&mut stream).await };
         let patience = Duration::from_nanos(self.acceptor.site.limits().stall.ns());

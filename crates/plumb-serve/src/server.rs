@@ -12,33 +12,34 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::ServeError;
 use crate::accept::take_all;
-use crate::acceptor::{Acceptor, HttpService};
+use crate::acceptor::Acceptor;
+use crate::service::{HttpService, Site};
 
 /// The period of a timer that is there for the sake of others, at least.
 const SHORTEST: Duration = Duration::from_millis(100);
 
 /// A site with everything that serving it needs.
-pub struct HttpServer<S> {
-    site: Arc<S>,
+pub struct HttpServer {
+    site: Arc<dyn Site>,
     tls: Option<TlsAcceptor>,
     runtime: Runtime,
     farewell: Duration,
 }
 
-impl<S> std::fmt::Debug for HttpServer<S> {
+impl std::fmt::Debug for HttpServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("HttpServer").field("farewell", &self.farewell).finish_non_exhaustive()
     }
 }
 
-impl<S: HttpService> HttpServer<S> {
+impl HttpServer {
     /// A server of `site` on `threads` threads. Connections that are under way when it is told to
     /// stop have `farewell` to finish.
     ///
     /// # Errors
     /// [`ServeError::System`] when the threads cannot be started.
     pub fn new(
-        site: S,
+        site: impl HttpService,
         tls: Option<TlsAcceptor>,
         threads: usize,
         farewell: Span,

@@ -10,8 +10,8 @@ use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
+use plumb_serve::BoxedStream;
 use rustls_pki_types::ServerName;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
 use super::verdict::Verdict;
@@ -136,10 +136,10 @@ impl Client {
         let stream = TcpStream::connect(&self.target.address).await?;
         stream.set_nodelay(true)?;
         match &self.target.tls {
-            None => Ok(begin(stream).await?),
+            None => Ok(begin(Box::new(stream)).await?),
             Some(tls) => {
                 let host = ServerName::try_from(self.target.host.clone())?;
-                Ok(begin(tls.connect(host, stream).await?).await?)
+                Ok(begin(Box::new(tls.connect(host, stream).await?)).await?)
             }
         }
     }
@@ -157,10 +157,7 @@ enum Kept {
     New,
 }
 
-async fn begin<S>(stream: S) -> hyper::Result<Connection>
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
+async fn begin(stream: BoxedStream) -> hyper::Result<Connection> {
     let (sender, connection) = handshake(TokioIo::new(stream)).await?;
     // its end is seen by whoever sends
     tokio::spawn(async move {

@@ -88,14 +88,16 @@ pub(crate) fn open(
         let stream = tokio::io::join(Cursor::new(first).chain(reading), writing);
         if first != [TLS_HANDSHAKE] {
             origin.scheme = Scheme::Http;
-            return acceptor::converse(Arc::new(handler.inside(origin)), stream).await;
+            return acceptor::converse(Arc::new(handler.inside(origin)), Box::new(stream)).await;
         }
         let server = origin.clone();
         match timeout(patience, greet(handler.inside(origin), stream, config)).await {
             Ok(Ok((handler, stream))) if handler.speaks_http2 => {
-                acceptor::converse_in_http2(Arc::new(handler), stream).await;
+                acceptor::converse_in_http2(Arc::new(handler), Box::new(stream)).await;
             }
-            Ok(Ok((handler, stream))) => acceptor::converse(Arc::new(handler), stream).await,
+            Ok(Ok((handler, stream))) => {
+                acceptor::converse(Arc::new(handler), Box::new(stream)).await
+            }
             Ok(Err(error)) => handler.state.ledger.tell(format!(
                 "a client does not let {} be opened ({error}): does it trust the authority?",
                 server.host

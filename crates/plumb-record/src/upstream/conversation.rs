@@ -6,9 +6,9 @@ use std::pin::Pin;
 use hyper::body::Incoming;
 use hyper::client::conn::{TrySendError, http1, http2};
 use hyper::header::HOST;
-use hyper::rt::{Read, Write};
 use hyper::{Request, Response, Uri, Version};
-use hyper_util::rt::TokioExecutor;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use plumb_serve::BoxedStream;
 
 use super::{HEAD_BYTES_MAX, HEAD_LINES_MAX, Origin, Unreachable};
 use crate::hops;
@@ -52,15 +52,13 @@ impl Upstream {
     ///
     /// # Errors
     /// [`Unreachable::Http`] when it breaks at once.
-    pub(super) async fn begin<S>(
+    pub(super) async fn begin(
         origin: &Origin,
         port: u16,
-        stream: S,
+        stream: BoxedStream,
         http2: bool,
-    ) -> Result<Self, Unreachable>
-    where
-        S: Read + Write + Unpin + Send + 'static,
-    {
+    ) -> Result<Self, Unreachable> {
+        let stream = TokioIo::new(stream);
         let failed = |cause| Unreachable::Http { place: origin.place(), cause };
         // a connection ends with its sender; what breaks it is told to whoever waits for an answer
         let requests = if http2 {
