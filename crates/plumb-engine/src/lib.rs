@@ -26,7 +26,6 @@ mod result;
 pub mod serve;
 mod service;
 mod stamps;
-pub mod terminal;
 #[cfg(test)]
 mod testing;
 pub mod tls;

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal as _};
 
-use plumb_engine::terminal::Terminal;
+use plumb_terminal::Terminal;
 
 /// Asks for a user and a password; `None` without a terminal, or without an answer.
 pub(crate) fn ask(question: &str) -> Option<(String, String)> {

@@ -1,7 +1,7 @@
 //! The passwords of a route: asked for on the terminal, or taken from the environment. They go to
 //! the router and nowhere else.
 
-use plumb_engine::terminal::Terminal;
+use plumb_terminal::Terminal;
 use plumb_wire::route::{Route, Secret};
 
 use crate::error::{NetError, PASSWORD_VARIABLE};

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal as _};
 
-use plumb_engine::terminal::Terminal;
+use plumb_terminal::Terminal;
 
 use super::Login;
 

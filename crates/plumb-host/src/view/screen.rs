@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use plumb_engine::terminal;
+use plumb_terminal as terminal;
 
 use super::{History, Paint, render};
 

@@ -3,9 +3,10 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
+use plumb_engine::IntervalRecords;
 use plumb_engine::clock::MonotonicClock;
-use plumb_engine::{IntervalRecords, terminal};
 use plumb_measure::{Clock as _, Histogram, Span, real, show_count, show_ns};
+use plumb_terminal as terminal;
 
 use super::length;
 

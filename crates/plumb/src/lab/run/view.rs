@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal as _, Write as _};
 
-use plumb_engine::terminal;
 use plumb_lab::Extent;
 use plumb_measure::{Comparison, Contrast, Endpoint};
+use plumb_terminal as terminal;
 
 use super::prediction::Prediction;
 use crate::experiment::{Standing, Watcher};
