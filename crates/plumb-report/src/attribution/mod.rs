@@ -166,14 +166,18 @@ fn sentence(attribution: &Attribution) -> String {
     }
 }
 
-/// What looks that took longer than calls still say of the server: no more than it took in them.
+/// What looks that took longer than calls still say of the server: no more than it took in them. They say
+/// nothing where a single part is longer than the call: they were not of such calls.
 #[expect(clippy::cast_precision_loss, reason = "nanoseconds of seconds")]
 fn server_at_most(attribution: &Attribution, reason: CannotBeSplit) -> String {
     let server = attribution.parts.iter().find(|part| part.kind == PartKind::Server);
     let most_ns = server.and_then(|part| part.time.high_ns());
     let whole_ns = attribution.client.mean_ns;
+    let of_such_calls = attribution.parts.iter().all(|part| part.time.mean_ns <= whole_ns);
     match (reason, most_ns) {
-        (CannotBeSplit::MoreThanTheWhole { .. }, Some(ns)) if (1..whole_ns).contains(&ns) => {
+        (CannotBeSplit::MoreThanTheWhole { .. }, Some(ns))
+            if of_such_calls && (1..whole_ns).contains(&ns) =>
+        {
             let share = (100.0 * ns as f64 / whole_ns as f64).ceil();
             format!(" The server's own work is at most {share} % of the time.")
         }
