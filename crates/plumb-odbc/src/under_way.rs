@@ -17,9 +17,8 @@ impl UnderWay {
     /// What `work` makes of `statement`, which others may cancel meanwhile.
     pub(crate) fn with<T>(&self, statement: HStmt, work: impl FnOnce() -> T) -> T {
         *self.lock() = Some(statement.0.expose_provenance());
-        let done = work();
-        *self.lock() = None;
-        done
+        let _ended = Ended(self);
+        work()
     }
 
     /// True while one is.
@@ -43,6 +42,15 @@ impl UnderWay {
 
     fn lock(&self) -> MutexGuard<'_, Option<usize>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Takes the statement out of the lock, where the work panicked, too: the statement is freed then.
+struct Ended<'u>(&'u UnderWay);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        *self.0.lock() = None;
     }
 }
 
