@@ -147,9 +147,9 @@ impl<D: Database> Office<'_, D> {
             match look {
                 Some(look) => self.look(connection, look).await.map(CallEnd::Insight),
                 None => {
-                    connection.arrivals().into_iter().for_each(Arrivals::begin);
+                    connection.way().arrivals.into_iter().for_each(Arrivals::begin);
                     let answer = connection.ask(self.asked.statement).await?;
-                    let stamped = connection.arrivals().and_then(Arrivals::take);
+                    let stamped = connection.way().arrivals.and_then(Arrivals::take);
                     Ok(CallEnd::Answer(answer, stamped))
                 }
             }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use plumb_db_login::Login;
 use plumb_engine::Endpoint;
-use plumb_measure::{Advice, Floor, Reading, Recorder, Span, Transport};
+use plumb_measure::{Advice, Histogram, Reading, Recorder, Span, Transport};
 
 use crate::DbError;
 use crate::answer::{Answered, Failure, Limits};
@@ -84,21 +84,25 @@ pub(crate) struct Methods {
     pub(crate) connect: &'static str,
 }
 
+/// What is known of the way that a connection goes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Way<'a> {
+    /// What it really uses.
+    pub(crate) transport: Option<&'a Transport>,
+    /// When bytes come over it; `None` where its driver has its socket to itself.
+    pub(crate) arrivals: Option<&'a Arrivals>,
+}
+
 /// A connection, ready for the statement that it was opened for.
 pub(crate) trait Connection: fmt::Debug {
     /// Why there is no answer.
     type NoAnswer: Failure;
 
-    /// What it really uses.
-    fn transport(&self) -> Option<&Transport>;
+    /// The way that it goes.
+    fn way(&self) -> Way<'_>;
 
     /// False when it was to refuse what writes, and does not any more. Asks nothing.
     fn keeps_its_promise(&self) -> bool;
-
-    /// When bytes come over it; `None` where its driver has its socket to itself.
-    fn arrivals(&self) -> Option<&Arrivals> {
-        None
-    }
 
     /// Asks, and reads the whole answer.
     ///
@@ -112,7 +116,24 @@ pub(crate) trait Connection: fmt::Debug {
     ///
     /// # Errors
     /// Why there is no answer.
-    async fn observe(&mut self, statement: &Statement, look: Look) -> Result<Seen, Self::NoAnswer>;
+    async fn observe(&mut self, statement: &Statement, look: Look) -> Result<Seen, Self::NoAnswer> {
+        match look {
+            Look::Wire => self.there_and_back(statement).await,
+            Look::Server => self.at_the_server(statement).await,
+        }
+    }
+
+    /// Looks how long a message that asks for no work takes there and back.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    async fn there_and_back(&mut self, statement: &Statement) -> Result<Seen, Self::NoAnswer>;
+
+    /// Looks how long the server is at work.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    async fn at_the_server(&mut self, statement: &Statement) -> Result<Seen, Self::NoAnswer>;
 }
 
 /// A server that was reached once, and can be reached again.
@@ -135,15 +156,21 @@ pub(crate) trait Database: Clone + fmt::Debug + Sync {
     /// [`DbError`] when there is no connection.
     async fn reach(endpoint: &Endpoint, login: &Login, patience: Span) -> Result<Self, DbError>;
 
-    /// What the driver costs in so many calls of a server that answers at once; `None` when that server
-    /// was not understood.
+    /// How the times of [`Database::null_times`] are taken, in words.
+    fn null_method() -> String {
+        format!(
+            "{}: SELECT 1 until its answer has come, against a server in the same thread that answers \
+             with bytes that are ready; no other process",
+            Self::DRIVER
+        )
+    }
+
+    /// The times of so many calls of a server in this process that answers at once; `None` when that
+    /// server was not understood.
     ///
     /// # Errors
     /// When sockets cannot be made.
-    fn floor(calls: u64) -> Result<Option<Floor>, DbError>;
-
-    /// Where it is.
-    fn endpoint(&self) -> &Endpoint;
+    async fn null_times(calls: u64) -> Result<Option<Histogram>, DbError>;
 
     /// The server and its version, whether it is encrypted, and what keeps statements from writing.
     fn describe(&self) -> String;

@@ -1,14 +1,16 @@
 //! The second driver: a database on a runtime of one thread, behind the records of the engine.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{Either, join_all, select};
+use plumb_db_login::Login;
 use plumb_engine::clock::MonotonicClock;
-use plumb_engine::{Driven, Ending, Gate, LoadPlan, Outlet, Stop};
-use plumb_measure::{Clock as _, Slowest, Tick};
+use plumb_engine::{Driven, Ending, Endpoint, Gate, LoadPlan, Outlet, Stop};
+use plumb_measure::{Clock as _, Slowest, Span, Tick};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::DbError;
@@ -74,6 +76,35 @@ fn resting(rest: &Arc<Rest>) -> Result<Runtime, DbError> {
         .map_err(DbError::system("start a runtime"))
 }
 
+/// What `work` comes to. To `runtime` all work is of one kind, so that it is compiled once.
+pub(crate) fn block_on<T>(runtime: &Runtime, work: impl Future<Output = T>) -> T {
+    let done = Cell::new(None);
+    let work = pin!(async { done.set(Some(work.await)) });
+    runtime.block_on(work as Pin<&mut dyn Future<Output = ()>>);
+    let Some(done) = done.take() else { unreachable!("the runtime returns when it is done") };
+    done
+}
+
+/// Reaches the server of a database, asking for a password where that helps.
+///
+/// # Errors
+/// [`DbError`] when there is no connection.
+pub(crate) fn reach<D: Database>(
+    runtime: &Runtime,
+    endpoint: &Endpoint,
+    login: &mut Login,
+    patience: Span,
+) -> Result<D, DbError> {
+    match block_on(runtime, D::reach(endpoint, login, patience)) {
+        Err(trouble @ DbError::NoPassword { .. }) => {
+            let Some(password) = plumb_db_login::ask(login) else { return Err(trouble) };
+            login.with_password(password);
+            block_on(runtime, D::reach(endpoint, login, patience))
+        }
+        reached => reached,
+    }
+}
+
 /// Drives `load` on this thread.
 ///
 /// # Errors
@@ -85,7 +116,7 @@ pub(crate) fn drive<D: Database>(
 ) -> Result<(Driven<()>, Yield), DbError> {
     let passes = Arc::<Passes>::default();
     let rest = Rest::new(&passes, load.plan.tick).map_err(DbError::system("set a timer"))?;
-    resting(&rest)?.block_on(run(load, outlet, passes, &rest))
+    block_on(&resting(&rest)?, run(load, outlet, passes, &rest))
 }
 
 async fn run<D: Database>(
@@ -111,12 +142,12 @@ async fn run<D: Database>(
         opened.push(times);
     }
     let transport = match ready.first() {
-        Some(connection) => connection.transport().cloned(),
+        Some(connection) => connection.way().transport.cloned(),
         None => {
             // of no call, so it is not counted
             let first = load.database.open(asked, Form::Text).await;
             let (connection, _) = first.map_err(|trouble| database.explain(asked, &trouble))?;
-            connection.transport().cloned()
+            connection.way().transport.cloned()
         }
     };
     outlet.begin(transport);

@@ -19,9 +19,9 @@ use tokio::runtime::Runtime;
 use crate::DbError;
 use crate::answer::Limits;
 use crate::attribution::{Known, attribute, take_apart};
-use crate::client::floor::CALLS;
+use crate::client::floor::{CALLS, floor};
 use crate::database::{Access, Asked, Database, Form};
-use crate::drive::{Load, WAIT, WAIT_ALONE, Yield, drive, runtime};
+use crate::drive::{Load, WAIT, WAIT_ALONE, Yield, block_on, drive, reach, runtime};
 use crate::hana::Hana;
 use crate::mssql::Mssql;
 use crate::mysql::Mysql;
@@ -53,6 +53,7 @@ pub struct Ping {
 /// What stays the same for all points.
 struct Setup<D> {
     runtime: Runtime,
+    endpoint: Endpoint,
     database: D,
     echo: Option<Histogram>,
     floor_ns: Option<u64>,
@@ -116,14 +117,7 @@ impl Ping {
             ));
         }
         let runtime = runtime(&Arc::default(), Tick::Free)?;
-        let mut first = runtime.block_on(D::reach(&endpoint, &self.login, patience));
-        if let Err(DbError::NoPassword { .. }) = &first
-            && let Some(password) = plumb_db_login::ask(&self.login)
-        {
-            self.login.with_password(password);
-            first = runtime.block_on(D::reach(&endpoint, &self.login, patience));
-        }
-        let database = first?;
+        let database: D = reach(&runtime, &endpoint, &mut self.login, patience)?;
         watch.server(database.describe());
         for statement in &mut self.statements {
             if let Some(suitable) = database.in_its_language(statement.which) {
@@ -132,7 +126,7 @@ impl Ping {
         }
         let floor = match self.options.load.driver.floor.unwrap_or(CALLS) {
             0 => None,
-            calls => D::floor(calls)?,
+            calls => floor::<D>(calls)?,
         };
         let floor_ns = floor.as_ref().map(|floor| floor.service_ns.p50);
         if let Some(floor) = floor {
@@ -142,7 +136,7 @@ impl Ping {
             Some(address) => Some(echoes(address, patience, stop)?),
             None => None,
         };
-        Ok(Setup { runtime, database, echo, floor_ns, explained: None })
+        Ok(Setup { runtime, endpoint, database, echo, floor_ns, explained: None })
     }
 
     /// Tries every statement once, before anything is measured.
@@ -151,10 +145,10 @@ impl Ping {
         for statement in &self.statements {
             let asked = self.asked(statement);
             let tried = ground.database.try_out(asked, self.options.load.timeout);
-            let mut connection = ground.runtime.block_on(tried)?;
+            let mut connection = block_on(&ground.runtime, tried)?;
             if self.options.explain && statement.which == Which::Own {
                 let explained = ground.database.explained(&mut connection, asked);
-                reading = Some(ground.runtime.block_on(explained));
+                reading = Some(block_on(&ground.runtime, explained));
             }
         }
         ground.explained = reading;
@@ -184,8 +178,8 @@ impl Ping {
             Over::Kept | Over::Pool => Form::Prepared,
             Over::Connect => Form::Text,
         };
-        let (handshake, counter) = ground.runtime.block_on(async {
-            let handshake = handshakes(database.endpoint(), plan.connect_timeout).await;
+        let (handshake, counter) = block_on(&ground.runtime, async {
+            let handshake = handshakes(&ground.endpoint, plan.connect_timeout).await;
             (handshake, database.counter(asked, form).await)
         });
         let labels = point.labels(statement);
@@ -220,7 +214,7 @@ impl Ping {
         record.operations += came.as_ref().map_or(0, |came| came.observed);
         name_driver(&mut record, D::DRIVER, point.over);
         take_apart(&mut record, came.as_ref(), database.methods());
-        let mut readings = ground.runtime.block_on(database.readings(counter));
+        let mut readings = block_on(&ground.runtime, database.readings(counter));
         if let Some(Yield { found, observed }) = &came {
             let recorder = &result.recorder;
             // the statement first, then the whole server

@@ -9,7 +9,7 @@ use plumb_engine::clock::MonotonicClock;
 use plumb_measure::{Clock as _, Span, Transport};
 
 use crate::DbError;
-use crate::database::Opened;
+use crate::database::{Opened, Way, encryption};
 use crate::stream::{Traffic, Wire};
 
 use super::{NotOpened, Remedies};
@@ -27,6 +27,22 @@ pub(crate) struct Door {
     pub(crate) patience: Span,
 }
 
+/// What is known of a session from its log-on.
+#[derive(Debug)]
+pub(crate) struct LoggedOn {
+    pub(crate) transport: Option<Transport>,
+    pub(crate) encrypted: bool,
+    /// The version of the server, or the server and its version, as it says.
+    pub(crate) version: String,
+}
+
+impl LoggedOn {
+    /// The version, and whether the connection is encrypted.
+    pub(crate) fn describe(&self) -> String {
+        format!("{}, {}", self.version, encryption(self.encrypted))
+    }
+}
+
 /// A session with a server.
 pub(crate) trait Reached: Sized {
     /// What to do where there is none.
@@ -38,8 +54,8 @@ pub(crate) trait Reached: Sized {
     /// [`NotOpened`].
     async fn over(door: &Door, wire: Wire) -> Result<(Self, Option<u64>), NotOpened>;
 
-    /// What its connection really uses.
-    fn transport(&self) -> Option<&Transport>;
+    /// The way that its connection goes.
+    fn way(&self) -> Way<'_>;
 }
 
 impl Door {
@@ -70,7 +86,7 @@ impl Door {
                 .map_err(NotOpened::Socket)?;
             let transport_ns = Some(MonotonicClock.now_ns().saturating_sub(began_ns));
             let (session, tls_ns) = S::over(self, wire).await?;
-            session.transport().iter().for_each(|it| self.traffic.stands(it));
+            session.way().transport.iter().for_each(|it| self.traffic.stands(it));
             let total_ns = MonotonicClock.now_ns().saturating_sub(began_ns);
             Ok((session, Opened { transport_ns, tls_ns, total_ns }))
         };
@@ -78,13 +94,20 @@ impl Door {
         opened.map_err(|_| NotOpened::TimedOut)?
     }
 
-    /// Opens the first session.
+    /// The door to `endpoint` for `login`, and a first session.
     ///
     /// # Errors
     /// [`DbError`] says why there is none.
-    pub(crate) async fn reach<S: Reached>(&self) -> Result<S, DbError> {
-        let opened = self.open().await;
-        opened.map(|(session, _)| session).map_err(|trouble| self.explain::<S>(&trouble))
+    pub(crate) async fn reach<S: Reached>(
+        endpoint: &Endpoint,
+        login: &Login,
+        patience: Span,
+    ) -> Result<(Self, S), DbError> {
+        let door = Self::new(endpoint.clone(), login, patience)?;
+        match door.open().await {
+            Ok((session, _)) => Ok((door, session)),
+            Err(trouble) => Err(door.explain::<S>(&trouble)),
+        }
     }
 
     /// Why there is no session, in words.

@@ -7,8 +7,8 @@ use plumb_measure::{Clock as _, Distribution, Floor, Histogram, Span, Tick};
 
 use crate::DbError;
 use crate::answer::Limits;
-use crate::database::Connection;
-use crate::drive::runtime;
+use crate::database::{Connection, Database};
+use crate::drive::{block_on, runtime};
 use crate::statement::Statement;
 
 /// Calls that the floor is taken from, unless somebody asks for others.
@@ -18,28 +18,16 @@ pub(crate) const PATIENCE: Span = Span::from_ms(10_000);
 /// The most that their answers hold.
 pub(crate) const LIMITS: Limits = Limits { rows: 1, bytes: 1 << 10 };
 
-/// The floor of a driver, which `method` describes and whose calls `measured` times; `None` when its server was
-/// not understood.
+/// What the driver of `D` costs in so many calls; `None` when its null server was not understood.
 ///
 /// # Errors
 /// When sockets cannot be made.
-pub(crate) fn floor(
-    method: String,
-    measured: impl Future<Output = Result<Option<Histogram>, DbError>>,
-) -> Result<Option<Floor>, DbError> {
+pub(crate) fn floor<D: Database>(calls: u64) -> Result<Option<Floor>, DbError> {
     let passes = Arc::default();
     // its server is in the same thread, so that it never waits
-    let times = runtime(&passes, Tick::Free)?.block_on(measured)?;
+    let times = block_on(&runtime(&passes, Tick::Free)?, D::null_times(calls))?;
     let service_ns = times.as_ref().and_then(Distribution::of);
-    Ok(service_ns.map(|service_ns| Floor { method, service_ns }))
-}
-
-/// How the floor of `driver` is measured where bytes come from a server that is made here.
-pub(crate) fn of_bytes(driver: &str) -> String {
-    format!(
-        "{driver}: SELECT 1 until its answer has come, against a server in the same thread that answers \
-         with bytes that are ready; no other process"
-    )
+    Ok(service_ns.map(|service_ns| Floor { method: D::null_method(), service_ns }))
 }
 
 /// Calls before `calls` that are not recorded.
@@ -74,7 +62,7 @@ mod tests {
     use crate::postgres::Postgres;
 
     fn is_understood<D: Database>(name: &str) {
-        let floor = D::floor(300).unwrap().unwrap();
+        let floor = super::floor::<D>(300).unwrap().unwrap();
         assert_eq!(floor.service_ns.count, 300);
         assert!(floor.method.contains(name), "{}", floor.method);
     }

@@ -11,7 +11,7 @@ use plumb_db_login::{Login, LoginError};
 use plumb_engine::{Endpoint, EngineError};
 use plumb_measure::FailureKind;
 
-pub(crate) use door::{Door, Reached};
+pub(crate) use door::{Door, LoggedOn, Reached};
 pub(crate) use pipe::Pipe;
 pub(crate) use plumb_sql::Refusal;
 
@@ -140,6 +140,21 @@ pub(crate) struct Remedies {
 }
 
 impl Remedies {
+    /// Those for a product whose URLs have `encrypt`.
+    pub(crate) const fn of_encrypt(
+        product: &'static str,
+        tls: &'static str,
+        log_on: fn(i32) -> &'static str,
+    ) -> Self {
+        Self {
+            product,
+            tls,
+            no_tls: "leave encrypt out to measure without it where the server is on this machine",
+            log_on,
+            another: "is there such a server behind that port?",
+        }
+    }
+
     /// Why `server` opens no session for `login`, in words.
     pub(crate) fn explain(&self, trouble: &NotOpened, server: &str, login: &Login) -> DbError {
         let no_tls = |cause: String, remedy| {

@@ -1,13 +1,12 @@
 //! One statement and its answer, and the looks that say where its time goes.
 
 use plumb_engine::clock::MonotonicClock;
-use plumb_measure::{Clock as _, Transport};
+use plumb_measure::Clock as _;
 
 use crate::answer::{self, Answered, Limits};
-use crate::arrivals::Arrivals;
-use crate::client::Trouble;
-use crate::database::{Access, Asked, Connection};
-use crate::looks::{Look, Seen};
+use crate::client::{Reached as _, Trouble};
+use crate::database::{Access, Asked, Connection, Way};
+use crate::looks::Seen;
 use crate::statement::Statement;
 
 use super::session::{Brought, Named, Prepared, Session};
@@ -101,26 +100,6 @@ impl Exchange {
         }
         Ok(())
     }
-
-    /// A message that asks for no work goes there and back, then the statement: one message at a time is
-    /// under way.
-    async fn there_and_back(&mut self, statement: &Statement) -> Result<Seen, NoAnswer> {
-        let began_ns = MonotonicClock.now_ns();
-        self.session.roll_back().await?;
-        let wire_ns = self.session.channel.arrivals.last_ns().saturating_sub(began_ns);
-        self.ask(statement).await?;
-        Ok(Seen::Wire(wire_ns))
-    }
-
-    /// What the server tells of its own time with each answer, of the statement and of a message that
-    /// asks for no work.
-    async fn by_its_word(&mut self, statement: &Statement) -> Result<Seen, NoAnswer> {
-        let brought = self.tried(statement).await?;
-        let empty_us = self.session.roll_back().await?;
-        let us = brought.server_us.ok_or(NoAnswer::Unexpected)?;
-        let ns = |us: u64| us.saturating_mul(1_000);
-        Ok(Seen::Server { statement_ns: ns(us), empty_ns: ns(empty_us.unwrap_or(0)) })
-    }
 }
 
 /// True when nothing more is answered over the session.
@@ -135,12 +114,8 @@ fn is_over(trouble: &NoAnswer) -> bool {
 impl Connection for Exchange {
     type NoAnswer = NoAnswer;
 
-    fn transport(&self) -> Option<&Transport> {
-        self.session.transport.as_ref()
-    }
-
-    fn arrivals(&self) -> Option<&Arrivals> {
-        Some(&self.session.channel.arrivals)
+    fn way(&self) -> Way<'_> {
+        self.session.way()
     }
 
     fn keeps_its_promise(&self) -> bool {
@@ -159,10 +134,23 @@ impl Connection for Exchange {
         Ok(Answered { first_ns, last_ns, bytes: came?.bytes })
     }
 
-    async fn observe(&mut self, statement: &Statement, look: Look) -> Result<Seen, NoAnswer> {
-        match look {
-            Look::Wire => self.there_and_back(statement).await,
-            Look::Server => self.by_its_word(statement).await,
-        }
+    /// A message that asks for no work goes there and back, then the statement: one message at a time is
+    /// under way.
+    async fn there_and_back(&mut self, statement: &Statement) -> Result<Seen, NoAnswer> {
+        let began_ns = MonotonicClock.now_ns();
+        self.session.roll_back().await?;
+        let wire_ns = self.session.channel.arrivals.last_ns().saturating_sub(began_ns);
+        self.ask(statement).await?;
+        Ok(Seen::Wire(wire_ns))
+    }
+
+    /// What the server tells of its own time with each answer, of the statement and of a message that
+    /// asks for no work.
+    async fn at_the_server(&mut self, statement: &Statement) -> Result<Seen, NoAnswer> {
+        let brought = self.tried(statement).await?;
+        let empty_us = self.session.roll_back().await?;
+        let us = brought.server_us.ok_or(NoAnswer::Unexpected)?;
+        let ns = |us: u64| us.saturating_mul(1_000);
+        Ok(Seen::Server { statement_ns: ns(us), empty_ns: ns(empty_us.unwrap_or(0)) })
     }
 }

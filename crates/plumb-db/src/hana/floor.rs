@@ -2,18 +2,17 @@
 
 use plumb_db_login::{Login, Url};
 use plumb_engine::Endpoint;
-use plumb_measure::{Floor, Histogram};
+use plumb_measure::Histogram;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 
 use crate::DbError;
 use crate::client::floor::{self, LIMITS, PATIENCE};
 use crate::client::{Door, Reached as _};
-use crate::database::{Access, Asked, Database as _};
+use crate::database::{Access, Asked};
 use crate::statement::Statement;
 use crate::stream::Wire;
 
-use super::Hana;
 use super::exchange::Exchange;
 use super::session::Session;
 use plumb_sql::hana::wire::{self, HEAD, HELLO, WELCOME, part};
@@ -23,15 +22,11 @@ pub(super) const REPLY: u8 = 2;
 /// Rows that are the last of an answer, which the server has closed.
 pub(super) const ALL: u8 = 17;
 
-/// Measures the floor. `None` when the null server was not understood.
+/// The times of so many calls of the null server; `None` when it was not understood.
 ///
 /// # Errors
 /// When sockets cannot be made.
-pub(super) fn floor(calls: u64) -> Result<Option<Floor>, DbError> {
-    floor::floor(floor::of_bytes(Hana::DRIVER), measure(calls))
-}
-
-async fn measure(calls: u64) -> Result<Option<Histogram>, DbError> {
+pub(super) async fn measure(calls: u64) -> Result<Option<Histogram>, DbError> {
     let (near, far) = UnixStream::pair().map_err(DbError::system("make a pair of sockets"))?;
     tokio::spawn(serve(far));
     let login = Login::of(&Url::parse("hana://null@localhost/")?, &|_| None)?;

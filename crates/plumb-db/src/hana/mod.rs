@@ -21,12 +21,12 @@ use std::sync::Arc;
 
 use plumb_db_login::Login;
 use plumb_engine::Endpoint;
-use plumb_measure::{FailureKind, Floor, Reading, Span};
+use plumb_measure::{FailureKind, Histogram, Reading, Span};
 
 use crate::DbError;
 use crate::answer::Failure;
 use crate::client::{Door, NotOpened, Trouble};
-use crate::database::{Asked, Database, Form, Methods, Opened, encryption};
+use crate::database::{Asked, Database, Form, Methods, Opened};
 use crate::stream::Traffic;
 
 use exchange::Exchange;
@@ -48,9 +48,8 @@ const METHODS: Methods = Methods {
 #[derive(Clone, Debug)]
 pub(crate) struct Hana {
     door: Door,
-    encrypted: bool,
-    /// As it says.
-    version: Arc<str>,
+    /// Its version, and whether it is encrypted.
+    known: Arc<str>,
 }
 
 /// Why a connection is not ready.
@@ -80,24 +79,18 @@ impl Database for Hana {
         "plumb's own client of SAP HANA's protocol on a tokio runtime of one thread";
 
     async fn reach(endpoint: &Endpoint, login: &Login, patience: Span) -> Result<Self, DbError> {
-        let door = Door::new(endpoint.clone(), login, patience)?;
-        let session: Session = door.reach().await?;
-        let (encrypted, version) = (session.encrypted, session.version.as_str().into());
+        let (door, session) = Door::reach::<Session>(endpoint, login, patience).await?;
+        let known = session.known.describe().into();
         session.end().await;
-        Ok(Self { door, encrypted, version })
+        Ok(Self { door, known })
     }
 
-    fn floor(calls: u64) -> Result<Option<Floor>, DbError> {
-        floor::floor(calls)
-    }
-
-    fn endpoint(&self) -> &Endpoint {
-        &self.door.endpoint
+    async fn null_times(calls: u64) -> Result<Option<Histogram>, DbError> {
+        floor::measure(calls).await
     }
 
     fn describe(&self) -> String {
-        let encrypted = encryption(self.encrypted);
-        format!("{PRODUCT} {}, {encrypted}", self.version)
+        format!("{PRODUCT} {}", self.known)
     }
 
     fn methods(&self) -> Methods {

@@ -4,7 +4,8 @@ use plumb_db_login::SslMode;
 use plumb_measure::Transport;
 
 use crate::answer::{Limits, NoAnswer};
-use crate::client::{Door, NotOpened, Pipe, Reached, Refusal, Remedies, Trouble};
+use crate::client::{Door, LoggedOn, NotOpened, Pipe, Reached, Refusal, Remedies, Trouble};
+use crate::database::Way;
 use crate::stream::Wire;
 
 use super::PRODUCT;
@@ -27,10 +28,7 @@ const BESIDE: Limits = Limits { rows: 1_000, bytes: 1 << 16 };
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) channel: Channel,
-    pub(super) transport: Option<Transport>,
-    pub(super) encrypted: bool,
-    /// The version of the server, as it says.
-    pub(super) version: String,
+    pub(super) known: LoggedOn,
 }
 
 /// A statement that the server has prepared.
@@ -49,14 +47,12 @@ pub(super) enum Named<'a> {
 }
 
 impl Reached for Session {
-    const REMEDIES: Remedies = Remedies {
-        product: PRODUCT,
-        tls: "check the certificate of the server and encrypt, sslvalidatecertificate, ssltruststore; \
-              does that port take encrypted connections?",
-        log_on: remedy,
-        no_tls: "leave encrypt out to measure without it where the server is on this machine",
-        another: "is there such a server behind that port?",
-    };
+    const REMEDIES: Remedies = Remedies::of_encrypt(
+        PRODUCT,
+        "check the certificate of the server and encrypt, sslvalidatecertificate, ssltruststore; does \
+         that port take encrypted connections?",
+        remedy,
+    );
 
     async fn over(door: &Door, wire: Wire) -> Result<(Self, Option<u64>), NotOpened> {
         let mut channel = Channel::new(wire);
@@ -73,7 +69,8 @@ impl Reached for Session {
         channel.greet().await?;
         let version = prove(door, &mut channel).await?;
         let transport = transport.map(|it| Transport { tls: proven, ..it });
-        let mut session = Session { channel, transport, encrypted, version };
+        let known = LoggedOn { transport, encrypted, version };
+        let mut session = Session { channel, known };
         if !door.login.database.is_empty() {
             let schema = door.login.database.replace('"', "\"\"");
             session.order(&format!("SET SCHEMA \"{schema}\"")).await?;
@@ -81,8 +78,9 @@ impl Reached for Session {
         Ok((session, tls_ns))
     }
 
-    fn transport(&self) -> Option<&Transport> {
-        self.transport.as_ref()
+    fn way(&self) -> Way<'_> {
+        let transport = self.known.transport.as_ref();
+        Way { transport, arrivals: Some(&self.channel.arrivals) }
     }
 }
 

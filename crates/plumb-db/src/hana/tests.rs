@@ -117,7 +117,7 @@ fn trivial() -> Statement {
 #[test]
 fn a_log_on_proves_the_password_and_does_not_send_it() {
     let replies = vec![challenged(b"SCRAMSHA256", &[]), connected()];
-    let (session, said) = at_peer(replies, async |opened| opened.unwrap().version);
+    let (session, said) = at_peer(replies, async |opened| opened.unwrap().known.version);
     assert_eq!(session, "2.00.077");
     let [(first, _, asked), (second, _, proven)] = said.as_slice() else { panic!("{said:?}") };
     assert_eq!((*first, *second), (Ask::Authenticate as u8, Ask::Connect as u8));

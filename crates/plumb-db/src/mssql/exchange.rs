@@ -1,13 +1,12 @@
 //! One statement and its answer, and the looks that say where its time goes.
 
 use plumb_engine::clock::MonotonicClock;
-use plumb_measure::{Clock as _, Transport};
+use plumb_measure::Clock as _;
 
 use crate::answer::{self, Answered, Limits};
-use crate::arrivals::Arrivals;
-use crate::client::Trouble;
-use crate::database::{Access, Asked, Connection};
-use crate::looks::{Look, Seen};
+use crate::client::{Reached as _, Trouble};
+use crate::database::{Access, Asked, Connection, Way};
+use crate::looks::Seen;
 use crate::statement::Statement;
 
 use super::session::{Brought, Session};
@@ -47,13 +46,6 @@ impl Exchange {
         call_of(statement, self.access)
     }
 
-    async fn call(&mut self, statement: &Statement) -> Result<Answered, NoAnswer> {
-        let batch = wire::batch(&self.text(statement));
-        self.session.channel.arrivals.expect();
-        self.session.channel.send(Kind::Batch, &batch).await?;
-        self.answer_of_call().await
-    }
-
     async fn answer_of_call(&mut self) -> Result<Answered, NoAnswer> {
         let Brought { bytes, .. } = self.session.answer(self.limits, |_, _| {}).await?;
         let arrivals = &self.session.channel.arrivals;
@@ -68,6 +60,33 @@ impl Exchange {
         let text = self.text(statement);
         self.session.asked(&text, self.limits, |_, _| {}).await
     }
+}
+
+/// The text of one call: a statement that may write is rolled back.
+pub(super) fn call_of(statement: &Statement, access: Access) -> String {
+    match access {
+        Access::ReadOnly => statement.inline.clone(),
+        Access::RolledBack => format!("{BEGIN};\n{}\n;{ROLL_BACK}", statement.inline),
+    }
+}
+
+impl Connection for Exchange {
+    type NoAnswer = NoAnswer;
+
+    fn way(&self) -> Way<'_> {
+        self.session.way()
+    }
+
+    fn keeps_its_promise(&self) -> bool {
+        true // it makes none
+    }
+
+    async fn ask(&mut self, statement: &Statement) -> Result<Answered, NoAnswer> {
+        let batch = wire::batch(&self.text(statement));
+        self.session.channel.arrivals.expect();
+        self.session.channel.send(Kind::Batch, &batch).await?;
+        self.answer_of_call().await
+    }
 
     /// Sends a batch that asks for no work, and the statement when it is answered. A server of this kind
     /// takes one batch after the other, so the statement never follows before.
@@ -77,13 +96,13 @@ impl Exchange {
         let nothing = Limits { rows: 0, bytes: 0 };
         self.session.answer(nothing, |_, _| {}).await?;
         let wire_ns = self.session.channel.arrivals.last_ns().saturating_sub(began_ns);
-        self.call(statement).await?;
+        self.ask(statement).await?;
         Ok(Seen::Wire(wire_ns))
     }
 
     /// Sends, as one batch, the statement between two readings of the server's clock, and a third
     /// behind the second: what two readings take from each other is in both differences.
-    async fn by_its_clock(&mut self, statement: &Statement) -> Result<Seen, NoAnswer> {
+    async fn at_the_server(&mut self, statement: &Statement) -> Result<Seen, NoAnswer> {
         let batch = format!("{CLOCK};\n{}\n;{CLOCK};{CLOCK}", self.text(statement));
         self.session.channel.send(Kind::Batch, &wire::batch(&batch)).await?;
         let limits = Limits {
@@ -108,40 +127,5 @@ impl Exchange {
         };
         let ns = |from: i128, to: i128| u64::try_from(to - from).unwrap_or(0);
         Ok(Seen::Server { statement_ns: ns(before, between), empty_ns: ns(between, after) })
-    }
-}
-
-/// The text of one call: a statement that may write is rolled back.
-pub(super) fn call_of(statement: &Statement, access: Access) -> String {
-    match access {
-        Access::ReadOnly => statement.inline.clone(),
-        Access::RolledBack => format!("{BEGIN};\n{}\n;{ROLL_BACK}", statement.inline),
-    }
-}
-
-impl Connection for Exchange {
-    type NoAnswer = NoAnswer;
-
-    fn transport(&self) -> Option<&Transport> {
-        self.session.transport.as_ref()
-    }
-
-    fn arrivals(&self) -> Option<&Arrivals> {
-        Some(&self.session.channel.arrivals)
-    }
-
-    fn keeps_its_promise(&self) -> bool {
-        true // it makes none
-    }
-
-    async fn ask(&mut self, statement: &Statement) -> Result<Answered, NoAnswer> {
-        self.call(statement).await
-    }
-
-    async fn observe(&mut self, statement: &Statement, look: Look) -> Result<Seen, NoAnswer> {
-        match look {
-            Look::Wire => self.there_and_back(statement).await,
-            Look::Server => self.by_its_clock(statement).await,
-        }
     }
 }

@@ -2,18 +2,17 @@
 
 use plumb_db_login::{Login, Url};
 use plumb_engine::Endpoint;
-use plumb_measure::{Floor, Histogram};
+use plumb_measure::Histogram;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 
 use crate::DbError;
 use crate::client::floor::{self, LIMITS, PATIENCE};
 use crate::client::{Door, Reached as _};
-use crate::database::{Access, Asked, Database as _};
+use crate::database::{Access, Asked};
 use crate::statement::Statement;
 use crate::stream::Wire;
 
-use super::Mssql;
 use super::exchange::Exchange;
 use super::session::Session;
 use plumb_sql::tds::wire::{self, HEAD, Head, Kind};
@@ -32,15 +31,11 @@ const ONE: &[u8] = &[
     0xfd, 0x10, 0, 0xc1, 0, 1, 0, 0, 0, 0, 0, 0, 0,
 ];
 
-/// Measures the floor. `None` when the null server was not understood.
+/// The times of so many calls of the null server; `None` when it was not understood.
 ///
 /// # Errors
 /// When sockets cannot be made.
-pub(super) fn floor(calls: u64) -> Result<Option<Floor>, DbError> {
-    floor::floor(floor::of_bytes(Mssql::DRIVER), measure(calls))
-}
-
-async fn measure(calls: u64) -> Result<Option<Histogram>, DbError> {
+pub(super) async fn measure(calls: u64) -> Result<Option<Histogram>, DbError> {
     let (near, far) = UnixStream::pair().map_err(DbError::system("make a pair of sockets"))?;
     tokio::spawn(serve(far));
     let login = Login::of(&Url::parse("mssql://null@localhost/?encrypt=no")?, &|_| None)?;

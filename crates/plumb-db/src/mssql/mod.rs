@@ -22,11 +22,11 @@ use std::sync::Arc;
 
 use plumb_db_login::Login;
 use plumb_engine::Endpoint;
-use plumb_measure::{Floor, Reading, Span};
+use plumb_measure::{Histogram, Reading, Span};
 
 use crate::DbError;
 use crate::client::{Door, NotOpened};
-use crate::database::{Access, Asked, Database, Form, Methods, Opened, encryption};
+use crate::database::{Access, Asked, Database, Form, Methods, Opened};
 use crate::stream::Traffic;
 
 use exchange::Exchange;
@@ -47,9 +47,8 @@ const METHODS: Methods = Methods {
 #[derive(Clone, Debug)]
 pub(crate) struct Mssql {
     door: Door,
-    encrypted: bool,
-    /// The server and its version, as it says.
-    version: Arc<str>,
+    /// The server and its version, and whether it is encrypted.
+    known: Arc<str>,
 }
 
 impl Database for Mssql {
@@ -61,26 +60,19 @@ impl Database for Mssql {
         "plumb's own client of SQL Server's protocol (TDS) on a tokio runtime of one thread";
 
     async fn reach(endpoint: &Endpoint, login: &Login, patience: Span) -> Result<Self, DbError> {
-        let door = Door::new(endpoint.clone(), login, patience)?;
-        let session: Session = door.reach().await?;
-        let (encrypted, version) = (session.encrypted, session.version.as_str().into());
-        Ok(Self { door, encrypted, version })
+        let (door, session) = Door::reach::<Session>(endpoint, login, patience).await?;
+        Ok(Self { door, known: session.known.describe().into() })
     }
 
-    fn floor(calls: u64) -> Result<Option<Floor>, DbError> {
-        floor::floor(calls)
-    }
-
-    fn endpoint(&self) -> &Endpoint {
-        &self.door.endpoint
+    async fn null_times(calls: u64) -> Result<Option<Histogram>, DbError> {
+        floor::measure(calls).await
     }
 
     fn describe(&self) -> String {
-        let encrypted = encryption(self.encrypted);
         format!(
-            "{}, {encrypted}; statements go as text, whose plan the server keeps; nothing keeps \
+            "{}; statements go as text, whose plan the server keeps; nothing keeps \
              them from writing: it has no transactions that only read",
-            self.version
+            self.known
         )
     }
 
@@ -106,10 +98,6 @@ impl Database for Mssql {
         )
     }
 
-    async fn explained(&self, exchange: &mut Exchange, asked: Asked<'_>) -> Reading {
-        plan::explained(&mut exchange.session, asked).await
-    }
-
     async fn abandon(&self, connection: Exchange) {
         connection.session.give_up().await;
     }
@@ -120,6 +108,10 @@ impl Database for Mssql {
 
     async fn try_out(&self, asked: Asked<'_>, patience: Span) -> Result<Exchange, DbError> {
         trial::run(self, asked, patience).await
+    }
+
+    async fn explained(&self, exchange: &mut Exchange, asked: Asked<'_>) -> Reading {
+        plan::explained(&mut exchange.session, asked).await
     }
 
     async fn counter(&self, asked: Asked<'_>, _: Form) -> Counters {

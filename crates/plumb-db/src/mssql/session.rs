@@ -4,7 +4,8 @@ use plumb_db_login::SslMode;
 use plumb_measure::Transport;
 
 use crate::answer::{Limits, NoAnswer};
-use crate::client::{Door, NotOpened, Reached, Refusal, Remedies, Trouble, is_near};
+use crate::client::{Door, LoggedOn, NotOpened, Reached, Refusal, Remedies, Trouble, is_near};
+use crate::database::Way;
 use crate::stream::Wire;
 
 use super::PRODUCT;
@@ -21,20 +22,15 @@ const SETTINGS: &str = "SET XACT_ABORT ON";
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) channel: Channel,
-    pub(super) transport: Option<Transport>,
-    pub(super) encrypted: bool,
-    /// The server and its version, as it says.
-    pub(super) version: String,
+    pub(super) known: LoggedOn,
 }
 
 impl Reached for Session {
-    const REMEDIES: Remedies = Remedies {
-        product: PRODUCT,
-        tls: "check the certificate of the server and encrypt, trustservercertificate, servercertificate",
-        log_on: remedy,
-        no_tls: "leave encrypt out to measure without it where the server is on this machine",
-        another: "is there such a server behind that port?",
-    };
+    const REMEDIES: Remedies = Remedies::of_encrypt(
+        PRODUCT,
+        "check the certificate of the server and encrypt, trustservercertificate, servercertificate",
+        remedy,
+    );
 
     async fn over(door: &Door, wire: Wire) -> Result<(Self, Option<u64>), NotOpened> {
         let mut channel = Channel::plain(wire);
@@ -76,13 +72,15 @@ impl Reached for Session {
         let said = channel.message().await?;
         let version = let_in(door, &said)?;
         let transport = transport.map(|it| Transport { tls: proven, ..it });
-        let mut session = Session { channel, transport, encrypted: encrypts, version };
+        let known = LoggedOn { transport, encrypted: encrypts, version };
+        let mut session = Session { channel, known };
         session.order(SETTINGS).await?;
         Ok((session, tls_ns))
     }
 
-    fn transport(&self) -> Option<&Transport> {
-        self.transport.as_ref()
+    fn way(&self) -> Way<'_> {
+        let transport = self.known.transport.as_ref();
+        Way { transport, arrivals: Some(&self.channel.arrivals) }
     }
 }
 

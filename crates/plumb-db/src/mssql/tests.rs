@@ -84,7 +84,7 @@ const PLAIN: [u8; 7] = [1, 0, 6, 0, 1, 0xff, 2];
 #[test]
 fn a_log_on_stands_where_the_protocol_has_it() {
     let (session, said) = at_peer(Endpoint::Own, vec![PLAIN.into(), let_in(), done(0)]);
-    assert_eq!(session.unwrap().version, "Microsoft SQL Server 16.0.4000");
+    assert_eq!(session.unwrap().known.version, "Microsoft SQL Server 16.0.4000");
     let [(pre, asked), (log_on, login), (batch, settings)] = said.as_slice() else {
         panic!("{said:?}")
     };
@@ -256,7 +256,7 @@ fn a_handshake_goes_in_packets_and_what_follows_does_not() {
         let far_away = Endpoint::Tcp("192.0.2.1:1433".parse().unwrap());
         let door = door("mssql://sa@db3/erp?encrypt=yes&trustservercertificate=yes", far_away);
         let (session, tls_ns) = Session::over(&door, Wire::of_pair(near)).await.unwrap();
-        assert!(session.encrypted && tls_ns.is_some());
+        assert!(session.known.encrypted && tls_ns.is_some());
         peer.await.unwrap();
     });
 }

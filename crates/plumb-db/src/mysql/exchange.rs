@@ -1,18 +1,17 @@
 //! One statement and its answer, and the looks that say where its time goes.
 
 use plumb_engine::clock::MonotonicClock;
-use plumb_measure::{Clock as _, FailureKind, Transport};
+use plumb_measure::{Clock as _, FailureKind};
 use tokio::time::timeout;
 
 use crate::answer::{self, Answered, Failure as _, Limits};
-use crate::arrivals::Arrivals;
-use crate::database::{Access, Asked, Connection};
-use crate::looks::{Look, MOMENT, Seen};
+use crate::database::{Access, Asked, Connection, Way};
+use crate::looks::{MOMENT, Seen};
 use crate::statement::{Parameter, Statement};
 
 use super::answers::Brought;
 use super::session::Session;
-use crate::client::Trouble;
+use crate::client::{Reached as _, Trouble};
 use plumb_sql::mysql::{self as wire, Prepared, Value};
 
 /// Why there is no answer.
@@ -152,14 +151,6 @@ impl Exchange {
         }
     }
 
-    /// Sends the call, and reads its whole answer.
-    async fn call(&mut self, statement: &Statement) -> Result<Answered, NoAnswer> {
-        self.put_call(statement);
-        self.session.channel.arrivals.expect();
-        self.session.channel.send().await?;
-        self.answer_of_call().await
-    }
-
     async fn answer_of_call(&mut self) -> Result<Answered, NoAnswer> {
         let may_write = self.access == Access::RolledBack;
         if may_write {
@@ -173,59 +164,6 @@ impl Exchange {
         let Brought { bytes, .. } = answer?;
         let arrivals = &self.session.channel.arrivals;
         Ok(Answered { first_ns: arrivals.first_ns(), last_ns: arrivals.last_ns(), bytes })
-    }
-
-    /// Sends a message that asks for no work, and the statement when it is answered, or after a moment:
-    /// on a long way the look then takes no longer than a call. A server answers messages in their
-    /// order, so one that is under way is not held up by the next.
-    async fn there_and_back(&mut self, statement: &Statement) -> Result<Seen, NoAnswer> {
-        wire::ping(&mut self.session.channel.outbox);
-        let began_ns = MonotonicClock.now_ns();
-        self.session.channel.send().await?;
-        // whoever stops waiting for a packet loses none
-        let came = timeout(MOMENT, self.session.done()).await;
-        let wire_ns =
-            |this: &Self| this.session.channel.arrivals.last_ns().saturating_sub(began_ns);
-        if let Ok(came) = came {
-            came?;
-            let seen = Seen::Wire(wire_ns(self));
-            self.call(statement).await?;
-            return Ok(seen);
-        }
-        self.put_call(statement);
-        self.session.channel.send().await?;
-        self.session.done().await?;
-        let seen = Seen::Wire(wire_ns(self));
-        self.answer_of_call().await?;
-        Ok(seen)
-    }
-
-    /// Sends, at once, the statement between two readings of the server's clock, and an empty message
-    /// between the second and a third. The server answers both with a write to its socket, so the
-    /// difference is what the statement takes longer than an empty message: added to the way of an
-    /// empty message, it counts nothing twice. A reading that nobody looks at comes first: the first answer
-    /// wakes whoever asks, and the first reading finds everything cold.
-    async fn by_its_clock(&mut self, statement: &Statement) -> Result<Seen, NoAnswer> {
-        self.put_clock();
-        self.put_clock();
-        self.put_call(statement);
-        self.put_clock();
-        wire::ping(&mut self.session.channel.outbox);
-        self.put_clock();
-        self.session.channel.send().await?;
-        // what was sent is answered, whatever the server refuses of it
-        let first = unless_broken(self.clock().await)?;
-        let before = unless_broken(self.clock().await)?;
-        let answer = unless_broken(self.answer_of_call().await)?;
-        let between = unless_broken(self.clock().await)?;
-        let empty = self.session.done().await;
-        let after = self.clock().await?;
-        answer?;
-        empty?;
-        first?;
-        let (before, between) = (before?, between?);
-        let ns = |from: i64, to: i64| u64::try_from(to - from).unwrap_or(0).saturating_mul(1_000);
-        Ok(Seen::Server { statement_ns: ns(before, between), empty_ns: ns(between, after) })
     }
 
     /// Reads what the server's clock says, microseconds.
@@ -251,12 +189,8 @@ fn unless_broken<T>(answer: Result<T, NoAnswer>) -> Result<Result<T, NoAnswer>, 
 impl Connection for Exchange {
     type NoAnswer = NoAnswer;
 
-    fn transport(&self) -> Option<&Transport> {
-        self.session.transport.as_ref()
-    }
-
-    fn arrivals(&self) -> Option<&Arrivals> {
-        Some(&self.session.channel.arrivals)
+    fn way(&self) -> Way<'_> {
+        self.session.way()
     }
 
     fn keeps_its_promise(&self) -> bool {
@@ -264,13 +198,62 @@ impl Connection for Exchange {
     }
 
     async fn ask(&mut self, statement: &Statement) -> Result<Answered, NoAnswer> {
-        self.call(statement).await
+        self.put_call(statement);
+        self.session.channel.arrivals.expect();
+        self.session.channel.send().await?;
+        self.answer_of_call().await
     }
 
-    async fn observe(&mut self, statement: &Statement, look: Look) -> Result<Seen, NoAnswer> {
-        match look {
-            Look::Wire => self.there_and_back(statement).await,
-            Look::Server => self.by_its_clock(statement).await,
+    /// Sends a message that asks for no work, and the statement when it is answered, or after a moment:
+    /// on a long way the look then takes no longer than a call. A server answers messages in their
+    /// order, so one that is under way is not held up by the next.
+    async fn there_and_back(&mut self, statement: &Statement) -> Result<Seen, NoAnswer> {
+        wire::ping(&mut self.session.channel.outbox);
+        let began_ns = MonotonicClock.now_ns();
+        self.session.channel.send().await?;
+        // whoever stops waiting for a packet loses none
+        let came = timeout(MOMENT, self.session.done()).await;
+        let wire_ns =
+            |this: &Self| this.session.channel.arrivals.last_ns().saturating_sub(began_ns);
+        if let Ok(came) = came {
+            came?;
+            let seen = Seen::Wire(wire_ns(self));
+            self.ask(statement).await?;
+            return Ok(seen);
         }
+        self.put_call(statement);
+        self.session.channel.send().await?;
+        self.session.done().await?;
+        let seen = Seen::Wire(wire_ns(self));
+        self.answer_of_call().await?;
+        Ok(seen)
+    }
+
+    /// Sends, at once, the statement between two readings of the server's clock, and an empty message
+    /// between the second and a third. The server answers both with a write to its socket, so the
+    /// difference is what the statement takes longer than an empty message: added to the way of an
+    /// empty message, it counts nothing twice. A reading that nobody looks at comes first: the first answer
+    /// wakes whoever asks, and the first reading finds everything cold.
+    async fn at_the_server(&mut self, statement: &Statement) -> Result<Seen, NoAnswer> {
+        self.put_clock();
+        self.put_clock();
+        self.put_call(statement);
+        self.put_clock();
+        wire::ping(&mut self.session.channel.outbox);
+        self.put_clock();
+        self.session.channel.send().await?;
+        // what was sent is answered, whatever the server refuses of it
+        let first = unless_broken(self.clock().await)?;
+        let before = unless_broken(self.clock().await)?;
+        let answer = unless_broken(self.answer_of_call().await)?;
+        let between = unless_broken(self.clock().await)?;
+        let empty = self.session.done().await;
+        let after = self.clock().await?;
+        answer?;
+        empty?;
+        first?;
+        let (before, between) = (before?, between?);
+        let ns = |from: i64, to: i64| u64::try_from(to - from).unwrap_or(0).saturating_mul(1_000);
+        Ok(Seen::Server { statement_ns: ns(before, between), empty_ns: ns(between, after) })
     }
 }

@@ -2,18 +2,17 @@
 
 use plumb_db_login::{Login, Url};
 use plumb_engine::Endpoint;
-use plumb_measure::{Floor, Histogram};
+use plumb_measure::Histogram;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 
 use crate::DbError;
 use crate::client::Door;
 use crate::client::floor::{self, LIMITS, PATIENCE};
-use crate::database::{Access, Asked, Database as _};
+use crate::database::{Access, Asked};
 use crate::statement::Statement;
 use crate::stream::Wire;
 
-use super::Mysql;
 use super::exchange::Exchange;
 use super::session::log_on;
 use plumb_sql::mysql::HEAD;
@@ -34,15 +33,11 @@ const ROW: &[u8] =
     \x02\x00\x00\x00";
 const ONE: &[u8] = b"\x01\0\0\x01\x01";
 
-/// Measures the floor. `None` when the null server was not understood.
+/// The times of so many calls of the null server; `None` when it was not understood.
 ///
 /// # Errors
 /// When sockets cannot be made.
-pub(super) fn floor(calls: u64) -> Result<Option<Floor>, DbError> {
-    floor::floor(floor::of_bytes(Mysql::DRIVER), measure(calls))
-}
-
-async fn measure(calls: u64) -> Result<Option<Histogram>, DbError> {
+pub(super) async fn measure(calls: u64) -> Result<Option<Histogram>, DbError> {
     let (near, far) = UnixStream::pair().map_err(DbError::system("make a pair of sockets"))?;
     tokio::spawn(serve(far));
     let url = Url::parse("mysql://null@localhost/?ssl-mode=DISABLED")?;

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use plumb_db_login::{Login, SslMode};
 use plumb_engine::Endpoint;
-use plumb_measure::{Advice, FailureKind, Floor, Reading, Span};
+use plumb_measure::{Advice, FailureKind, Histogram, Reading, Span};
 
 use crate::DbError;
 use crate::answer::{Failure, Limits};
@@ -154,8 +154,7 @@ impl Database for Mysql {
         if let Endpoint::Unix(_) | Endpoint::Own = endpoint {
             login.ssl = SslMode::Disable;
         }
-        let door = Door::new(endpoint.clone(), &login, patience)?;
-        let mut session: Session = door.reach().await?;
+        let (door, mut session) = Door::reach::<Session>(endpoint, &login, patience).await?;
         let gone = |trouble: Trouble| DbError::Gone {
             server: door.server.clone(),
             cause: trouble.whole(PRODUCT),
@@ -164,16 +163,12 @@ impl Database for Mysql {
             None => Promise::Session,
             Some(why) => Promise::None(why),
         };
-        let (encrypted, version) = (session.encrypted, session.version.as_str().into());
+        let (encrypted, version) = (session.known.encrypted, session.known.version.as_str().into());
         Ok(Self { door, promise, encrypted, version })
     }
 
-    fn floor(calls: u64) -> Result<Option<Floor>, DbError> {
-        floor::floor(calls)
-    }
-
-    fn endpoint(&self) -> &Endpoint {
-        &self.door.endpoint
+    async fn null_times(calls: u64) -> Result<Option<Histogram>, DbError> {
+        floor::measure(calls).await
     }
 
     fn describe(&self) -> String {

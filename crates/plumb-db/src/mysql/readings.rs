@@ -245,7 +245,7 @@ fn not_told(trouble: &NoAnswer) -> String {
 pub(super) async fn explained(exchange: &mut Exchange, asked: Asked<'_>) -> Reading {
     let source = "ANALYZE FORMAT=JSON".to_owned();
     let absent = |about: String| Reading { source: source.clone(), mean_ns: None, count: 0, about };
-    if !exchange.session.version.contains("MariaDB") {
+    if !exchange.session.known.version.contains("MariaDB") {
         return absent("only MariaDB has it; what MySQL says of a plan is not read".into());
     }
     let mut total_ms = 0.0;

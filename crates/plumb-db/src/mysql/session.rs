@@ -7,7 +7,8 @@ use plumb_db_login::SslMode;
 use plumb_engine::Endpoint;
 use plumb_measure::Transport;
 
-use crate::client::{Door, NotOpened, Reached, Remedies, Trouble};
+use crate::client::{Door, LoggedOn, NotOpened, Reached, Remedies, Trouble};
+use crate::database::Way;
 use crate::stream::Wire;
 
 use super::PRODUCT;
@@ -35,10 +36,7 @@ const WANTS_PASSWORD: &[u8] = &[4];
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) channel: Channel,
-    pub(super) transport: Option<Transport>,
-    pub(super) encrypted: bool,
-    /// Version of the server, as it says.
-    pub(super) version: String,
+    pub(super) known: LoggedOn,
     /// Number of the connection, as the server named it at the log-on.
     pub(super) id: u32,
     pub(super) can: u32,
@@ -63,8 +61,9 @@ impl Reached for Session {
         Ok((session, tls_ns))
     }
 
-    fn transport(&self) -> Option<&Transport> {
-        self.transport.as_ref()
+    fn way(&self) -> Way<'_> {
+        let transport = self.known.transport.as_ref();
+        Way { transport, arrivals: Some(&self.channel.arrivals) }
     }
 }
 
@@ -108,9 +107,11 @@ pub(super) async fn log_on(door: &Door, wire: Wire) -> Result<(Session, Option<u
     channel.send().await?;
     let mut session = Session {
         channel,
-        transport: transport.map(|it| Transport { tls: proven, ..it }),
-        encrypted: encrypts,
-        version,
+        known: LoggedOn {
+            transport: transport.map(|it| Transport { tls: proven, ..it }),
+            encrypted: encrypts,
+            version,
+        },
         id,
         can,
         reports_read_only: None,
@@ -132,7 +133,7 @@ fn encrypts(mode: SslMode, theirs: u32) -> Result<bool, NotOpened> {
 
 /// Answers what the server wants to know until it lets the client in.
 async fn prove(door: &Door, session: &mut Session, mut method: Method) -> Result<(), NotOpened> {
-    let is_unseen = session.encrypted || matches!(door.endpoint, Endpoint::Unix(_));
+    let is_unseen = session.known.encrypted || matches!(door.endpoint, Endpoint::Unix(_));
     loop {
         let (payload, number) = session.channel.packet().await?;
         let answer = match Reply::read(payload).ok_or(Trouble::Garbled)? {

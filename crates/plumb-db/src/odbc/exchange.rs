@@ -1,11 +1,11 @@
 //! One statement and its answer.
 
-use plumb_measure::{FailureKind, Transport};
+use plumb_measure::FailureKind;
 use plumb_odbc::{Brought, NotOpened, Session, Trouble};
 
 use crate::answer::{self, Answered, Failure};
-use crate::database::Connection;
-use crate::looks::{Look, Seen};
+use crate::database::{Connection, Way};
+use crate::looks::Seen;
 use crate::statement::Statement;
 
 /// Why there is no answer.
@@ -70,8 +70,8 @@ impl Exchange {
 impl Connection for Exchange {
     type NoAnswer = NoAnswer;
 
-    fn transport(&self) -> Option<&Transport> {
-        None
+    fn way(&self) -> Way<'_> {
+        Way::default()
     }
 
     fn keeps_its_promise(&self) -> bool {
@@ -83,7 +83,11 @@ impl Connection for Exchange {
         Ok(Answered { first_ns, last_ns, bytes })
     }
 
-    async fn observe(&mut self, _: &Statement, _: Look) -> Result<Seen, NoAnswer> {
+    async fn there_and_back(&mut self, _: &Statement) -> Result<Seen, NoAnswer> {
         Err(NoAnswer::Unexpected) // nothing is looked into
+    }
+
+    async fn at_the_server(&mut self, _: &Statement) -> Result<Seen, NoAnswer> {
+        Err(NoAnswer::Unexpected)
     }
 }

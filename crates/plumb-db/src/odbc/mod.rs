@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use plumb_db_login::{Login, Product};
 use plumb_engine::{Endpoint, EngineError};
-use plumb_measure::{Clock as _, Floor, Reading, Span};
+use plumb_measure::{Clock as _, Histogram, Reading, Span};
 use plumb_odbc::{NotOpened, Opening, Session, Threads, Trouble};
 
 use crate::DbError;
@@ -41,7 +41,6 @@ pub(crate) struct Odbc {
     product: Arc<str>,
     patience: Span,
     threads: Threads,
-    endpoint: Endpoint,
 }
 
 impl Odbc {
@@ -115,13 +114,12 @@ impl Database for Odbc {
         "a driver of ODBC, which blocks: each session has a thread of its own";
     const LOOKS: bool = false;
 
-    async fn reach(endpoint: &Endpoint, login: &Login, patience: Span) -> Result<Self, DbError> {
+    async fn reach(_: &Endpoint, login: &Login, patience: Span) -> Result<Self, DbError> {
         let unknown = Self {
             login: login.clone(),
             product: Arc::from(""),
             patience,
             threads: Threads::default(),
-            endpoint: endpoint.clone(),
         };
         let statement = Statement::trivial(Product::Odbc);
         let asked =
@@ -132,22 +130,17 @@ impl Database for Odbc {
         Ok(Self { product: product.into(), ..unknown })
     }
 
-    fn floor(calls: u64) -> Result<Option<Floor>, DbError> {
-        let statement = Statement::trivial(Product::Odbc);
-        floor::floor(
-            format!(
-                "{}: a call that is handed to the thread of its session, with no driver behind it",
-                Self::DRIVER
-            ),
-            async {
-                let Ok(session) = Session::without_driver() else { return Ok(None) };
-                Ok(floor::times(&mut Exchange::new(session), &statement, calls).await)
-            },
+    fn null_method() -> String {
+        format!(
+            "{}: a call that is handed to the thread of its session, with no driver behind it",
+            Self::DRIVER
         )
     }
 
-    fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
+    async fn null_times(calls: u64) -> Result<Option<Histogram>, DbError> {
+        let Ok(session) = Session::without_driver() else { return Ok(None) };
+        let statement = Statement::trivial(Product::Odbc);
+        Ok(floor::times(&mut Exchange::new(session), &statement, calls).await)
     }
 
     fn describe(&self) -> String {

@@ -17,8 +17,8 @@ use super::block::{self, Brought, ROLL_BACK};
 use super::promise::Promise;
 use super::session::Session;
 use crate::answer::{Answered, Limits};
-use crate::database::{Access, Asked};
-use crate::looks::{Look, MOMENT, Seen};
+use crate::database::{self, Access, Asked};
+use crate::looks::{MOMENT, Seen};
 use crate::statement::{Given, Parameter, Statement};
 
 /// What the server's clock is asked with.
@@ -54,15 +54,16 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    /// Prepares `statement` over `session`; where nothing can be prepared, its text is kept.
+    /// Prepares what is asked over `session` where that is wanted and possible; else its text is kept.
     ///
     /// # Errors
     /// What the server says of the statement.
-    pub(crate) async fn prepared(
+    pub(super) async fn of(
         session: Session,
         asked: Asked<'_>,
+        form: database::Form,
     ) -> Result<Self, tokio_postgres::Error> {
-        if let Promise::Call(_) = session.promise {
+        if form != database::Form::Prepared || session.promise != Promise::Session {
             return Ok(Self::by_text(session, asked));
         }
         let Asked { statement, access, limits } = asked;
@@ -150,27 +151,13 @@ impl Exchange {
         self.session.drive(self.call(statement)).await
     }
 
-    /// Looks into a call, and carries it out. What is measured stands where the call would stand,
-    /// over its connection and after the same pause, so that it is met by the same server, awake or
-    /// asleep.
-    ///
-    /// # Errors
-    /// [`NoAnswer`].
-    pub(crate) async fn observe(
-        &self,
-        statement: &Statement,
-        look: Look,
-    ) -> Result<Seen, NoAnswer> {
-        match look {
-            Look::Wire => self.session.drive(self.there_and_back(statement)).await,
-            Look::Server => self.session.drive(self.by_its_clock(statement)).await,
-        }
-    }
-
     /// Sends a message that asks for no work, and the statement when it is answered, or after a
     /// moment: on a long way the look then takes no longer than a call. A server answers messages in
     /// their order, so one that is under way is not held up by the next.
-    async fn there_and_back(&self, statement: &Statement) -> Result<Seen, NoAnswer> {
+    ///
+    /// # Errors
+    /// [`NoAnswer`].
+    pub(super) async fn there_and_back(&self, statement: &Statement) -> Result<Seen, NoAnswer> {
         let began_ns = MonotonicClock.now_ns();
         let empty = async {
             self.empty().await?;
@@ -193,7 +180,10 @@ impl Exchange {
     /// session, where everything takes longer the first time, does not seem to spend less than
     /// nothing. A reading that nobody looks at comes first: the first answer wakes whoever asks, and the
     /// first reading finds everything cold, both of which take the server longer than what follows.
-    async fn by_its_clock(&self, statement: &Statement) -> Result<Seen, NoAnswer> {
+    ///
+    /// # Errors
+    /// [`NoAnswer`].
+    pub(super) async fn by_its_clock(&self, statement: &Statement) -> Result<Seen, NoAnswer> {
         if let Form::Block { look, .. } = &self.form {
             return self.within_one_message(look).await;
         }

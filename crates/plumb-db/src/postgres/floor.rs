@@ -5,18 +5,16 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use plumb_db_login::Tls;
 use plumb_engine::clock::MonotonicClock;
-use plumb_measure::{Clock as _, Floor, Histogram};
+use plumb_measure::{Clock as _, Histogram};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio_postgres::config::{Config, SslMode};
 use tokio_postgres::{Client, Statement};
 
-use super::Postgres;
 use super::conversation::Conversation;
 use crate::DbError;
 use crate::arrivals::Arrivals;
 use crate::client::floor;
-use crate::database::Database as _;
 use crate::stream::Wire;
 
 /// Answers of the null server: frames as the protocol writes them.
@@ -28,15 +26,11 @@ const ANSWER: &[u8] =
     b"2\0\0\0\x04D\0\0\0\x0e\0\x01\0\0\0\x04\0\0\0\x01C\0\0\0\x0dSELECT 1\0Z\0\0\0\x05I";
 const READY: &[u8] = b"Z\0\0\0\x05I";
 
-/// Measures the floor. `None` when the null server was not understood.
+/// The times of so many calls of the null server; `None` when it was not understood.
 ///
 /// # Errors
 /// When sockets cannot be made.
-pub(crate) fn floor(calls: u64) -> Result<Option<Floor>, DbError> {
-    floor::floor(floor::of_bytes(Postgres::DRIVER), measure(calls))
-}
-
-async fn measure(calls: u64) -> Result<Option<Histogram>, DbError> {
+pub(super) async fn measure(calls: u64) -> Result<Option<Histogram>, DbError> {
     let (near, far) = UnixStream::pair().map_err(DbError::system("make a pair of sockets"))?;
     tokio::spawn(serve(far));
     let mut config = Config::new();

@@ -23,14 +23,13 @@ use std::sync::Arc;
 
 use plumb_db_login::Login;
 use plumb_engine::Endpoint;
-use plumb_measure::{Advice, FailureKind, Floor, Reading, Span, Transport};
+use plumb_measure::{Advice, FailureKind, Histogram, Reading, Span};
 
 use crate::answer::{Answered, Failure};
-use crate::arrivals::Arrivals;
 use crate::database::{
-    Asked, Connection, Database, Form, Methods, Opened, READ_ONLY_SESSIONS, encryption,
+    Asked, Connection, Database, Form, Methods, Opened, READ_ONLY_SESSIONS, Way, encryption,
 };
-use crate::looks::{Look, Seen};
+use crate::looks::Seen;
 use crate::statement::Statement;
 use crate::stream::Traffic;
 use crate::{DbError, answer};
@@ -91,12 +90,9 @@ impl Failure for tokio_postgres::Error {
 impl Connection for Exchange {
     type NoAnswer = NoAnswer;
 
-    fn transport(&self) -> Option<&Transport> {
-        self.session.transport.as_ref()
-    }
-
-    fn arrivals(&self) -> Option<&Arrivals> {
-        Some(&self.session.arrivals)
+    fn way(&self) -> Way<'_> {
+        let transport = self.session.transport.as_ref();
+        Way { transport, arrivals: Some(&self.session.arrivals) }
     }
 
     fn keeps_its_promise(&self) -> bool {
@@ -107,8 +103,12 @@ impl Connection for Exchange {
         Self::ask(self, statement).await
     }
 
-    async fn observe(&mut self, statement: &Statement, look: Look) -> Result<Seen, NoAnswer> {
-        Self::observe(self, statement, look).await
+    async fn there_and_back(&mut self, statement: &Statement) -> Result<Seen, NoAnswer> {
+        self.session.drive(Self::there_and_back(self, statement)).await
+    }
+
+    async fn at_the_server(&mut self, statement: &Statement) -> Result<Seen, NoAnswer> {
+        self.session.drive(self.by_its_clock(statement)).await
     }
 }
 
@@ -124,12 +124,8 @@ impl Database for Postgres {
         Ok(Self { door, login: login.clone(), onlooker: Arc::new(onlooker) })
     }
 
-    fn floor(calls: u64) -> Result<Option<Floor>, DbError> {
-        floor::floor(calls)
-    }
-
-    fn endpoint(&self) -> &Endpoint {
-        &self.door.endpoint
+    async fn null_times(calls: u64) -> Result<Option<Histogram>, DbError> {
+        floor::measure(calls).await
     }
 
     fn describe(&self) -> String {
@@ -170,12 +166,7 @@ impl Database for Postgres {
 
     async fn open(&self, asked: Asked<'_>, form: Form) -> Result<(Exchange, Opened), NotReady> {
         let (session, opened) = self.door.open().await.map_err(NotReady::Closed)?;
-        let exchange = match form {
-            Form::Text | Form::Log => Exchange::by_text(session, asked),
-            Form::Prepared => {
-                Exchange::prepared(session, asked).await.map_err(NotReady::Statement)?
-            }
-        };
+        let exchange = Exchange::of(session, asked, form).await.map_err(NotReady::Statement)?;
         Ok((exchange, opened))
     }
 

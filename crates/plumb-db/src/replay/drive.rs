@@ -18,7 +18,7 @@ use crate::alarm::Alarm;
 use crate::answer::Failure as _;
 use crate::caller::RETRY;
 use crate::database::{Asked, Connection as _, Database, Form};
-use crate::drive::{FAREWELL, STOP_EVERY, runtime};
+use crate::drive::{FAREWELL, STOP_EVERY, block_on, runtime};
 use crate::patience::Patience;
 use crate::rest::Passes;
 use crate::stream::Traffic;
@@ -87,7 +87,7 @@ pub(super) fn drive<D: Database>(
     outlet: Outlet,
 ) -> Result<Driven<()>, DbError> {
     let passes = Arc::<Passes>::default();
-    runtime(&passes, load.plan.tick)?.block_on(run(load, feed, outlet, &passes))
+    block_on(&runtime(&passes, load.plan.tick)?, run(load, feed, outlet, &passes))
 }
 
 async fn run<D: Database>(
@@ -106,7 +106,7 @@ async fn run<D: Database>(
         times.times_into(&mut recorder);
         connections.push(connection);
     }
-    outlet.begin(connections.first().and_then(|it| it.transport().cloned()));
+    outlet.begin(connections.first().and_then(|it| it.way().transport.cloned()));
     let began_ns = MonotonicClock.now_ns();
     outlet.start(began_ns);
     let (cpu, sent, received) =

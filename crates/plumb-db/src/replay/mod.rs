@@ -22,9 +22,9 @@ use tokio::sync::mpsc::channel;
 
 use crate::DbError;
 use crate::answer::Limits;
-use crate::client::floor::CALLS;
+use crate::client::floor::{CALLS, floor};
 use crate::database::{Access, Asked, Database};
-use crate::drive::{WAIT, runtime};
+use crate::drive::{WAIT, reach, runtime};
 use crate::hana::Hana;
 use crate::mssql::Mssql;
 use crate::mysql::Mysql;
@@ -118,14 +118,7 @@ impl Replay {
         let found = self.login.endpoints(&self.options.transport)?;
         let endpoint = reachable(&found, patience, stop)?;
         let beside = runtime(&Arc::default(), Tick::Free)?;
-        let mut first = beside.block_on(D::reach(&endpoint, &self.login, patience));
-        if let Err(DbError::NoPassword { .. }) = &first
-            && let Some(password) = plumb_db_login::ask(&self.login)
-        {
-            self.login.with_password(password);
-            first = beside.block_on(D::reach(&endpoint, &self.login, patience));
-        }
-        let database = first?;
+        let database: D = reach(&beside, &endpoint, &mut self.login, patience)?;
         let Some(kept) = database.keeps_logs() else {
             return Err(DbError::Options(format!(
                 "{}: statements are replayed over sessions that promise not to write, which these \
@@ -138,7 +131,7 @@ impl Replay {
             Access::ReadOnly => format!("{}; {kept}", database.describe()),
             Access::RolledBack => database.describe(),
         });
-        if let Some(floor) = D::floor(CALLS)? {
+        if let Some(floor) = floor::<D>(CALLS)? {
             watch.floor(floor);
         }
         self.measure(&database, watch, stop)
