@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// Values that [`crate::jsonpath::Path::find`] and [`crate::xpath::Path::find`] give at most.
+/// Values that are taken of one document at most.
 pub const MATCHES_MAX: usize = 100_000;
 /// Bytes of all values together at most.
 pub(crate) const FOUND_BYTES_MAX: usize = 64 << 20;
@@ -103,14 +103,6 @@ pub(crate) enum Reach {
     Children,
     /// At what is in it, however deep.
     Descendants,
-}
-
-/// All that `find` gives, which takes how many it may give at most.
-pub(crate) fn not_too_many(
-    find: impl FnOnce(usize) -> Result<Vec<String>, FindError>,
-) -> Result<Vec<String>, FindError> {
-    let found = find(MATCHES_MAX + 1)?;
-    if found.len() > MATCHES_MAX { Err(FindError::TooManyMatches) } else { Ok(found) }
 }
 
 /// The text of a document.

@@ -72,8 +72,8 @@ impl Extraction {
         most: usize,
     ) -> Result<Vec<String>, NothingFound> {
         Ok(match self {
-            Self::Json(path) => path.find_first(answer.content, most)?,
-            Self::Xpath(path) => path.find_first(answer.content, most)?,
+            Self::Json(path) => path.find(answer.content, most)?,
+            Self::Xpath(path) => path.find(answer.content, most)?,
             Self::Pattern(pattern) => pattern.matches(answer.content).take(most).collect(),
             Self::Between(between) => between.matches(answer.content).take(most).collect(),
             Self::Header(name, pattern) => {

@@ -14,8 +14,8 @@ mod filter;
 mod parse;
 mod scan;
 
-pub use crate::expression::{FindError, MATCHES_MAX, PathError};
-use crate::expression::{Reach, not_too_many};
+use crate::expression::Reach;
+pub use crate::expression::{FindError, PathError};
 
 /// A path that has been read.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,22 +53,14 @@ impl Path {
         parse::path(text)
     }
 
-    /// The values that are meant, in the order of the RFC: strings without quotes and escapes,
-    /// everything else as it is written in the document.
+    /// The first of the values that are meant, at most `most`, in the order of the RFC: strings without
+    /// quotes and escapes, everything else as it is written in the document. The search ends with the last
+    /// of them.
     ///
     /// # Errors
-    /// [`FindError`] when the document is no JSON, is nested too deep, has more than
-    /// [`MATCHES_MAX`] matches, or takes too much work.
-    pub fn find(&self, document: &[u8]) -> Result<Vec<String>, FindError> {
-        not_too_many(|most| evaluate::find(self, document, most))
-    }
-
-    /// The first of the values that are meant, at most `most`; the search ends with the last of
-    /// them.
-    ///
-    /// # Errors
-    /// As [`Path::find`], without a limit of its own to the matches.
-    pub fn find_first(&self, document: &[u8], most: usize) -> Result<Vec<String>, FindError> {
+    /// [`FindError`] when the document is no JSON, is nested too deep, holds too much that matches, or takes
+    /// too much work.
+    pub fn find(&self, document: &[u8], most: usize) -> Result<Vec<String>, FindError> {
         evaluate::find(self, document, most)
     }
 }

@@ -14,8 +14,8 @@ mod document;
 mod evaluate;
 mod parse;
 
-pub use crate::expression::{FindError, MATCHES_MAX, PathError};
-use crate::expression::{Reach, not_too_many};
+use crate::expression::Reach;
+pub use crate::expression::{FindError, PathError};
 
 /// A path that has been read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,21 +88,13 @@ impl Path {
         parse::path(text)
     }
 
-    /// The values that are meant, in the order of the document: of an element all text within it,
-    /// of an attribute its value.
+    /// The first of the values that are meant, at most `most`, in the order of the document: of an element
+    /// all text within it, of an attribute its value.
     ///
     /// # Errors
-    /// [`FindError`] when the document is no XML, has a DOCTYPE, is too deep or too large, or has
-    /// more than [`MATCHES_MAX`] matches.
-    pub fn find(&self, document: &[u8]) -> Result<Vec<String>, FindError> {
-        not_too_many(|most| evaluate::find(self, document, most))
-    }
-
-    /// The first of the values that are meant, at most `most`.
-    ///
-    /// # Errors
-    /// As [`Path::find`], without a limit of its own to the matches.
-    pub fn find_first(&self, document: &[u8], most: usize) -> Result<Vec<String>, FindError> {
+    /// [`FindError`] when the document is no XML, has a DOCTYPE, is too deep or too large, or holds too much
+    /// that matches.
+    pub fn find(&self, document: &[u8], most: usize) -> Result<Vec<String>, FindError> {
         evaluate::find(self, document, most)
     }
 }
