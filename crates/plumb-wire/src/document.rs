@@ -1,10 +1,15 @@
 //! Documents that people write in TOML: read with the place of what is wrong, and with what was
 //! probably meant.
 
+mod reader;
+
 use std::ops::Range;
 
 use serde::de::DeserializeOwned;
 use thiserror::Error;
+use toml::de::DeTable;
+
+use reader::Reader;
 
 /// Characters of a line that an excerpt shows at most.
 const SHOWN: usize = 100;
@@ -46,10 +51,12 @@ impl Wrong {
 /// [`Wrong`] where it is no TOML, or not what `T` expects. A key that is not known comes with the
 /// one that was probably meant.
 pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Wrong> {
-    toml::from_str(text).map_err(|error: toml::de::Error| {
-        let at = error.span().unwrap_or_default();
-        Wrong::at(text, &at, explained(error.message()))
-    })
+    let wrong = |at: Option<Range<usize>>, message: &str| {
+        Wrong::at(text, &at.unwrap_or_default(), explained(message))
+    };
+    let document = DeTable::parse(text).map_err(|error| wrong(error.span(), error.message()))?;
+    T::deserialize(Reader::of_document(document))
+        .map_err(|misfit| wrong(misfit.at, &misfit.message))
 }
 
 /// The known name that is most like `wrong`, if any is.

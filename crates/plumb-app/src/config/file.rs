@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use plumb_wire::document;
+
 use super::Config;
 use crate::AppError;
 
@@ -13,51 +15,15 @@ impl Config {
     pub(crate) fn read(path: &Path) -> Result<Self, AppError> {
         let text = std::fs::read_to_string(path)
             .map_err(|cause| AppError::Read { path: path.into(), cause })?;
-        let config: Self = toml::from_str(&text).map_err(|error| place(path, &text, &error))?;
+        let config: Self = document::read(&text).map_err(|wrong| AppError::Config {
+            path: path.into(),
+            line: wrong.line,
+            column: wrong.column,
+            problem: wrong.problem.trim().replace('\n', " "),
+        })?;
         config.check()?;
         Ok(config)
     }
-}
-
-fn place(path: &Path, text: &str, error: &toml::de::Error) -> AppError {
-    let start = error.span().map_or(0, |span| span.start).min(text.len());
-    let before = text.get(..start).unwrap_or(text);
-    let line = before.matches('\n').count() + 1;
-    let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
-    AppError::Config { path: path.into(), line, column, problem: problem(error.message()) }
-}
-
-/// The message of the reader, with a suggestion where a name is nearly right.
-fn problem(message: &str) -> String {
-    let message = message.trim().replace('\n', " ");
-    let mut quoted = message.split('`').skip(1).step_by(2);
-    let suggestion = match (message.starts_with("unknown "), quoted.next()) {
-        (true, Some(wrong)) => quoted
-            .map(|known| (distance(wrong, known), known))
-            .min()
-            .filter(|(distance, known)| *distance <= 2.max(known.len() / 3)),
-        _ => None,
-    };
-    match suggestion {
-        Some((_, known)) => format!("{message}; did you mean `{known}`?"),
-        None => message.clone(),
-    }
-}
-
-/// The number of letters to insert, remove or replace to turn `a` into `b` (Levenshtein).
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, letter) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, other) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != *other);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
@@ -96,12 +62,5 @@ mod tests {
         let path = folder.path().join("app.toml");
         std::fs::write(&path, "").unwrap();
         assert_eq!(Config::read(&path).unwrap().dispatcher.work_processes, 10);
-    }
-
-    #[test]
-    fn distances_are_those_of_levenshtein() {
-        for (a, b, expected) in [("", "abc", 3), ("kitten", "sitting", 3), ("same", "same", 0)] {
-            assert_eq!(distance(a, b), expected);
-        }
     }
 }
