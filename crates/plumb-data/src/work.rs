@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
-use plumb_measure::Span;
 use plumb_serve::database::Statement;
 
 use super::server::CommitMode;
 use super::share::Share;
 use super::{DataServers, is_read};
 use plumb_queue::ExecutionId;
-use plumb_transaction::xslt::Stylesheet;
 use plumb_transaction::{
     BackEndAnswer, BackEndRequest, Outside, OutsideError, SessionTimes, SqlAnswer, SqlRequest,
-    UnitOfWork,
+    UnitOfWork, XsltRequest,
 };
 
 /// A unit of work over data servers. What is not committed when it is dropped is undone.
@@ -211,13 +209,9 @@ impl Outside for Work {
         self.servers.back_ends().call(request)
     }
 
-    fn transform(
-        &mut self,
-        stylesheet: &Stylesheet,
-        document: &[u8],
-        patience: Span,
-    ) -> Result<Vec<u8>, OutsideError> {
+    fn transform(&mut self, request: &XsltRequest<'_>) -> Result<Vec<u8>, OutsideError> {
         self.kept = None;
+        let XsltRequest { stylesheet, document, patience } = *request;
         Ok(self.servers.stylesheets().transform(stylesheet, document, patience)?)
     }
 }

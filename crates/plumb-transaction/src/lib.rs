@@ -44,7 +44,7 @@ pub use failure::{Failed, FailureKind};
 pub use file::{Mode, Persist};
 pub use outside::{
     BackEndAnswer, BackEndRequest, Outside, OutsideError, SessionTimes, SqlAnswer, SqlRequest,
-    UnitOfWork, Unreachable,
+    UnitOfWork, Unreachable, XsltRequest,
 };
 pub use retry::Retry;
 pub use run::{Completed, Request, Trace, Traced, run};

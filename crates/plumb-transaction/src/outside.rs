@@ -65,17 +65,11 @@ pub trait Outside {
     /// [`OutsideError`].
     fn call(&mut self, request: &BackEndRequest<'_>) -> Result<BackEndAnswer, OutsideError>;
 
-    /// The document that `stylesheet` makes of `document`, within `patience`: what is left of the
-    /// time limit of the transaction.
+    /// The document that a stylesheet makes of another.
     ///
     /// # Errors
     /// [`OutsideError`].
-    fn transform(
-        &mut self,
-        stylesheet: &Stylesheet,
-        document: &[u8],
-        patience: Span,
-    ) -> Result<Vec<u8>, OutsideError>;
+    fn transform(&mut self, request: &XsltRequest<'_>) -> Result<Vec<u8>, OutsideError>;
 }
 
 /// What of the time at data servers was no work of theirs, nanoseconds.
@@ -163,6 +157,17 @@ pub struct BackEndRequest<'a> {
     pub trace: Option<&'a str>,
 }
 
+/// A document that is to be transformed.
+#[derive(Clone, Copy, Debug)]
+pub struct XsltRequest<'a> {
+    /// What makes another of it.
+    pub stylesheet: &'a Stylesheet,
+    /// As it is.
+    pub document: &'a [u8],
+    /// What is left of the time limit of the transaction.
+    pub patience: Span,
+}
+
 /// What a back end answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BackEndAnswer {
@@ -218,13 +223,8 @@ impl Outside for Unreachable {
         Err(OutsideError::Refused(format!("there is no back end `{}`", request.server)))
     }
 
-    fn transform(
-        &mut self,
-        stylesheet: &Stylesheet,
-        _: &[u8],
-        _: Span,
-    ) -> Result<Vec<u8>, OutsideError> {
-        let path = stylesheet.path().display();
+    fn transform(&mut self, request: &XsltRequest<'_>) -> Result<Vec<u8>, OutsideError> {
+        let path = request.stylesheet.path().display();
         Err(OutsideError::Refused(format!("nothing here applies {path}")))
     }
 }

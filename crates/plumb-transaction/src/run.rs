@@ -14,7 +14,7 @@ use super::file::Encoding;
 use super::shaping::{bytes_of, escaped};
 use super::{
     Action, BackEndAnswer, Branch, Call, Outside, Repeat, Respond, SqlAnswer, Transaction, Verb,
-    Xslt,
+    Xslt, XsltRequest,
 };
 use crate::rows::{Row, StreamError, rows_of_json, rows_of_xml};
 
@@ -377,9 +377,9 @@ impl<'t> Execution<'_, 't> {
         let Some(stylesheet) = &xslt.stylesheet else {
             return Err(format!("the stylesheet {} was not read", xslt.path).into());
         };
-        let document = self.document.body();
-        let patience = self.time_left();
-        let result = self.outside.transform(stylesheet, document.bytes(), patience)?;
+        let body = self.document.body();
+        let (document, patience) = (body.bytes(), self.time_left());
+        let result = self.outside.transform(&XsltRequest { stylesheet, document, patience })?;
         self.traced(Traced::Transformed(result.len()));
         self.document = made(result);
         Ok(())

@@ -2,13 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use plumb_measure::Span;
-
 use super::{
     BackEndAnswer, BackEndRequest, Body, Completed, Failed, FailureKind, Outside, OutsideError,
-    Reached, Request, SqlAnswer, SqlRequest, Trace, Traced, Transaction, run,
+    Reached, Request, SqlAnswer, SqlRequest, Trace, Traced, Transaction, XsltRequest, run,
 };
-use crate::xslt::Stylesheet;
 
 /// Writes down what it is asked, and gives the same answer to each.
 #[derive(Default)]
@@ -43,7 +40,7 @@ impl Outside for Notebook {
         Ok(self.back_end.clone())
     }
 
-    fn transform(&mut self, _: &Stylesheet, _: &[u8], _: Span) -> Result<Vec<u8>, OutsideError> {
+    fn transform(&mut self, _: &XsltRequest<'_>) -> Result<Vec<u8>, OutsideError> {
         Err(OutsideError::Refused("no stylesheets here".into()))
     }
 }

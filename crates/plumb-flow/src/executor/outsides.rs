@@ -1,14 +1,14 @@
 //! What executions reach outside, in units of work.
 
 use plumb_engine::clock::MonotonicClock;
-use plumb_measure::{Clock as _, Span};
+use plumb_measure::Clock as _;
 
 use super::inside::Inside;
 use crate::live::Version;
 use plumb_data::DataServers;
-use plumb_transaction::xslt::Stylesheet;
 use plumb_transaction::{
     BackEndAnswer, BackEndRequest, Outside, OutsideError, SqlAnswer, SqlRequest, UnitOfWork,
+    XsltRequest,
 };
 
 /// Where units of work come from.
@@ -76,13 +76,8 @@ impl Outside for Timed<'_> {
         answer
     }
 
-    fn transform(
-        &mut self,
-        stylesheet: &Stylesheet,
-        document: &[u8],
-        patience: Span,
-    ) -> Result<Vec<u8>, OutsideError> {
+    fn transform(&mut self, request: &XsltRequest<'_>) -> Result<Vec<u8>, OutsideError> {
         // a stylesheet is computed on this machine: its time is the execution's
-        self.outside.transform(stylesheet, document, patience)
+        self.outside.transform(request)
     }
 }

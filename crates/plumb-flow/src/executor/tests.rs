@@ -14,10 +14,10 @@ use crate::live::{Live, Version};
 use crate::memory_queue::MemoryQueue;
 use plumb_queue::{Execution, ExecutionId, Filter, Message, Queue, State};
 use plumb_serve::Log;
-use plumb_transaction::xslt::{Stylesheet, Stylesheets, XsltLimits};
+use plumb_transaction::xslt::{Stylesheets, XsltLimits};
 use plumb_transaction::{
     BackEndAnswer, BackEndRequest, FailureKind, Outside, OutsideError, Retry, SqlAnswer,
-    SqlRequest, UnitOfWork,
+    SqlRequest, UnitOfWork, XsltRequest,
 };
 
 /// What a table holds, and what its server says of statements.
@@ -81,7 +81,7 @@ impl Outside for Writing {
         Ok(BackEndAnswer::default())
     }
 
-    fn transform(&mut self, _: &Stylesheet, _: &[u8], _: Span) -> Result<Vec<u8>, OutsideError> {
+    fn transform(&mut self, _: &XsltRequest<'_>) -> Result<Vec<u8>, OutsideError> {
         Ok(Vec::new())
     }
 }
