@@ -78,6 +78,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "plumb-data",
             "plumb-engine",
             "plumb-measure",
+            "plumb-page",
             "plumb-queue",
             "plumb-serve",
             "plumb-trace",

@@ -1,6 +1,6 @@
 //! The pages of the transaction manager: without script, and with nothing from elsewhere.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, PreEscaped, html};
 use plumb_engine::clock::utc;
 use plumb_measure::{counted, grouped, show_ns};
 
@@ -336,20 +336,12 @@ fn act(found: &Execution, path: &str, name: &str, class: &str) -> Markup {
 }
 
 fn page(title: &str, body: &Markup) -> String {
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (title) }
-                link rel="icon" href="data:,";
-                style { (PreEscaped(STYLE)) }
-            }
-            body { (body) }
-        }
+    let head = html! {
+        title { (title) }
+        link rel="icon" href="data:,";
+        style { (PreEscaped(STYLE)) }
     };
-    page.into_string()
+    plumb_page::page::bare(&head, &html! { body { (body) } })
 }
 
 fn fact(name: &str, value: &str, more: &str) -> Markup {
