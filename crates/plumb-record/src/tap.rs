@@ -53,52 +53,99 @@ impl Timed {
     }
 }
 
-/// The body of a request on its way to the server.
+/// A body on its way, and who is told of its frames.
 #[derive(Debug)]
-pub(crate) struct Outgoing {
+pub(crate) struct Passing<W> {
     /// `None` when there is no body.
     body: Option<Timed>,
-    sent: Sent,
+    watcher: W,
 }
+
+/// Who is told of the frames of a body.
+pub(crate) trait Watcher: Unpin {
+    /// A frame has come, behind which the body may have its end; without one it has.
+    fn passed(&mut self, frame: Option<&Result<Frame<Bytes>, Broken>>, is_last: bool);
+}
+
+/// The body of a request on its way to the server.
+pub(crate) type Outgoing = Passing<Sent>;
+
+/// The body of an answer on its way to the client. When it is over, however that comes, so is the
+/// exchange.
+pub(crate) type Returning = Passing<Underway>;
 
 impl Outgoing {
     /// Passes `body` on, and tells `sent` of it.
-    pub(crate) fn new(body: Incoming, patience: Duration, sent: Sent) -> Self {
+    pub(crate) fn new(body: Incoming, patience: Duration, mut sent: Sent) -> Self {
         let body = (!body.is_end_stream()).then(|| Timed::new(body, patience));
         if body.is_none() {
-            sent.with(|sent| sent.ended = Some(MonotonicClock.now_ns()));
+            sent.passed(None, true);
         }
-        Self { body, sent }
+        Self { body, watcher: sent }
     }
 
     /// The same request once more, for another connection; `None` where a body cannot be sent
     /// twice.
     pub(crate) fn again(&self) -> Option<Self> {
-        self.body.is_none().then(|| Self { body: None, sent: self.sent.clone() })
+        self.body.is_none().then(|| Self { body: None, watcher: self.watcher.clone() })
     }
 }
 
-impl Body for Outgoing {
+impl Returning {
+    /// Passes `body` on, and ends `underway` behind it.
+    pub(crate) fn new(body: Incoming, patience: Duration, mut underway: Underway) -> Self {
+        if body.is_end_stream() {
+            underway.end(None);
+        }
+        Self { body: Some(Timed::new(body, patience)), watcher: underway }
+    }
+}
+
+impl Watcher for Sent {
+    fn passed(&mut self, frame: Option<&Result<Frame<Bytes>, Broken>>, is_last: bool) {
+        self.with(|sent| {
+            if let Some(data) = data_of(frame) {
+                sent.kept.push(data);
+            }
+            if is_last {
+                sent.ended = Some(MonotonicClock.now_ns());
+            }
+        });
+    }
+}
+
+impl Watcher for Underway {
+    fn passed(&mut self, frame: Option<&Result<Frame<Bytes>, Broken>>, is_last: bool) {
+        if let Some(data) = data_of(frame) {
+            self.note(|exchange| exchange.received.push(data));
+        }
+        match frame {
+            Some(Err(broken)) => {
+                let problem = format!("the body of the answer broke off: {broken}");
+                self.end(Some(problem));
+            }
+            _ if is_last => self.end(None),
+            _ => {}
+        }
+    }
+}
+
+fn data_of(frame: Option<&Result<Frame<Bytes>, Broken>>) -> Option<&Bytes> {
+    frame?.as_ref().ok()?.data_ref()
+}
+
+impl<W: Watcher> Body for Passing<W> {
     type Data = Bytes;
     type Error = Broken;
 
     fn poll_frame(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
-        let Some(body) = &mut self.body else { return Poll::Ready(None) };
+        let this = self.get_mut();
+        let Some(body) = &mut this.body else { return Poll::Ready(None) };
         let frame = ready!(body.poll_frame(context));
-        let last = body.body.is_end_stream();
-        self.sent.with(|sent| {
-            if let Some(Ok(frame)) = &frame
-                && let Some(data) = frame.data_ref()
-            {
-                sent.kept.push(data);
-            }
-            if last || frame.is_none() {
-                sent.ended = Some(MonotonicClock.now_ns());
-            }
-        });
+        this.watcher.passed(frame.as_ref(), frame.is_none() || body.body.is_end_stream());
         Poll::Ready(frame)
     }
 
@@ -108,59 +155,5 @@ impl Body for Outgoing {
 
     fn size_hint(&self) -> SizeHint {
         self.body.as_ref().map_or(SizeHint::with_exact(0), |timed| timed.body.size_hint())
-    }
-}
-
-/// The body of an answer on its way to the client. When it is over, however that comes, so is the
-/// exchange.
-#[derive(Debug)]
-pub(crate) struct Returning {
-    body: Timed,
-    underway: Underway,
-}
-
-impl Returning {
-    /// Passes `body` on, and ends `underway` behind it.
-    pub(crate) fn new(body: Incoming, patience: Duration, mut underway: Underway) -> Self {
-        if body.is_end_stream() {
-            underway.end(None);
-        }
-        Self { body: Timed::new(body, patience), underway }
-    }
-}
-
-impl Body for Returning {
-    type Data = Bytes;
-    type Error = Broken;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
-        let frame = ready!(self.body.poll_frame(context));
-        match &frame {
-            Some(Ok(part)) => {
-                if let Some(data) = part.data_ref() {
-                    self.underway.note(|exchange| exchange.received.push(data));
-                }
-                if self.body.body.is_end_stream() {
-                    self.underway.end(None);
-                }
-            }
-            Some(Err(broken)) => {
-                let problem = format!("the body of the answer broke off: {broken}");
-                self.underway.end(Some(problem));
-            }
-            None => self.underway.end(None),
-        }
-        Poll::Ready(frame)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.body.size_hint()
     }
 }
