@@ -27,24 +27,8 @@ const STEPS_MAX: usize = 10_000;
 const BODY_BYTES_MAX: u64 = 64 << 20;
 
 impl Compiler<'_> {
-    /// Appends a request; false when it is excluded.
+    /// Appends a request.
     pub(super) fn request(
-        &mut self,
-        step: &file::Step,
-        target: &toml::Spanned<String>,
-        manner: &Manner<'_>,
-        program: &mut Program,
-    ) -> Result<bool, ScenarioError> {
-        if self.exclude.has(target.get_ref()) {
-            self.excluded += 1;
-            return Ok(false);
-        }
-        self.included_request(step, target, manner, program)?;
-        Ok(true)
-    }
-
-    /// Appends a request that is not excluded.
-    pub(super) fn included_request(
         &mut self,
         step: &file::Step,
         target: &toml::Spanned<String>,

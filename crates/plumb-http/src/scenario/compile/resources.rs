@@ -20,18 +20,20 @@ impl Compiler<'_> {
         manner: &Manner<'_>,
         program: &mut Program,
     ) -> Result<bool, ScenarioError> {
+        if self.exclude.has(target.get_ref()) {
+            self.excluded += 1;
+            return Ok(false);
+        }
         let Some(written) = &step.resources else {
-            return self.request(step, target, manner, program);
+            self.request(step, target, manner, program)?;
+            return Ok(true);
         };
         let (at, written) = (written.span(), written.get_ref());
         let wanted = Wanted::new(written)
             .map_err(|error| self.source.wrong(&at, format!("resources: {error}")))?;
         let from = program.len();
         program.push(Instruction::Group(0)); // its row is known when the request has a name
-        if !self.request(step, target, manner, program)? {
-            program.truncate(from);
-            return Ok(false);
-        }
+        self.request(step, target, manner, program)?;
         let page = self.steps.len() - 1;
         let name = format!("{} (resources)", self.steps[page].name);
         let one = file::Step {
@@ -43,7 +45,7 @@ impl Compiler<'_> {
         let root = toml::Spanned::new(target.span(), "/".to_owned());
         let mut of_resources = Program::new();
         let own = Manner { think: None, ..manner.clone() };
-        self.included_request(&one, &root, &own, &mut of_resources)?;
+        self.request(&one, &root, &own, &mut of_resources)?;
         let resources = Arc::new(PageResources {
             wanted,
             exclude: self.exclude.clone(),
