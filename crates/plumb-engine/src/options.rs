@@ -21,7 +21,7 @@ use crate::plan::{Extent, LoadPlan, Pace, Waiting};
 
 pub use apart::Apart;
 pub use driver::{DriverOptions, HoldTick, usual_interval};
-pub use host::HostOptions;
+pub use host::{ForeignShare, HostOptions};
 pub use measurement::MeasurementOptions;
 pub use remotes::SpreadOptions;
 pub use server::ServerLoopOptions;

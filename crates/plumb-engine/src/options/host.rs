@@ -15,15 +15,9 @@ pub struct HostOptions {
     pub far_host: Option<String>,
 }
 
-/// [`HostOptions`] as they stand on the command line.
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Host")]
-struct HostArguments {
-    /// Time between two samples of this machine while it measures; 0s: no samples, and what other
-    /// programs took is then not known
-    #[arg(long, value_name = "TIME", default_value = "250ms")]
-    host_interval: Span,
-
+/// What others may have of a machine while it is measured.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct ForeignShare {
     /// Processor time, of all processors, that others or the hypervisor may take before the
     /// figures are not valid; 100%: whatever they take
     #[arg(
@@ -33,7 +27,20 @@ struct HostArguments {
         env = "PLUMB_FOREIGN_LIMIT",
         hide_env_values = true
     )]
-    foreign_limit: Share,
+    pub foreign_limit: Share,
+}
+
+/// [`HostOptions`] as they stand on the command line.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Host")]
+struct HostArguments {
+    /// Time between two samples of this machine while it measures; 0s: no samples, and what other
+    /// programs took is then not known
+    #[arg(long, value_name = "TIME", default_value = "250ms")]
+    host_interval: Span,
+
+    #[command(flatten)]
+    foreign: ForeignShare,
 
     /// Who set that limit, where the command line was made of another one
     #[arg(long, value_name = "SOURCE", hide = true)]
@@ -65,7 +72,7 @@ impl FromArgMatches for HostOptions {
         Ok(Self {
             host_interval: arguments.host_interval,
             foreign_limit: ForeignLimit {
-                share: arguments.foreign_limit,
+                share: arguments.foreign.foreign_limit,
                 source: arguments.foreign_limit_from.unwrap_or(source),
             },
             far_host: arguments.far_host,

@@ -7,6 +7,7 @@ mod exchange;
 mod setting;
 
 use clap::Args;
+use plumb_engine::options::ForeignShare;
 use plumb_engine::{Stop, clock};
 use plumb_measure::{
     IDLE_ROUNDS_MAX, IDLE_ROUNDS_MIN, IdleCompany, IdleCost, IdleSample, Program, Share, Span,
@@ -35,16 +36,9 @@ pub struct IdleOptions {
     #[arg(long, value_name = "CPU,CPU", value_delimiter = ',', num_args = 1)]
     pub pin: Vec<usize>,
 
-    /// Processor time, of all processors, that others or the hypervisor may take before nothing is
-    /// concluded
-    #[arg(
-        long,
-        value_name = "PERCENT",
-        default_value = "5%",
-        env = "PLUMB_FOREIGN_LIMIT",
-        hide_env_values = true
-    )]
-    pub foreign_limit: Share,
+    /// What others may have meanwhile; nothing is concluded where they had more.
+    #[command(flatten)]
+    pub foreign: ForeignShare,
 
     /// Seed of the order of the turns [default: from the clock]
     #[arg(long, value_name = "N")]
@@ -58,7 +52,7 @@ impl IdleOptions {
         Self {
             for_time: Span::from_ms(2_000),
             pin: Vec::new(),
-            foreign_limit: Share::percent(5),
+            foreign: ForeignShare { foreign_limit: Share::percent(5) },
             seed: None,
         }
     }
@@ -98,7 +92,10 @@ pub fn idle_cost(options: &IdleOptions, stop: &Stop) -> Result<Option<IdleCost>,
         processors: processors.map(|cpu| cpu as u64),
         round_trips,
         rounds,
-        company: IdleCompany { limit_pct: 100.0 * options.foreign_limit.of_one(), ..company },
+        company: IdleCompany {
+            limit_pct: 100.0 * options.foreign.foreign_limit.of_one(),
+            ..company
+        },
         setting: setting::read(&root),
     })))
 }
