@@ -191,7 +191,7 @@ where
                 line.arrive();
             }
         };
-        consumer.consume(&messages, stage.samplers, looked);
+        consumer.consume(&messages, stage.samplers, &looked);
         if let Some(cause) = line.failure() {
             return Err(EngineError::NotStarted { cause: cause.to_owned() });
         }
@@ -229,7 +229,7 @@ where
         });
         let mut consumer =
             Consumer::new(plan.interval.ns(), labels.into(), vec![Thread::new(0, empty)]);
-        consumer.consume(&messages, samplers, || {});
+        consumer.consume(&messages, samplers, &|| {});
         consumer.conclude(plan.connections.get() as u64, vec![handle])
     })
 }
@@ -313,7 +313,7 @@ impl Consumer {
         &mut self,
         messages: &Receiver<Message>,
         samplers: &mut [&mut dyn Sampler],
-        looked: impl FnOnce(),
+        looked: &dyn Fn(),
     ) {
         let mut looked = Some(looked);
         loop {

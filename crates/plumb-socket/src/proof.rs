@@ -94,7 +94,7 @@ impl Proofs {
 
     /// Asks once more what moves the bytes of those of `sockets` that were noted as over SMC: one
     /// that uses something else by now counts as not proven.
-    pub fn confirm<'a>(&mut self, sockets: impl Iterator<Item = BorrowedFd<'a>>) {
+    pub fn confirm<'a>(&mut self, sockets: &mut dyn Iterator<Item = BorrowedFd<'a>>) {
         if self.over_smc.is_empty() {
             return;
         }
@@ -274,7 +274,7 @@ mod tests {
         assert!(transport.smc.is_some(), "{transport:?}");
         let mut proofs = Proofs::of(&Endpoint::Smc(to));
         proofs.note(socket.as_fd(), None);
-        proofs.confirm([socket.as_fd()].into_iter());
+        proofs.confirm(&mut [socket.as_fd()].into_iter());
         assert!(proofs.into_transports().not_smc().is_some());
     }
 

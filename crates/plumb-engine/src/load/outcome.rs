@@ -170,30 +170,20 @@ impl<P> LoadResult<P> {
 
     /// The same with `of` each protocol in its place: what is to be known of it elsewhere.
     #[must_use]
-    pub fn map<Q>(self, of: impl FnMut(P) -> Q) -> LoadResult<Q> {
-        LoadResult {
-            protocols: self.protocols.into_iter().map(of).collect(),
-            recorder: self.recorder,
-            crews: self.crews,
-            intervals: self.intervals,
-            ending: self.ending,
-            began_ns: self.began_ns,
-            duration_ns: self.duration_ns,
-            connections: self.connections,
-            warm_up_operations: self.warm_up_operations,
-            cpu_ns: self.cpu_ns,
-            transports: self.transports,
-            slowest: self.slowest,
-            tcp: self.tcp,
-            told_names: self.told_names,
-        }
+    pub fn map<Q>(mut self, of: impl FnMut(P) -> Q) -> LoadResult<Q> {
+        let protocols = std::mem::take(&mut self.protocols);
+        self.with(protocols.into_iter().map(of).collect())
     }
 
     /// What is to be known of it elsewhere: everything but its protocols.
     #[must_use]
     pub fn without_protocols(&self) -> LoadResult<()> {
+        self.with(Vec::new())
+    }
+
+    fn with<Q>(&self, protocols: Vec<Q>) -> LoadResult<Q> {
         LoadResult {
-            protocols: Vec::new(),
+            protocols,
             recorder: self.recorder.clone(),
             crews: self.crews.clone(),
             intervals: self.intervals.clone(),
