@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use plumb_engine::{IntervalRecords, LoadResult};
 use plumb_measure::{ResultRecord, RunRecord, Transport};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
 
 use crate::FILES_MAX;
 use crate::files::{FileWord, PlanFile};
@@ -171,6 +173,7 @@ pub enum Report {
         /// Which of its loads, from 1.
         load: u32,
         /// The record of its own part.
+        #[serde(deserialize_with = "result")]
         result: Box<ResultRecord>,
     },
     /// A server that it has started says this.
@@ -194,6 +197,7 @@ pub enum Report {
         /// The run.
         run: u64,
         /// The record of the remote's own part, none of a server, or why there is none.
+        #[serde(deserialize_with = "outcome")]
         outcome: Result<Option<Box<RunRecord>>, String>,
     },
     /// Nothing: the remote is still there.
@@ -216,6 +220,26 @@ impl Report {
             | Self::Result { run, .. }
             | Self::Done { run, .. } => Some(*run),
         }
+    }
+}
+
+/// Reads a result, by the reader that is compiled once for all.
+fn result<'de, D: Deserializer<'de>>(from: D) -> Result<Box<ResultRecord>, D::Error> {
+    let text = <&RawValue>::deserialize(from)?.get();
+    ResultRecord::from_json(text).map(Box::new).map_err(D::Error::custom)
+}
+
+/// Reads the outcome of a run, its record likewise.
+fn outcome<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Result<Option<Box<RunRecord>>, String>, D::Error> {
+    match Result::<Option<&RawValue>, String>::deserialize(from)? {
+        Ok(Some(text)) => {
+            let record = RunRecord::from_json(text.get()).map_err(D::Error::custom)?;
+            Ok(Ok(Some(Box::new(record))))
+        }
+        Ok(None) => Ok(Ok(None)),
+        Err(why) => Ok(Err(why)),
     }
 }
 
