@@ -12,9 +12,12 @@ mod streams;
 mod tests;
 mod work;
 
+use std::convert::Infallible;
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, mpsc};
+use std::sync::mpsc::{self, RecvError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use plumb_measure::Span;
@@ -199,11 +202,19 @@ fn wait_on<T: Send + 'static>(
     threads: &tokio::runtime::Handle,
     work: impl Future<Output = Result<T, QueueError>> + Send + 'static,
 ) -> Result<T, QueueError> {
-    let (reply, answer) = mpsc::sync_channel(1);
-    threads.spawn(async move {
-        let _ = reply.send(work.await); // it may be gone
+    let done = Arc::new(Mutex::new(None));
+    let told = Arc::clone(&done);
+    let (ends, ended) = mpsc::sync_channel::<Infallible>(0);
+    // to the runtime, and to the channel, all work is of one kind: both are compiled once
+    let work: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(async move {
+        let result = work.await;
+        *lock(&told) = Some(result);
+        drop(ends);
     });
-    answer.recv().map_err(|_| QueueError::Closed)?
+    threads.spawn(work);
+    let Err(RecvError) = ended.recv();
+    let result = lock(&done).take();
+    result.ok_or(QueueError::Closed)?
 }
 
 async fn connect(
