@@ -12,12 +12,12 @@ mod postgres_text;
 mod sqlite;
 mod statement;
 mod target;
+mod times;
 pub mod tls;
 mod transport;
 mod value;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::Clock as _;
@@ -28,6 +28,7 @@ use self::target::{DatabaseKind, PostgresServer};
 
 pub use self::statement::{Answer, Statement, Stopped};
 pub use self::target::{DatabaseLimits, DatabaseTarget, Secret, authorities_of, holds_password};
+pub use self::times::{Activity, DatabaseTimes};
 pub use self::value::{Row, Value};
 
 /// Why a database call has no result.
@@ -70,65 +71,6 @@ pub struct Database {
     way_ns: u64,
     /// Of the time in calls, spent on logging on.
     log_on_ns: u64,
-}
-
-/// Where the time in the calls of a session went, nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DatabaseTimes {
-    /// All of it.
-    pub spent_ns: u64,
-    /// Of it, on the way there and back: of each time that something was asked of a `PostgreSQL`
-    /// what an empty message took. None of it is known of `SQLite`, which is in this process.
-    pub way_ns: u64,
-    /// Of it, logging on.
-    pub log_on_ns: u64,
-}
-
-impl DatabaseTimes {
-    /// What was spent since `earlier`.
-    #[must_use]
-    pub fn since(self, earlier: Self) -> Self {
-        Self {
-            spent_ns: self.spent_ns.saturating_sub(earlier.spent_ns),
-            way_ns: self.way_ns.saturating_sub(earlier.way_ns),
-            log_on_ns: self.log_on_ns.saturating_sub(earlier.log_on_ns),
-        }
-    }
-
-    /// Both together.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        Self {
-            spent_ns: self.spent_ns + other.spent_ns,
-            way_ns: self.way_ns + other.way_ns,
-            log_on_ns: self.log_on_ns + other.log_on_ns,
-        }
-    }
-}
-
-/// What a session is doing, for others to see while it does. Times in nanoseconds.
-#[derive(Debug, Default)]
-pub struct Activity {
-    spent_ns: AtomicU64,
-    /// When the call under way began; 0 without one.
-    began_ns: AtomicU64,
-}
-
-impl Activity {
-    /// Spent in calls up to `now_ns`, with that which is under way.
-    #[must_use]
-    pub fn spent_ns(&self, now_ns: u64) -> u64 {
-        let began_ns = self.began_ns.load(Ordering::Relaxed);
-        let under_way = if began_ns > 0 { now_ns.saturating_sub(began_ns) } else { 0 };
-        self.spent_ns.load(Ordering::Relaxed) + under_way
-    }
-
-    /// How long the call under way has been waiting; `None` without one.
-    #[must_use]
-    pub fn waiting_ns(&self, now_ns: u64) -> Option<u64> {
-        let began_ns = self.began_ns.load(Ordering::Relaxed);
-        (began_ns > 0).then(|| now_ns.saturating_sub(began_ns))
-    }
 }
 
 #[derive(Debug)]
@@ -356,7 +298,7 @@ impl Database {
 
     /// Nanoseconds spent in calls so far.
     pub fn spent_ns(&self) -> u64 {
-        self.activity.spent_ns.load(Ordering::Relaxed)
+        self.activity.before_ns()
     }
 
     /// Where the time in calls went so far.
@@ -386,7 +328,7 @@ impl Database {
         call: impl FnOnce(&mut Session) -> Result<T, DatabaseError>,
     ) -> Result<T, DatabaseError> {
         let began_ns = MonotonicClock.now_ns();
-        self.activity.began_ns.store(began_ns, Ordering::Relaxed);
+        self.activity.begins(began_ns);
         let logged_on_ns = self.log_on_ns;
         let done = self.session(began_ns).and_then(call);
         let ended_ns = MonotonicClock.now_ns();
@@ -394,8 +336,7 @@ impl Database {
             let log_on_ns = self.log_on_ns - logged_on_ns;
             self.way_ns += session.way_of((ended_ns - began_ns).saturating_sub(log_on_ns));
         }
-        self.activity.began_ns.store(0, Ordering::Relaxed);
-        self.activity.spent_ns.fetch_add(ended_ns - began_ns, Ordering::Relaxed);
+        self.activity.ended(ended_ns - began_ns);
         self.calls += 1;
         match done {
             Err(DatabaseError::Lost(_)) => self.session = None,

@@ -12,7 +12,8 @@ use plumb_measure::Better;
 use toml::Spanned;
 
 use super::block_plan::{BLOCK, BLOCKS_MAX, BlockPlan, Cell, Variant, command_timeout};
-use super::probe::{self, Probe};
+use super::probe::Probe;
+use super::probe_section;
 use super::servers::ServerPlan;
 
 /// A cell, and how the commands of its variants read with the names of their factors.
@@ -81,13 +82,13 @@ fn draft(
 ) -> Result<Draft, Fault> {
     let mut labels = levels.clone();
     if file.probe.len() > 1 {
-        labels.insert("probe".into(), probe::name(section)?.to_owned());
+        labels.insert("probe".into(), probe_section::name(section)?.to_owned());
     }
     let better = section.higher_is_better.as_ref().map(|higher| match higher.get_ref() {
         true => Better::Higher,
         false => Better::Lower,
     });
-    let figure = probe::figure(section)?;
+    let figure = probe_section::figure(section)?;
     let blocks: Vec<BlockPlan> = drafted
         .iter()
         .map(|drafted| drafted.block(file, section, levels))
@@ -133,7 +134,7 @@ impl Drafted {
         };
         Ok(Self {
             variant: variant.name.get_ref().clone(),
-            probe: probe::template(file.hosts.as_ref(), section, variant, &scope)?,
+            probe: probe_section::template(file.hosts.as_ref(), section, variant, &scope)?,
             before: switch(&variant.before)?,
             after: switch(&variant.after)?,
             servers: servers

@@ -10,6 +10,7 @@ mod cells;
 mod of_shell;
 mod plan;
 mod probe;
+mod probe_section;
 mod rounds;
 mod rounds_needed;
 mod servers;
