@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Attribution, BatchMeans, ClientFigures, Delivery, Distribution, Figure, HostUse, Http2Figures,
-    Interval, LengthFigures, NipingFigures, Overlap, PairRecord, PartRecord, RecordError,
-    RoundTrip, ScenarioFigures, SlowSample, StreamFigures, TcpTotals, ThresholdRecord, Tick, Ticks,
+    Interval, LengthFigures, NipingFigures, Overlap, PairRecord, PartRecord, RoundTrip,
+    ScenarioFigures, SlowSample, StreamFigures, TcpTotals, ThresholdRecord, Tick, Ticks,
     TransportUse, Validity,
 };
 
@@ -148,9 +148,9 @@ impl ResultRecord {
     /// Reads a result that stands alone.
     ///
     /// # Errors
-    /// [`RecordError::Json`] names line and column.
-    pub fn from_json(text: &str) -> Result<Self, RecordError> {
-        Ok(serde_json::from_str(text)?)
+    /// When it is no JSON, or lacks a field.
+    pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
     }
 
     /// The labels as one line, for example `connections 1, size 500B`.

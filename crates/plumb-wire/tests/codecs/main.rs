@@ -5,7 +5,7 @@ mod cases;
 #[path = "../cases/corpus.rs"]
 mod corpus;
 mod datagram;
-
+mod document;
 mod extension;
 mod fuzz_http;
 mod fuzz_ni;
