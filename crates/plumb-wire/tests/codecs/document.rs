@@ -33,7 +33,7 @@ struct Section {
 }
 
 fn problem(text: &str) -> (usize, usize, String) {
-    let wrong = document::read::<File>(text).unwrap_err();
+    let wrong = document::read::<File>(text).expect_err("it does not fit");
     (wrong.line, wrong.column, wrong.problem)
 }
 
@@ -41,13 +41,13 @@ fn problem(text: &str) -> (usize, usize, String) {
 fn every_kind_of_value_reaches_its_type() {
     let text = "way = [\"fixed\", { fixed = {} }, { named = \"a\" }, { between = { low = 1.5, high = inf } },
         { pair = [0x1f, -9_000] }]\nplace = 7\n[places.\"a b\"]\non = true\n";
-    let file: File = document::read(text).unwrap();
+    let file: File = document::read(text).expect("it fits");
     let [fixed, also, named, between, pair] = &file.way[..] else { panic!("{file:?}") };
     assert_eq!((fixed, also), (&Way::Fixed, &Way::Fixed));
     assert_eq!(named, &Way::Named("a".into()));
     assert_eq!(between, &Way::Between { low: 1.5, high: f64::INFINITY });
     assert_eq!(pair, &Way::Pair(31, -9_000));
-    let place = file.place.unwrap();
+    let place = file.place.expect("it is there");
     assert_eq!((*place.get_ref(), &text[place.span()]), (7, "7"));
     let section = &file.places["a b"];
     assert_eq!(section.get_ref(), &Section { on: true });
