@@ -126,6 +126,8 @@ pub(crate) struct Client<C, L> {
     connecting: bool,
     /// Whole messages may be among what is kept: they are served before more is read.
     unserved: bool,
+    /// Everything that was announced of what it sends was read.
+    drained: bool,
     /// Bytes that it had taken of the memory for what is unfinished when it was looked at last.
     taken: usize,
     /// Replies that wait for the service to settle.
@@ -222,11 +224,15 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
     }
 
     fn pass(&mut self) -> Result<(), EngineError> {
+        let owes = S::SETTLES && !self.unsettled.is_empty();
         if self.lone.client.is_none() || self.hear_the_only_one() {
             self.look_around()?;
         }
         if S::WAITS {
             self.answer_late();
+            if owes {
+                self.hear_waited_for_again();
+            }
             self.push();
         }
         if S::SETTLES && (S::WAITS || !self.unsettled.is_empty()) {
@@ -252,10 +258,12 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
         if S::WAITS {
             self.service.due(self.now);
         }
+        let heard = if S::SETTLES { self.hear_waited_for_if_announced() } else { None };
         for at in 0..self.poll.found() {
             let ready = self.poll.ready(at);
             match Reception::listener(ready.token) {
                 Some(listener) => self.accept(listener),
+                None if heard == Some(ready.token) => {}
                 None => self.on_ready(ready),
             }
         }
@@ -292,6 +300,7 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
             waiting: false,
             connecting: false,
             unserved: false,
+            drained: false,
             last_heard: self.now,
             taken: 0,
             wake: Wake::default(),

@@ -186,6 +186,13 @@ pub trait Service {
         true
     }
 
+    /// The connection on which something has to come before what is withheld may be told: it is
+    /// heard before all others, and again once these were served, where
+    /// [`SETTLES`](Self::SETTLES).
+    fn waited_for(&self) -> Option<ConnectionId> {
+        None
+    }
+
     /// True for a service that makes connections of its own.
     const DIALS: bool = false;
 

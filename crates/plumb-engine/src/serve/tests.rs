@@ -1,5 +1,6 @@
 //! Limits and order of the serving loop, under a clock that stands still.
 
+mod awaited;
 mod held;
 mod late;
 mod room;

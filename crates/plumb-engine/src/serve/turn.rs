@@ -55,8 +55,13 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
         if ready.writable && owes {
             self.flush(index);
         }
-        if ready.readable && self.lone.client != Some(index) {
-            self.read(index);
+        if ready.readable {
+            if let Some(client) = self.client(index) {
+                client.drained = false;
+            }
+            if self.lone.client != Some(index) {
+                self.read(index);
+            }
         }
     }
 
@@ -89,10 +94,14 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
             }
             if std::mem::take(&mut client.unserved) {
                 self.serve_bytes(index);
-                if self.yields(index) {
+                // what it waits for here goes before it is waited for
+                if alone || self.yields(index) {
                     return true;
                 }
                 continue;
+            }
+            if client.drained && !alone {
+                return turn > 0; // more will be announced
             }
             let last = match client.channel.fill(&mut self.buffer) {
                 Ok(Filled::Bytes { last, .. }) => last,
@@ -106,6 +115,7 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
                     return turn > 0;
                 }
             };
+            client.drained = last;
             if alone {
                 self.now = self.time.now_ns();
             }
@@ -305,29 +315,7 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
     /// Everybody's replies at once, after the service has made them last.
     pub(super) fn settle(&mut self) -> io::Result<()> {
         self.service.settle()?;
-        let mut at = 0;
-        while let Some(index) = self.unsettled.get(at).copied() {
-            let client = self.slots[index].client.as_mut().filter(|client| client.unsettled);
-            let Some(client) = client else {
-                self.unsettled.swap_remove(at); // it is gone
-                continue;
-            };
-            let told = client.release(&*self.service, self.now);
-            if client.withheld.is_empty() {
-                client.unsettled = false;
-                self.unsettled.swap_remove(at);
-                self.flush(index);
-                continue;
-            }
-            at += 1;
-            // the rest of what it has sent does not wait for that
-            if client.unserved && !client.paused {
-                self.again.push_back(index);
-            }
-            if told {
-                self.flush(index);
-            }
-        }
+        self.tell(true);
         Ok(())
     }
 
@@ -336,9 +324,11 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
         while let Some(id) = self.service.push(&mut self.reply) {
             let slot = self.slots.get_mut(id.index).filter(|slot| slot.generation == id.generation);
             if let Some(client) = slot.and_then(|slot| slot.client.as_mut()) {
-                client.channel.hold(&self.reply);
                 client.withheld.release_all(&mut client.channel);
-                self.flush(id.index);
+                match client.channel.send(&self.reply) {
+                    Ok(_) => self.flush(id.index),
+                    Err(_) => self.close(id.index, Ended::Broken),
+                }
             }
             self.reply.clear();
         }

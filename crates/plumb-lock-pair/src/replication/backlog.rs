@@ -33,10 +33,10 @@ impl Backlog {
     /// The batches from `position` on, each with where it begins; none when that is no place at
     /// which a batch begins.
     pub fn from(&self, position: u64) -> impl Iterator<Item = (u64, &[u8])> {
-        // there are as many as fit into what is kept, and each turn asks for the last one
-        let first = self.batches.partition_point(|(begin, _)| *begin < position);
-        let known = self.batches.get(first).is_some_and(|(begin, _)| *begin == position);
-        let first = if known { first } else { self.batches.len() };
+        // from the end: each turn asks for the last one, and as many are kept as there is room for
+        let last = self.batches.iter().rposition(|(begin, _)| *begin <= position);
+        let known = last.filter(|at| self.batches[*at].0 == position);
+        let first = known.unwrap_or(self.batches.len());
         self.batches.range(first..).map(|(begin, batch)| (*begin, batch.as_slice()))
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A frame is one byte of kind, the length of its body and the CRC-32 of both kind and body (four
 //! bytes each, little-endian), and the body: numbers of eight bytes, little-endian, and behind them
-//! records as a journal has them.
+//! records of a journal, bare: the checksum of the frame is theirs too.
 
 /// Kind, length and checksum.
 pub const HEAD_BYTES: usize = 9;

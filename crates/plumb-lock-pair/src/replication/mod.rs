@@ -18,4 +18,4 @@ pub use stream::{Primary, WINDOW_BYTES};
 pub use terms::{Attached, Hello, PrimaryPlan, Refused, State, Without};
 
 /// The version of the stream: servers of different versions do not follow each other.
-pub const VERSION: u64 = 2;
+pub const VERSION: u64 = 3;

@@ -12,6 +12,9 @@ use super::record::Record;
 use super::restore::{self, Lives, Restored};
 use crate::table::{Change, Changes, Limits, Rules, Table};
 
+/// Room for a batch that is kept when more was needed once.
+const BATCH_KEPT: usize = 1 << 20;
+
 /// What a life in the journal is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lasting<'a> {
@@ -97,8 +100,8 @@ impl Notes {
     pub fn life(&mut self, of: Lasting<'_>, ms: u64) {
         if let Some(batch) = &mut self.batch {
             match of {
-                Lasting::Owner(owner) => Record::Life { owner, ms }.push(batch),
-                Lasting::Key(key) => Record::Key { key, ms }.push(batch),
+                Lasting::Owner(owner) => Record::Life { owner, ms }.push_bare(batch),
+                Lasting::Key(key) => Record::Key { key, ms }.push_bare(batch),
             }
         }
         if self.keeps_everything() {
@@ -129,14 +132,16 @@ impl Notes {
         self.batch = wanted.then(|| self.batch.take().unwrap_or_default());
     }
 
-    /// What was noted for a replica since the last time.
+    /// What was noted for a replica since the last time: bare records.
     pub fn take_batch(&mut self) -> Vec<u8> {
-        // the next one is about as long
-        let next = |batch: &mut Vec<u8>| {
-            let room = Vec::with_capacity(batch.len());
-            std::mem::replace(batch, room)
+        let Some(batch) = &mut self.batch else {
+            return Vec::new();
         };
-        self.batch.as_mut().map(next).unwrap_or_default()
+        // a copy: what is kept for long is no memory that is at hand, and records are written there
+        let taken = batch.clone();
+        batch.clear();
+        batch.shrink_to(BATCH_KEPT);
+        taken
     }
 
     /// Bytes that are noted for a replica.
@@ -236,7 +241,7 @@ impl Changes for Notes {
     #[inline]
     fn note(&mut self, change: Change<'_>) {
         if let Some(batch) = &mut self.batch {
-            Record::Change(change).push(batch);
+            Record::Change(change).push_bare(batch);
         }
         let Some(files) = &self.files else {
             return;

@@ -5,6 +5,9 @@
 //!
 //! Records are written in batches, each with a record behind it that closes it. What stands behind
 //! the last of those was not written to its end, and nobody was told of it.
+//!
+//! Where many records stand under one checksum, as in what a replica is sent, they are bare: two bytes
+//! of length, and the body.
 
 use crate::table::{ARGUMENT_BYTES_MAX, Change, Held, Lock, Scope};
 
@@ -12,6 +15,8 @@ use crate::table::{ARGUMENT_BYTES_MAX, Change, Held, Lock, Scope};
 pub const MAGIC: &[u8; 8] = b"PLUMBLK2";
 /// Length and checksum.
 const HEAD_BYTES: usize = 8;
+/// The length alone.
+const BARE_HEAD_BYTES: usize = 2;
 /// No body is longer: four texts of 255 bytes and a few numbers.
 const BODY_BYTES_MAX: usize = 64 + 4 * (ARGUMENT_BYTES_MAX + 1);
 
@@ -94,6 +99,16 @@ impl<'a> Record<'a> {
         out[start + 4..start + HEAD_BYTES].copy_from_slice(&sum.to_le_bytes());
     }
 
+    /// Appends the record without a checksum of its own.
+    pub fn push_bare(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(&[0; BARE_HEAD_BYTES]);
+        self.push_body(out);
+        let length = out.len() - start - BARE_HEAD_BYTES;
+        let length = u16::try_from(length).unwrap_or(u16::MAX); // bodies are short
+        out[start..start + BARE_HEAD_BYTES].copy_from_slice(&length.to_le_bytes());
+    }
+
     fn push_body(&self, out: &mut Vec<u8>) {
         match *self {
             Self::Start { epoch, complete } => {
@@ -156,9 +171,24 @@ impl<'a> Record<'a> {
         if crc32fast::hash(body) != sum {
             return Err(NoRecord::Damaged);
         }
+        Ok((Self::of(body)?, end))
+    }
+
+    /// The bare record at the start of `bytes`, and the bytes it takes.
+    ///
+    /// # Errors
+    /// [`NoRecord`] when there is none.
+    pub fn read_bare(bytes: &'a [u8]) -> Result<(Self, usize), NoRecord> {
+        let length = bytes.first_chunk().ok_or(NoRecord::Cut)?;
+        let end = BARE_HEAD_BYTES + usize::from(u16::from_le_bytes(*length));
+        let body = bytes.get(BARE_HEAD_BYTES..end).ok_or(NoRecord::Cut)?;
+        Ok((Self::of(body)?, end))
+    }
+
+    fn of(body: &'a [u8]) -> Result<Self, NoRecord> {
         let mut fields = Fields { left: body };
         let record = Self::read_body(&mut fields).ok_or(NoRecord::Unknown)?;
-        if fields.left.is_empty() { Ok((record, end)) } else { Err(NoRecord::Unknown) }
+        if fields.left.is_empty() { Ok(record) } else { Err(NoRecord::Unknown) }
     }
 
     fn read_body(fields: &mut Fields<'a>) -> Option<Self> {

@@ -149,7 +149,7 @@ impl<R: Rules> Table<R> {
         Ok(needs)
     }
 
-    fn place(&self, element: &Element<'_>) -> Located {
+    pub(super) fn place(&self, element: &Element<'_>) -> Located {
         let Some(name) = self.names.find(element.name) else {
             return Located::default();
         };

@@ -43,34 +43,8 @@ impl<R: Rules> Table<R> {
             return Err(Impossible::TooLong);
         }
         self.raise_fence(lock.fence.saturating_add(1)); // a file may say anything
-        let there = self.find(lock);
-        if (lock.dialog, lock.update) == (0, 0) {
-            if let Some(at) = there {
-                self.unlink(at);
-            }
-            return Ok(());
-        }
-        let at = match there {
-            Some(at) => at,
-            None => self.seat_for(lock),
-        };
-        let entry = &mut self.entries[at];
-        (entry.dialog, entry.update) = (lock.dialog, lock.update);
-        entry.fence = lock.fence;
-        self.backups += u32::from(lock.backup);
-        self.backups -= u32::from(std::mem::replace(&mut entry.backup, lock.backup));
-        Ok(())
-    }
-
-    fn find(&self, lock: &Lock<'_>) -> Option<u32> {
-        let name = self.names.find(lock.name)?;
-        let granule = self.granules.find(name, lock.argument)?;
-        self.own(granule, self.owners.find(lock.owner)?, lock.mode)
-    }
-
-    fn seat_for(&mut self, lock: &Lock<'_>) -> u32 {
-        let owner = self.owners.find(lock.owner);
-        let owner = owner.unwrap_or_else(|| self.new_owner(lock.owner, lock.user, lock.since_ms));
+        let hash = self.owners.hash_of(lock.owner);
+        let owner = self.owners.find_hashed(hash, lock.owner);
         let mode = match lock.mode {
             Held::S => Mode::S,
             Held::O => Mode::O,
@@ -78,7 +52,25 @@ impl<R: Rules> Table<R> {
             Held::X => Mode::X,
         };
         let element = Element { mode, name: lock.name, argument: lock.argument };
-        let granule = self.granule_of(&element, None);
-        self.new_lock(owner, granule, lock.mode)
+        let place = self.place(&element);
+        let there = place.granule.zip(owner).and_then(|(at, owner)| self.own(at, owner, lock.mode));
+        if (lock.dialog, lock.update) == (0, 0) {
+            if let Some(at) = there {
+                self.unlink(at);
+            }
+            return Ok(());
+        }
+        let at = there.unwrap_or_else(|| {
+            let owner = owner
+                .unwrap_or_else(|| self.owners.insert(hash, lock.owner, lock.user, lock.since_ms));
+            let granule = self.granule_of(&element, Some(place));
+            self.new_lock(owner, granule, lock.mode)
+        });
+        let entry = &mut self.entries[at];
+        (entry.dialog, entry.update) = (lock.dialog, lock.update);
+        entry.fence = lock.fence;
+        self.backups += u32::from(lock.backup);
+        self.backups -= u32::from(std::mem::replace(&mut entry.backup, lock.backup));
+        Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use plumb_lock_table::journal::{MAGIC, Notes, Policy, Record, Records, outlook};
+use plumb_lock_table::journal::{MAGIC, NoRecord, Notes, Policy, Record, Records, outlook};
 use plumb_lock_table::table::{Change, Held, Limits, Lock, Scope};
 use proptest::prelude::*;
 
@@ -74,6 +74,24 @@ fn every_bit_that_flips_is_seen() {
             assert!(count(&bytes).1, "bit {bit} of byte {at}");
         }
     }
+}
+
+#[test]
+fn bare_records_read_as_they_were_written_and_a_cut_one_is_none() {
+    let (bytes, mut at, mut count) = (sample(3), MAGIC.len(), 0);
+    while at < bytes.len() {
+        let (record, length) = Record::read(&bytes[at..]).unwrap();
+        let mut bare = Vec::new();
+        record.push_bare(&mut bare);
+        assert_eq!(Record::read_bare(&bare), Ok((record, bare.len())));
+        for cut in 0..bare.len() {
+            assert_eq!(Record::read_bare(&bare[..cut]), Err(NoRecord::Cut));
+        }
+        bare[0] -= 1; // a byte of the body too few
+        assert_eq!(Record::read_bare(&bare), Err(NoRecord::Unknown));
+        (at, count) = (at + length, count + 1);
+    }
+    assert_eq!(count, 9);
 }
 
 /// What a record is made of: its kind, and what its fields are taken from.

@@ -189,7 +189,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     fn apply(&mut self, records: &[u8]) -> Result<(), String> {
         let mut rest = records;
         while !rest.is_empty() {
-            let (record, length) = Record::read(rest).map_err(|no| no.to_string())?;
+            let (record, length) = Record::read_bare(rest).map_err(|no| no.to_string())?;
             self.apply_record(&record)?;
             rest = &rest[length..];
         }
@@ -217,7 +217,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
                 if let Some(key) = key {
                     lives.keys.remove(key);
                 }
-                if table.owner(owner).is_none() {
+                if !lives.owners.is_empty() && table.owner(owner).is_none() {
                     lives.owners.remove(owner);
                 }
             }

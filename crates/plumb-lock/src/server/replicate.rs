@@ -68,7 +68,12 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         let mut taken = 0;
         loop {
             match Frame::read(&bytes[taken..]) {
-                Ok(None) => return Some(taken),
+                Ok(None) => {
+                    if let Role::Primary(primary) = &mut self.replicated.role {
+                        primary.note_told(); // it goes before anybody else is served
+                    }
+                    return Some(taken);
+                }
                 Ok(Some((frame, length))) => {
                     let here = self.is_link(client);
                     if let Role::Primary(primary) = &mut self.replicated.role
@@ -232,7 +237,7 @@ fn slice<R: Rules>(
 ) -> Option<u32> {
     let mut last_owner = Vec::new();
     let page = table.page(from, PLACES_A_SLICE, |lock| {
-        Record::Change(Change::Lock(*lock)).push(out);
+        Record::Change(Change::Lock(*lock)).push_bare(out);
         if last_owner != lock.owner {
             last_owner = lock.owner.to_vec();
             let ms = table.owner(lock.owner).and_then(|id| match lives.of(id) {
@@ -241,7 +246,7 @@ fn slice<R: Rules>(
                 Life::Connection | Life::Grace(_) => None,
             });
             if let Some(ms) = ms {
-                Record::Life { owner: lock.owner, ms }.push(out);
+                Record::Life { owner: lock.owner, ms }.push_bare(out);
             }
         }
         if lock.name.is_empty()
@@ -251,7 +256,7 @@ fn slice<R: Rules>(
             // what is left of its time begins anew with a promotion, and so ends no earlier
             let left = key.until.saturating_sub(now).div_ceil(MS).max(1);
             let ms = if key.until == NEVER { 0 } else { left };
-            Record::Key { key: lock.argument, ms }.push(out);
+            Record::Key { key: lock.argument, ms }.push_bare(out);
         }
         true
     });

@@ -9,6 +9,7 @@ use plumb_wire::resp;
 
 use super::connection::{Client, Purpose, Waits};
 use super::mark::Mark;
+use super::role::Role;
 use super::words::Command;
 use super::{After, Event, LockServer};
 
@@ -137,6 +138,13 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
 
     fn may_tell(&self, conn: &usize, mark: u64) -> bool {
         self.may_be_told(*conn, Mark(mark))
+    }
+
+    fn waited_for(&self) -> Option<ConnectionId> {
+        match self.replicated.role {
+            Role::Primary(_) => self.replicated.link,
+            Role::Replica(_) | Role::Fenced { .. } | Role::Witness(_) => None,
+        }
     }
 
     fn push(&mut self, out: &mut Vec<u8>) -> Option<ConnectionId> {

@@ -37,7 +37,7 @@ fn records(numbers: &mut Numbers) -> Vec<u8> {
             3 => numbers.one(&[Record::Mark, Record::End, Record::Fence(3)]),
             _ => Record::Change(Change::Lock(lock)),
         }
-        .push(&mut bytes);
+        .push_bare(&mut bytes);
     }
     if numbers.below(9) == 0 {
         bytes.pop();
