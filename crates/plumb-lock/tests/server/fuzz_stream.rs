@@ -3,7 +3,7 @@
 
 use plumb_engine::{ConnectionId, Ended, Endpoint, Peer, Service as _};
 use plumb_lock::{Event, LockServer, ReplicationPlan, ServerPlan};
-use plumb_lock_pair::replication::Frame;
+use plumb_lock_pair::replication::{Frame, VERSION};
 use plumb_lock_table::journal::{Notes, Record, Restored};
 use plumb_lock_table::table::{Change, Held, Limits, Lock, Scope};
 use plumb_wire::resp;
@@ -148,10 +148,12 @@ fn a_primary_hears_anything_of_its_replica() {
         server.accepted(&mut conn, ConnectionId::new(7, 0));
         let mut bytes = Vec::new();
         let number = |numbers: &mut Numbers, of: &[&str]| numbers.one(of).to_owned();
+        let version = VERSION.to_string();
+        let version = version.as_str();
         let words = [
             "REPLICA".to_owned(),
             "STREAM".to_owned(),
-            number(&mut numbers, &["2", "2", "2", "1", "x"]),
+            number(&mut numbers, &[version, version, version, "1", "x"]),
             number(&mut numbers, &["4", "4", "4", "5", "18446744073709551616"]),
             number(&mut numbers, &["1", "2"]),
             number(&mut numbers, &["0", "1", "2"]),
