@@ -261,7 +261,8 @@ fn a_log_is_replayed_in_transactions_that_only_read() {
     std::fs::write(&log, lines).expect("it is ours");
     let (log, out) = (log.display().to_string(), folder.path().join("run").display().to_string());
     let url = format!("hana://ME@{}", server.address);
-    let words = ["db", "replay", &log, &url, "--connections", "2", "--out", &out, "--json"];
+    let words =
+        ["db", "replay", &log, &url, "--connections", "2", "--out", &out, "--json", "--lag", "10s"];
     let ended = sql_peer::run(&words, TOLD, folder.path()).with(0);
     let result = ended.json()["results"][0].clone();
     assert_eq!(result["operations"], 1, "{result:#}");

@@ -211,7 +211,8 @@ fn of_a_log_only_what_asks_is_replayed_and_rolled_back() {
     std::fs::write(&log, lines).expect("it is ours");
     let (log, out) = (log.display().to_string(), folder.path().join("run").display().to_string());
     let url = format!("mssql://sa@{}/erp", server.address);
-    let words = ["db", "replay", &log, &url, "--connections", "2", "--out", &out, "--json"];
+    let words =
+        ["db", "replay", &log, &url, "--connections", "2", "--out", &out, "--json", "--lag", "10s"];
     let ended = sql_peer::run(&words, TOLD, folder.path()).with(0);
     let record = ended.json();
     let result = &record["results"][0];

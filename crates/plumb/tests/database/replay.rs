@@ -141,7 +141,9 @@ fn what_writes_is_replayed_only_where_it_is_allowed_and_is_rolled_back() {
     fs::write(&file, "0\t1\tinsert into t values (1)\n").expect("ours");
     let refused = replay(&file, &server.url(), &[], folder.path()).with(2);
     assert!(refused.stderr.contains("1 may write"), "{}", refused.stderr);
-    let ended = replay(&file, &server.url(), &["--json", "--allow-writes"], folder.path()).with(0);
+    let ended =
+        replay(&file, &server.url(), &["--json", "--allow-writes", "--lag", "10s"], folder.path())
+            .with(0);
     assert_eq!(ended.json()["results"][0]["operations"], 1);
     // a function that writes, and two statements in one, are refused by the server
     fs::write(&file, "0\t1\tselect w()\n0\t1\tselect 1; insert into t values (2)\n").expect("ours");

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -140,7 +141,14 @@ impl Landscape {
         }
         let verb = if at >= 2 { "witness" } else { "serve" };
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let program = Program::start(&[&["lock", verb][..], &words].concat(), self.folder.path());
+        // whoever ends the driver from outside leaves none of them behind
+        let parent = std::process::id().to_string();
+        let program = Program::start_told(
+            Path::new(kit::PLUMB),
+            &[&["lock", verb][..], &words].concat(),
+            self.folder.path(),
+            &[("PLUMB_PARENT", &parent)],
+        );
         let line = program.line();
         assert!(line.starts_with("listening on "), "{line}");
         self.nodes[at].program = Some(program);
