@@ -1,5 +1,6 @@
 //! Names of locks: the wildcard masks in use under each, and the order of its arguments.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::hash::BuildHasher as _;
 
@@ -106,6 +107,8 @@ pub(super) struct Names {
     pub(super) rows: Slab<Name>,
     index: Index,
     hash: DefaultHashBuilder,
+    /// The one that was found last, which is most often asked for again; or [`NONE`].
+    last: Cell<u32>,
 }
 
 impl Names {
@@ -115,12 +118,19 @@ impl Names {
             rows: Slab::with_room(rows),
             index: Index::with_room(rows),
             hash: DefaultHashBuilder::default(),
+            last: Cell::new(NONE),
         }
     }
 
     #[inline]
     pub(super) fn find(&self, text: &[u8]) -> Option<u32> {
-        self.index.find(self.hash_of(text), |row| self.rows[row].text() == text)
+        let last = self.last.get();
+        if self.rows.get(last).is_some_and(|row| row.text() == text) {
+            return Some(last);
+        }
+        let found = self.index.find(self.hash_of(text), |row| self.rows[row].text() == text);
+        self.last.set(found.unwrap_or(NONE));
+        found
     }
 
     #[inline]
@@ -147,6 +157,7 @@ impl Names {
             return;
         }
         self.index.remove(self.hash_of(self.rows[index].text()), index);
+        self.last.set(NONE);
         let row = &mut self.rows[index];
         (row.text, row.ordered) = (Box::default(), None);
         self.rows.free(index);

@@ -50,21 +50,22 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
     }
 
     fn serve(&mut self, conn: &mut usize, bytes: &[u8], out: &mut Vec<u8>) -> Served {
-        if self.clients[*conn].as_ref().is_some_and(|client| client.closes) {
-            return Served { consumed: bytes.len(), close: true, ..Served::default() };
-        }
         self.replicated.shows = false;
-        if R::makes(Fault::ForgetsBehindCutCommand)
-            && let Some(client) = &mut self.clients[*conn]
-        {
+        let Some(client) = &mut self.clients[*conn] else {
+            return heard(None, bytes);
+        };
+        if client.closes {
+            return heard(None, bytes);
+        }
+        if R::makes(Fault::ForgetsBehindCutCommand) {
             client.shown_in = 0;
         }
-        match self.clients[*conn].as_ref().map(|client| client.purpose) {
-            Some(Purpose::Replica) => return heard(self.hear_replica(*conn, bytes), bytes),
-            Some(Purpose::Primary { .. } | Purpose::Herald { .. } | Purpose::Witness { .. }) => {
+        match client.purpose {
+            Purpose::Client => {}
+            Purpose::Replica => return heard(self.hear_replica(*conn, bytes), bytes),
+            Purpose::Primary { .. } | Purpose::Herald { .. } | Purpose::Witness { .. } => {
                 return heard(self.hear_other(*conn, bytes, out), bytes);
             }
-            Some(Purpose::Client) | None => {}
         }
         let mut words = std::mem::take(&mut self.words);
         let mut served = Served::default();
