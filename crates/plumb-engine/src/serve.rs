@@ -6,6 +6,7 @@ mod lone;
 mod room;
 #[cfg(test)]
 mod tests;
+mod together;
 mod turn;
 mod withheld;
 
@@ -22,6 +23,7 @@ use crate::link::Link;
 use crate::service::{Ended, Service};
 use crate::{Endpoint, EngineError};
 use lone::Lone;
+use together::Replies;
 use withheld::Withheld;
 
 /// How long a client may take to read a farewell.
@@ -164,6 +166,7 @@ pub(crate) struct Serve<'a, S: Service, L, T> {
     unsettled: Vec<usize>,
     buffer: Vec<u8>,
     reply: Vec<u8>,
+    replies: Replies,
     last_heard: u64,
     lone: Lone,
 }
@@ -201,6 +204,7 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
             unsettled: Vec::new(),
             buffer: Vec::with_capacity(READ_BYTES),
             reply: Vec::new(),
+            replies: Replies::default(),
             lone: Lone::default(),
         })
     }
@@ -259,6 +263,7 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
             self.service.due(self.now);
         }
         let heard = if S::SETTLES { self.hear_waited_for_if_announced() } else { None };
+        self.replies.gather(self.poll.found());
         for at in 0..self.poll.found() {
             let ready = self.poll.ready(at);
             match Reception::listener(ready.token) {
@@ -272,6 +277,8 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
                 self.read(index);
             }
         }
+        self.send_gathered();
+        self.replies.gather(0);
         self.watch_for_the_only_one();
         Ok(())
     }
@@ -335,6 +342,7 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
     }
 
     fn close(&mut self, index: usize, ended: Ended) {
+        self.send_gathered();
         let Some(client) = self.vacate(index) else {
             return;
         };

@@ -143,6 +143,7 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
     /// The client will send nothing more. Replies that wait for the service to settle are still
     /// owed to it.
     fn ended(&mut self, index: usize) {
+        self.send_gathered();
         match self.client(index) {
             Some(client) if S::SETTLES && client.channel.sending() => {
                 client.closing = Some(Ended::ByClient);
@@ -225,41 +226,61 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
         } else if leaves {
             self.hand_over(index);
         } else if client.owes_nothing::<S>() {
-            self.ask_wake(index); // so it is with most messages
+            // so it is with most messages, and whoever is woken in time is looked at then
+            let idle = self.plan.idle.map(|idle| self.now.saturating_add(idle.ns()));
+            if idle.is_some_and(|at| !client.wake.comes_by(at)) {
+                self.ask_wake(index);
+            }
         } else {
             self.owe(index);
             self.weigh(index);
         }
     }
 
-    /// Sends the reply, or withholds it with what was appended behind the first `unsent` bytes.
+    /// Sends the reply, now or together with others, or withholds it with what was appended behind the
+    /// first `unsent` bytes.
     fn reply_to(&mut self, index: usize, unsent: usize) -> io::Result<()> {
-        let Self { slots, service, reply, .. } = self;
-        let Some(Client { conn: Some(conn), withheld, channel, .. }) = &mut slots[index].client
-        else {
+        let waits_for = self.waits_for(index);
+        let together = waits_for.is_none() && self.leaves_together(index);
+        if !together {
+            self.send_gathered();
+        }
+        let Self { slots, reply, replies, .. } = self;
+        let Some(Client { withheld, channel, .. }) = &mut slots[index].client else {
             return Ok(());
         };
-        let mut sent = Ok(());
-        if S::SETTLES {
-            let mark = service.mark(conn);
-            if !withheld.is_empty() || service.unsettled() || !service.may_tell(conn, mark) {
-                channel.hold(reply);
-                withheld.push(channel, channel.unsent() - unsent, mark);
-                reply.clear();
-            }
-        }
-        if !reply.is_empty() {
+        let (mut sent, mut full) = (Ok(()), false);
+        if let Some(mark) = waits_for {
+            channel.hold(reply);
+            withheld.push(channel, channel.unsent() - unsent, mark);
+        } else if together {
+            full = replies.push(index, reply);
+        } else if !reply.is_empty() {
             sent = channel.send(reply).map(drop);
         }
         reply.clear();
         if reply.capacity() > REPLY_KEPT {
             reply.shrink_to(REPLY_KEPT);
         }
+        if full {
+            self.send_gathered();
+        }
         sent
     }
 
+    /// The mark for which a reply that was just made has to wait, if it has to.
+    fn waits_for(&self, index: usize) -> Option<u64> {
+        let client = self.slots[index].client.as_ref().filter(|_| S::SETTLES)?;
+        let conn = client.conn.as_ref()?;
+        let mark = self.service.mark(conn);
+        let waits = !client.withheld.is_empty()
+            || self.service.unsettled()
+            || !self.service.may_tell(conn, mark);
+        waits.then_some(mark)
+    }
+
     /// Sends what is held: now, or once the service lets it go.
-    fn owe(&mut self, index: usize) {
+    pub(super) fn owe(&mut self, index: usize) {
         let Some(client) = self.client(index) else {
             return;
         };

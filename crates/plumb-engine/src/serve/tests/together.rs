@@ -7,17 +7,45 @@ use super::*;
 /// After so many waits everybody has been let in.
 const LET_IN: usize = 4;
 
+/// Replies to lines instead of echoing them, and may always tell.
+#[derive(Default)]
+struct Replies(Notes);
+
+impl Service for Replies {
+    type Conn = usize;
+
+    const SETTLES: bool = true;
+
+    fn open(&mut self, peer: &Peer) -> Result<usize, Vec<u8>> {
+        self.0.open(peer)
+    }
+
+    fn serve(&mut self, conn: &mut usize, bytes: &[u8], out: &mut Vec<u8>) -> Served {
+        let served = self.0.serve(conn, bytes, &mut Vec::new());
+        out.extend_from_slice(&bytes[..served.echo]);
+        Served { echo: 0, ..served }
+    }
+
+    fn unsettled(&self) -> bool {
+        false
+    }
+
+    fn close(&mut self, conn: usize, ended: Ended) {
+        self.0.close(conn, ended);
+    }
+}
+
 /// What each of so many clients is told that all ask in the same moment; `ask` is the number of the
 /// client, its stream, and the moment, which is counted from zero.
-fn told(
+fn told<S: Service + Default>(
     clients: usize,
     moments: usize,
     ask: impl Fn(usize, &mut UnixStream, usize) + 'static,
-) -> (Vec<String>, Notes) {
+) -> (Vec<String>, S) {
     let stand = Stand::new();
     let mut streams: Vec<UnixStream> = (0..clients).map(|_| stand.connect()).collect();
     let (tell, heard) = std::sync::mpsc::channel();
-    let mut service = Notes::default();
+    let mut service = S::default();
     let plan = ServePlan { max_clients: clients, ..plan() };
     let mut moment: usize = 0;
     stand.serve(&plan, &mut service, move |_| {
@@ -35,8 +63,7 @@ fn told(
     (all, service)
 }
 
-#[test]
-fn everybody_is_answered_in_order_and_whoever_leaves_or_is_sent_away_too() {
+fn talk<S: Service + Default>() -> S {
     let long = |number: usize| format!("{}\n", number.to_string().repeat(3_000));
     let (all, service) = told(80, 3, move |number, stream, moment| {
         let text = match number % 5 {
@@ -55,22 +82,34 @@ fn everybody_is_answered_in_order_and_whoever_leaves_or_is_sent_away_too() {
         let third = if number % 5 == 4 { "bye\n".into() } else { format!("{number} 2\n") };
         assert_eq!(*said, format!("{number} 0\n{second}{third}"), "client {number}");
     }
-    let by_client = service.ended.iter().filter(|ended| **ended == Ended::ByClient).count();
-    let by_service = service.ended.iter().filter(|ended| **ended == Ended::ByService).count();
-    assert_eq!((by_client, by_service), (16, 16));
+    service
+}
+
+#[test]
+fn everybody_is_answered_in_order_and_whoever_leaves_or_is_sent_away_too() {
+    for service in [talk::<Notes>(), talk::<Replies>().0] {
+        let ended = |how| service.ended.iter().filter(|ended| **ended == how).count();
+        assert_eq!((ended(Ended::ByClient), ended(Ended::ByService)), (16, 16));
+    }
+}
+
+fn leave<S: Service + Default>() -> S {
+    let (all, service) = told(40, 2, |number, stream, moment| {
+        stream.write_all(format!("{number} {moment}\n").as_bytes()).unwrap();
+        if number % 10 == 1 && moment == 1 {
+            stream.shutdown(Shutdown::Both).unwrap();
+        }
+    });
+    for (number, said) in all.iter().enumerate().filter(|(number, _)| *number % 10 != 1) {
+        assert_eq!(*said, format!("{number} 0\n{number} 1\n"));
+    }
+    service
 }
 
 #[test]
 fn a_client_that_is_gone_before_its_reply_harms_nobody() {
-    let (all, service) = told(6, 2, |number, stream, moment| {
-        stream.write_all(format!("{number} {moment}\n").as_bytes()).unwrap();
-        if number == 1 && moment == 1 {
-            stream.shutdown(Shutdown::Both).unwrap();
-        }
-    });
-    for (number, said) in all.iter().enumerate().filter(|(number, _)| *number != 1) {
-        assert_eq!(*said, format!("{number} 0\n{number} 1\n"));
+    for service in [leave::<Notes>(), leave::<Replies>().0] {
+        assert_eq!(service.served.iter().filter(|(conn, _)| *conn == 2).count(), 2);
+        assert_eq!(service.ended.len(), 40);
     }
-    assert_eq!(service.served.iter().filter(|(conn, _)| *conn == 2).count(), 2);
-    assert_eq!(service.ended.len(), 6);
 }
