@@ -64,7 +64,7 @@ impl Default for Root {
     }
 }
 
-fn first_line(path: &Path) -> Option<String> {
+pub(crate) fn first_line(path: &Path) -> Option<String> {
     let bytes = std::fs::read(path).ok()?;
     let line = bytes.split(|byte| *byte == b'\n').next()?;
     Some(String::from_utf8_lossy(line).trim().to_owned())

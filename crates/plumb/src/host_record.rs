@@ -64,6 +64,7 @@ pub(crate) fn known(facts: HostFacts) -> BTreeMap<String, String> {
     put("hypervisor", facts.hypervisor);
     put("governor", (!facts.governors.is_empty()).then(|| facts.governors.join(", ")));
     put("clock source", facts.clock_source);
+    put("TCP congestion control", facts.congestion_control);
     put("memory", Some(format!("{} MiB", facts.memory_bytes >> 20)));
     put("huge pages", (facts.huge_bytes > 0).then(|| format!("{} MiB", facts.huge_bytes >> 20)));
     put("transparent huge pages", facts.transparent_huge_pages);

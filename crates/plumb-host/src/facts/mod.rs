@@ -13,7 +13,7 @@ pub use ipsec::Ipsec;
 
 use crate::fields::{Words, lines};
 use crate::kernel::{Counters as _, Meminfo, Stat};
-use crate::root::{Root, names_in};
+use crate::root::{Root, first_line, names_in};
 use crate::smc::SmcFacts;
 
 /// What a machine is. What it does not tell is absent.
@@ -37,6 +37,9 @@ pub struct HostFacts {
     /// Where the kernel takes time from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock_source: Option<String>,
+    /// How TCP finds out how fast it may send, of connections that choose nothing else.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub congestion_control: Option<String>,
     /// Memory, bytes.
     pub memory_bytes: u64,
     /// Swap space, bytes.
@@ -86,6 +89,7 @@ impl HostFacts {
             governors: governors(root),
             clock_source: root
                 .sys_line("devices/system/clocksource/clocksource0/current_clocksource"),
+            congestion_control: first_line(&root.proc("sys/net/ipv4/tcp_congestion_control")),
             memory_bytes: meminfo.total.saturating_mul(1024),
             swap_bytes: meminfo.swap_total.saturating_mul(1024),
             huge_bytes: meminfo.huge_pages.saturating_mul(meminfo.huge_page.saturating_mul(1024)),
@@ -120,6 +124,7 @@ impl HostFacts {
         add("hypervisor", self.hypervisor.as_deref());
         add("governor", (!self.governors.is_empty()).then(|| self.governors.join(" ")).as_deref());
         add("clock source", self.clock_source.as_deref());
+        add("TCP congestion control", self.congestion_control.as_deref());
         add("transparent huge pages", self.transparent_huge_pages.as_deref());
         add("huge pages", (self.huge_bytes > 0).then(|| mib(self.huge_bytes)).as_deref());
         lines.extend(self.ipsec.map(|ipsec| format!("IPsec {ipsec}")));
