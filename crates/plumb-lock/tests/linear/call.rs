@@ -75,7 +75,7 @@ pub(crate) struct Holder {
     mode: Vec<u8>,
     name: Vec<u8>,
     argument: Vec<u8>,
-    fence: u64,
+    pub(super) fence: u64,
 }
 
 impl Call {

@@ -30,6 +30,18 @@ pub(crate) struct Event {
     pub(crate) answered: u64,
 }
 
+impl Event {
+    /// The fence number that the answer shows: of what was granted, or of what is in the way.
+    #[allow(dead_code, reason = "only where it is not known when a server took over")]
+    pub(crate) fn fence(&self) -> Option<u64> {
+        match (&self.call, &self.reply) {
+            (Call::Enqueue { .. }, Reply::Number(fence)) => Some(*fence),
+            (_, Reply::Held { holder, .. }) => Some(holder.fence),
+            _ => None,
+        }
+    }
+}
+
 /// What is wrong with the calls `events` of clients of a lock table that was empty and had `room`,
 /// and in which `ledger` was held in the end; in words.
 pub(crate) fn contradiction(events: &[Event], room: usize, ledger: &[Row]) -> Option<String> {

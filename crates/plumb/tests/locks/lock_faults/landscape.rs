@@ -19,7 +19,7 @@ use super::player::{LIMITS, moment, take_over};
 use crate::kit::locks::{Client, number};
 use crate::kit::{self, Program};
 use crate::linear::Event;
-use crate::linear::call::ledger;
+use crate::linear::call::{Call, ledger};
 use crate::model::Row;
 use crate::numbers::Numbers;
 
@@ -46,8 +46,8 @@ pub(super) struct Landscape {
     without: &'static str,
     numbers: Numbers,
     primary: usize,
-    /// When the last two rounds began.
-    rounds: [u64; 2],
+    /// When each round began.
+    rounds: Vec<u64>,
     pub(super) takeovers: Vec<Event>,
     pub(super) troubles: u64,
 }
@@ -71,7 +71,7 @@ impl Landscape {
             }
         }
         let disks = if seed.is_multiple_of(4) { Disk::two(folder.path()) } else { Vec::new() };
-        let (rounds, takeovers) = ([0; 2], Vec::new());
+        let (rounds, takeovers) = (vec![0], Vec::new());
         let mut all = Self {
             folder,
             network,
@@ -157,7 +157,24 @@ impl Landscape {
 
     /// A round is about to begin.
     pub(super) fn begin_round(&mut self, moments: &AtomicU64) {
-        self.rounds = [self.rounds[1], moment(moments)];
+        self.rounds.push(moment(moments));
+    }
+
+    /// When the round began before the one that `moment` is in.
+    fn round_before(&self, moment: u64) -> u64 {
+        let begun = self.rounds.partition_point(|begins| *begins <= moment);
+        self.rounds[begun.saturating_sub(2)]
+    }
+
+    /// A busy machine reads late of a take-over: it came before any of its numbers was shown.
+    pub(super) fn place(&self, takeover: &mut Event, seen: &[Event]) {
+        let Call::TakeOver { fences } = takeover.call else { return };
+        let shows = |event: &&Event| event.fence().is_some_and(|fence| fence >= fences);
+        if let Some(first) = seen.iter().filter(shows).min_by_key(|event| event.answered)
+            && first.answered < takeover.answered
+        {
+            (takeover.asked, takeover.answered) = (self.round_before(first.asked), first.answered);
+        }
     }
 
     /// What the servers have said since the last time: who takes over, and who was replaced.
@@ -168,7 +185,7 @@ impl Landscape {
                     let fences = line.split_once("fence numbers begin at ").expect("it says so").1;
                     let fences = fences.split(';').next().and_then(|text| text.parse().ok());
                     let fences = fences.expect("a number");
-                    let when = (self.rounds[0], moment(moments));
+                    let when = (self.round_before(u64::MAX), moment(moments));
                     self.takeovers.push(take_over(usize::MAX, fences, when));
                     self.primary = at;
                 } else if line.contains("replaced by a server with epoch") {

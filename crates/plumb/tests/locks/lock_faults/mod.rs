@@ -16,7 +16,7 @@ use std::thread;
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::Clock as _;
 
-use crate::linear::{can_be_judged, contradiction};
+use crate::linear::{Event, can_be_judged, contradiction};
 use crate::numbers::Numbers;
 use gate::Gate;
 use landscape::Landscape;
@@ -86,7 +86,9 @@ fn play(seed: u64, lies: bool) -> Came {
     };
     let mut events = std::mem::take(&mut all.takeovers);
     let promotions = events.len() - 1;
-    events.extend(players.into_iter().flat_map(|player| player.seen));
+    let seen: Vec<Event> = players.into_iter().flat_map(|player| player.seen).collect();
+    events.iter_mut().skip(1).for_each(|takeover| all.place(takeover, &seen)); // behind the beginning
+    events.extend(seen);
     if !can_be_judged(&events) {
         return Came::Unjudged;
     }
