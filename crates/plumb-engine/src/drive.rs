@@ -364,6 +364,8 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
         let Some(start) = self.job.line.start(self.now) else {
             return;
         };
+        // another thread may have looked later: what this one begins at once is within the load, too
+        self.now = self.now.max(start);
         let plan = self.job.plan;
         let from = start + plan.warmup.ns();
         let (until, count) = match self.job.share.extent(plan.extent) {

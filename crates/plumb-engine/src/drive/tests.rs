@@ -3,7 +3,7 @@
 mod streams;
 
 use std::num::NonZeroUsize;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 
 use plumb_measure::{FailureKind, Rate, Recorder, Span};
 use plumb_socket::HeldTime;
@@ -54,18 +54,28 @@ fn drive_protocol<P: Protocol>(
     endpoint: &Endpoint,
     time: HeldTime,
 ) -> Result<Outcome, EngineError> {
+    drive_from(&StartLine::new(1, gate), protocol, plan, endpoint, time)
+}
+
+fn drive_from<P: Protocol>(
+    line: &StartLine<'_>,
+    protocol: P,
+    plan: &LoadPlan,
+    endpoint: &Endpoint,
+    time: HeldTime,
+) -> Result<Outcome, EngineError> {
     plan.check()?;
     let (full, messages) = mpsc::channel();
     let (_empty, refill) = mpsc::channel();
     let outlet = Outlet::new(0, plan.interval.ns(), full, refill);
-    let (line, stop) = (StartLine::new(1, gate), Stop::new().unwrap());
+    let stop = Stop::new().unwrap();
     let job = Job {
         plan,
         share: plan.share(0),
         endpoint,
         routes: &[],
         link: &|_, _| Plain::default(),
-        line: &line,
+        line,
         stop: &stop,
         user_schedule: None,
         shape: 1.into(),
@@ -107,6 +117,23 @@ fn behind_a_gate_that_failed_nothing_is_asked() {
     gate.fail("the controller is gone");
     let outcome = drive_behind(Some(&gate), &plan(), &endpoint, time).unwrap();
     assert_eq!((outcome.ending, outcome.recorder.bytes_sent), (Ending::Interrupted, 0));
+}
+
+#[test]
+fn what_a_thread_begins_at_the_start_counts_when_another_saw_it_later() {
+    let mut server = Played::new(Manner { delay_ns: MS, ..Manner::default() });
+    let (endpoint, line) = (server.endpoint.clone(), Arc::new(StartLine::new(2, None)));
+    let (of_another, mut there) = (Arc::clone(&line), false);
+    let time = HeldTime::with(move |now| {
+        if now >= 1_003 * MS && !std::mem::replace(&mut there, true) {
+            of_another.arrive(); // this thread did long ago
+            assert_eq!(of_another.start(now + 77), Some(now + 77));
+        }
+        server.step(now)
+    });
+    let plan = LoadPlan { extent: Extent::For(Span::from_ns(9 * MS + 1)), ..plan() };
+    let outcome = drive_from(&line, Lines::default(), &plan, &endpoint, time).unwrap();
+    assert_eq!(outcome.recorder.operations(), 10);
 }
 
 fn connections(n: usize) -> NonZeroUsize {
