@@ -117,11 +117,13 @@ impl Lane {
         let mut asking: Option<Asking> = None;
         let news = Arc::clone(&self.spool.news);
         while !*stop.borrow() {
-            self.send_ready();
+            // one reading: what is too early to send is what is waited for
+            let now_ns = MonotonicClock.now_ns();
+            self.send_ready(now_ns);
             if asking.is_none() {
-                asking = self.ask();
+                asking = self.ask(now_ns);
             }
-            let pause = self.pause();
+            let pause = self.pause(now_ns);
             tokio::select! {
                 _ = stop.changed() => {}
                 Some((message, attempted)) = self.sending.next() => self.settle(message, attempted),
@@ -140,7 +142,7 @@ impl Lane {
     }
 
     /// Asks the spool for more, where there may be and there is room for it.
-    fn ask(&mut self) -> Option<Asking> {
+    fn ask(&mut self, now_ns: u64) -> Option<Asking> {
         let rewinds = self.spool.news.rewinds.load(Ordering::SeqCst);
         if rewinds != self.rewinds {
             (self.rewinds, self.cursor, self.more) = (rewinds, 0, true);
@@ -149,7 +151,7 @@ impl Lane {
         if self.ready.len() * 2 > ahead {
             return None;
         }
-        let (now_ms, now_ns) = (now_ms(), MonotonicClock.now_ns());
+        let now_ms = now_ms();
         let due = self.next_due_ms.is_some_and(|due_ms| due_ms <= now_ms);
         let (wanted, most) = if due && now_ns >= self.due_again_ns {
             self.due_again_ns = now_ns + DUE_AGAIN_NS;
@@ -183,8 +185,7 @@ impl Lane {
     }
 
     /// Begins to send as many messages as may be under way.
-    fn send_ready(&mut self) {
-        let now_ns = MonotonicClock.now_ns();
+    fn send_ready(&mut self, now_ns: u64) {
         let window = if self.away { 1 } else { self.window };
         while self.sending.len() < window && now_ns >= self.pause_until_ns {
             let Some(message) = self.ready.pop_front() else { break };
@@ -304,8 +305,7 @@ impl Lane {
     }
 
     /// How long nothing will happen unless there is news; `None`: for ever.
-    fn pause(&self) -> Option<Duration> {
-        let now_ns = MonotonicClock.now_ns();
+    fn pause(&self, now_ns: u64) -> Option<Duration> {
         let rests = (self.pause_until_ns > now_ns && !self.ready.is_empty())
             .then(|| Duration::from_nanos(self.pause_until_ns - now_ns));
         let due = self.next_due_ms.map(|due_ms| {
@@ -342,4 +342,43 @@ impl Asked {
 
 fn now_ms() -> u64 {
     wall_ns() / 1_000_000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::deliver::Keys;
+    use crate::spool::{Spool, SpoolLimits, WhenFull};
+
+    #[test]
+    fn what_is_not_sent_yet_is_waited_for_at_every_moment_around_the_end_of_a_pause() {
+        let folder = tempfile::tempdir().unwrap();
+        let limits = SpoolLimits { messages: 9, bytes: 1 << 20, when_full: WhenFull::Wait };
+        let agent = Spool::open(folder.path()).unwrap().agent("line-1", limits).unwrap();
+        let target = TargetPlan {
+            address: "127.0.0.1:1".into(),
+            host: "127.0.0.1".into(),
+            authority: "127.0.0.1:1".into(),
+            path: "/".into(),
+            authorization: None,
+            tls: None,
+            window: 1,
+            ordered: false,
+            keys: Keys::Send,
+            timeout: Span::from_ms(30_000),
+        };
+        for (now_ns, wait) in [(999, Some(Duration::from_nanos(1))), (1_000, None), (1_001, None)] {
+            let (retry, log) = (RetryPlan::default(), Box::new(|_| ()));
+            let mut lane = Lane::new(agent.clone(), &target, Form::Xml, retry, "line-1", log);
+            let waiting =
+                Waiting { id: 1, first: 1, at_ms: 0, attempts: 0, body: bytes::Bytes::new() };
+            lane.ready.push_back(Message { waiting, waited_ns: 0 });
+            lane.pause_until_ns = 1_000;
+            lane.send_ready(now_ns);
+            assert_eq!(
+                (lane.sending.len(), lane.pause(now_ns)),
+                (usize::from(wait.is_none()), wait)
+            );
+        }
+    }
 }
