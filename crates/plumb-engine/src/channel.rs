@@ -6,8 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use plumb_socket::Readiness;
 
-use crate::link::Link;
-use crate::stamps::Stamps;
+use plumb_link::Link;
+use plumb_link::Stamps;
 
 /// Bytes one read asks for. Larger buffers cost less on long bodies and more on everything else.
 pub const READ_BYTES: usize = 64 << 10;

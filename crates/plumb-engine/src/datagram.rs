@@ -18,8 +18,8 @@ use rustix::net::{
 
 pub use serve::{DatagramPlan, DatagramService, serve_datagrams};
 
-use crate::link::{Link, Plain, Received};
 use crate::{EngineError, proven};
+use plumb_link::{Link, Plain, Received};
 
 /// Room that is asked for, so that what comes while nobody reads is not lost at once; the kernel
 /// gives what it allows (`net.core.rmem_max`).

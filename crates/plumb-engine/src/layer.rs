@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 use clap::{ArgMatches, Command};
+use plumb_link::tls::TrustOptions;
 use plumb_measure::{Floor, RemoteSelector, ResultRecord, Span, Transport};
 use plumb_socket::{Listener, Stop};
 use serde_json::Value;
@@ -171,6 +172,12 @@ impl NamedFile {
     #[must_use]
     pub fn lone(path: &Path) -> Self {
         Self { word: path.display().to_string(), path: path.into(), beside: Vec::new() }
+    }
+
+    /// The file of authorities, for remotes that do not have it; a key stays where it is.
+    #[must_use]
+    pub fn authorities(trust: &TrustOptions) -> Vec<Self> {
+        trust.ca.iter().map(|path| Self::lone(path)).collect()
     }
 }
 

@@ -1,5 +1,6 @@
 //! When things happen: the pacer, and the loops that drive ([`load`]) and serve ([`serve()`]) over the
-//! clock, the sockets and the waiting of `plumb-socket`, which layers meet here, too.
+//! clock, the sockets and the waiting of `plumb-socket` and the links of `plumb-link`, which layers meet
+//! here, too.
 //!
 //! A layer brings a [`Protocol`] (encode the next request, decode bytes into an outcome), a
 //! [`Service`] (answer bytes with bytes), or looks on as a [`Sampler`]. Sockets, time, due times,
@@ -13,7 +14,6 @@ mod flight;
 mod flights;
 mod gate;
 pub mod layer;
-mod link;
 pub mod load;
 mod null;
 mod operations;
@@ -28,7 +28,6 @@ mod service;
 mod stamps;
 #[cfg(test)]
 mod testing;
-pub mod tls;
 
 pub use channel::{READ_BYTES, READS_A_TURN};
 pub use datagram::{
@@ -36,13 +35,15 @@ pub use datagram::{
 };
 pub use drive::{Driven, Ending};
 pub use gate::Gate;
-pub use link::{Link, Plain, Received};
 pub use load::{Crew, CrewFigures, IntervalRecords, LoadResult, NotAlike, Sampler, Stage};
 pub use null::{Null, floor};
 pub use operations::{Operation, Tap};
 pub use outlet::Outlet;
 pub use place::ThreadContext;
 pub use plan::{Extent, LoadPlan, Pace, Waiting};
+pub use plumb_link::{
+    Link, Plain, Received, Stamps, StampsInForce, Tls, TlsAcceptor, TlsConnector, tls,
+};
 pub use plumb_socket::{
     ACCEPTS_A_TURN, Address, Arrival, Connection, Destination, Endpoint, Error as EngineError,
     Family, HELD_TICK, HeldTick, HeldTime, Listener, Nagle, Peer, Poll, Readiness, Reception,
@@ -54,5 +55,4 @@ pub use protocol::{After, Next, Op, OpEnd, OperationGroup, Protocol, Step, Then}
 pub use result::{Lengths, client_figures, client_overlap, part_record, result_record};
 pub use serve::{LinkTo, ServePlan, serve, serve_and_dial};
 pub use service::{ConnectionId, Ended, Served, Service, StampWish, TurnedAway};
-pub use stamps::{ClientStamps, StampedRequests, Stamps, StampsInForce};
-pub use tls::{Tls, TlsAcceptor, TlsConnector};
+pub use stamps::{ClientStamps, StampedRequests};

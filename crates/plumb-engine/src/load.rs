@@ -16,14 +16,14 @@ use rustix::process::{Resource, getrlimit};
 use crate::clock::MonotonicClock;
 use crate::drive::{Drive, Driven, Ending, Job};
 use crate::gate::{Gate, StartLine};
-use crate::link::Link;
 use crate::operations::Tap;
 use crate::outlet::{Message, Outlet, Slice};
 use crate::place::ThreadContext;
 use crate::plan::LoadPlan;
 use crate::protocol::Protocol;
-use crate::stamps::StampsInForce;
 use crate::{Destination, Endpoint, EngineError};
+use plumb_link::Link;
+use plumb_link::StampsInForce;
 
 pub use interval::IntervalRecords;
 pub use outcome::{CrewFigures, LoadResult, NotAlike};

@@ -19,10 +19,10 @@ use plumb_wire::cidr::Cidr;
 
 use crate::channel::{Channel, READ_BYTES};
 use crate::clock::MonotonicClock;
-use crate::link::Link;
 use crate::service::{Ended, Service};
 use crate::{Endpoint, EngineError};
 use lone::Lone;
+use plumb_link::Link;
 use together::Replies;
 use withheld::Withheld;
 

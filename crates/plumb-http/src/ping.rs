@@ -372,7 +372,7 @@ impl Spread for Ping {
 
     fn files(&self) -> Vec<NamedFile> {
         let body = self.options.request.body.iter().map(|path| NamedFile::lone(path));
-        self.options.measurement.trust.files().into_iter().chain(body).collect()
+        NamedFile::authorities(&self.options.measurement.trust).into_iter().chain(body).collect()
     }
 
     fn conclude(&mut self, _: usize, result: &mut ResultRecord, parts: &SpreadParts<'_>) {

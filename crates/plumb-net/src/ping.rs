@@ -369,7 +369,7 @@ impl Spread for Ping {
     }
 
     fn files(&self) -> Vec<NamedFile> {
-        self.options.tls.trust.files()
+        NamedFile::authorities(&self.options.tls.trust)
     }
 
     fn before(&mut self, _: usize, stop: &Stop) {

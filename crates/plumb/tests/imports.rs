@@ -16,7 +16,8 @@ const TABLE: &[(&str, &[&str])] = &[
     ("plumb-netlink", &["plumb-measure"]),
     ("plumb-options", &["plumb-measure", "plumb-wire"]),
     ("plumb-socket", &["plumb-measure", "plumb-netlink", "plumb-wire"]),
-    ("plumb-engine", &["plumb-measure", "plumb-socket", "plumb-wire"]),
+    ("plumb-link", &["plumb-measure", "plumb-socket"]),
+    ("plumb-engine", &["plumb-link", "plumb-measure", "plumb-socket", "plumb-wire"]),
     ("plumb-relay", &["plumb-engine", "plumb-measure"]),
     ("plumb-terminal", &[]),
     (

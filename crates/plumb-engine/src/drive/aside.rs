@@ -13,8 +13,8 @@ use super::{Drive, script};
 use crate::Endpoint;
 use crate::conn::{Conn, Phase};
 use crate::flight::{Flight, Moment};
-use crate::link::Link;
 use crate::protocol::Protocol;
+use plumb_link::Link;
 
 impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     /// The number of the user of connection `index` among those of this thread.

@@ -8,8 +8,8 @@
 use plumb_socket::Time;
 
 use super::Drive;
-use crate::link::Link;
 use crate::protocol::Protocol;
+use plumb_link::Link;
 
 /// So many connections ask together: the server need not wait longer for the first of them.
 const TOGETHER_MAX: usize = 32;

@@ -13,10 +13,10 @@ use super::Drive;
 use crate::channel::Channel;
 use crate::conn::Phase;
 use crate::flight::Flight;
-use crate::link::Link;
 use crate::plan::Waiting;
 use crate::protocol::Protocol;
 use crate::{Endpoint, EngineError};
+use plumb_link::Link;
 
 impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     pub(super) fn connect(&mut self, index: usize) -> Result<(), EngineError> {

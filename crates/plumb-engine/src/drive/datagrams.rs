@@ -7,8 +7,8 @@ use plumb_socket::Time;
 
 use super::{Drive, RECEIVE_MAX_NS};
 use crate::EngineError;
-use crate::link::Link;
 use crate::protocol::Protocol;
+use plumb_link::Link;
 
 impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     /// The longest receive that blocks: of datagrams an even part of the time-out of an operation, so

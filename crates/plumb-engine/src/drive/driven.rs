@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::due::Dues;
 use super::{Drive, Window};
 use crate::clock;
-use crate::link::Link;
 use crate::protocol::Protocol;
+use plumb_link::Link;
 
 /// How a load ended; of several, the last in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -3,8 +3,8 @@
 use plumb_measure::user_schedule::Calendar;
 
 use super::Drive;
-use crate::link::Link;
 use crate::protocol::Protocol;
+use plumb_link::Link;
 use plumb_measure::Pacer;
 use plumb_socket::Time;
 

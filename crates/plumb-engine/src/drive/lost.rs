@@ -8,10 +8,10 @@ use plumb_socket::{Time, connect_failure};
 use super::Drive;
 use crate::EngineError;
 use crate::flight::Flight;
-use crate::link::Link;
 use crate::operations::Ended;
 use crate::protocol::Protocol;
-use crate::tls;
+use plumb_link::Link;
+use plumb_link::tls;
 
 impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     /// The other side will send nothing more.

@@ -12,9 +12,9 @@ use super::settle::record_groups;
 use super::{Drive, Window};
 use crate::conn::{Conn, Phase};
 use crate::flight::{Flight, Moment};
-use crate::link::Link;
 use crate::plan::Share;
 use crate::protocol::{After, Next, Protocol};
+use plumb_link::Link;
 
 /// Rest of a user whose script asked for nothing, or whose request could not be made: a script
 /// that never sends anything must not keep the loop from everything else.

@@ -5,8 +5,8 @@ use plumb_socket::Time;
 
 use super::Drive;
 use crate::flight::Flight;
-use crate::link::Link;
 use crate::protocol::{After, OpEnd, Protocol};
+use plumb_link::Link;
 
 /// Records what is complete.
 pub(super) fn record_groups<P: Protocol>(protocol: &mut P, recorder: &mut Recorder) {

@@ -10,9 +10,9 @@ use plumb_measure::{Moments, SlowSample, Slowest, TcpAround, TcpReading, TcpTota
 use plumb_socket::Time;
 
 use super::Drive;
-use crate::link::Link;
 use crate::protocol::Protocol;
 use crate::tcp_info;
+use plumb_link::Link;
 
 /// Connections that are read at the end of one interval, which takes below a tenth of a
 /// millisecond.

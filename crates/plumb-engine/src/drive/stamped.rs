@@ -7,7 +7,7 @@ use plumb_measure::{Moments, Recorder, Residence, RoundTripParts, ServerHalf, Un
 use crate::channel::Channel;
 use crate::flight::Moment;
 use crate::flights::Flights;
-use crate::link::Link;
+use plumb_link::Link;
 
 /// The stamped messages of one thread.
 #[derive(Debug)]

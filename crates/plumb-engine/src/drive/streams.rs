@@ -5,8 +5,8 @@ use plumb_socket::Time;
 
 use super::Drive;
 use crate::flight::{Flight, Moment};
-use crate::link::Link;
 use crate::protocol::Protocol;
+use plumb_link::Link;
 
 impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     /// True when the other side takes another operation on connection `index`.

@@ -9,10 +9,10 @@ use crate::EngineError;
 use crate::channel::{Filled, READS_A_TURN};
 use crate::conn::Phase;
 use crate::flight::{Flight, Moment};
-use crate::link::Link;
 use crate::operations::Ended;
 use crate::plan::{Pace, Waiting};
 use crate::protocol::{After, Next, Protocol, Step, Then};
+use plumb_link::Link;
 
 /// Bytes that a protocol may leave unconsumed before it is taken for lost.
 const KEPT_MAX: usize = 16 << 20;

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::{OutputOptions, TransportOptions};
-use crate::tls::TrustOptions;
+use plumb_link::tls::TrustOptions;
 
 /// What every measurement of a server over TCP or TLS has: how it is reached, and where results go.
 #[derive(Args, Clone, Debug)]

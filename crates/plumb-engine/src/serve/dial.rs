@@ -6,8 +6,8 @@ use plumb_socket::{SocketOptions, Time, Token, finish_connect, start_connect};
 
 use super::Serve;
 use crate::channel::Channel;
-use crate::link::Link;
 use crate::service::{ConnectionId, Ended, Service};
+use plumb_link::Link;
 
 impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
     /// Begins the connection that the service asks for, if it asks for one.

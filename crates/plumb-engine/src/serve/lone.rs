@@ -9,8 +9,8 @@ use std::time::Duration;
 use plumb_socket::{Time, make_blocking, make_nonblocking};
 
 use super::Serve;
-use crate::link::Link;
 use crate::service::Service;
+use plumb_link::Link;
 
 /// So many waits in a row must have been for the same client.
 const STREAK: u32 = 32;

@@ -3,8 +3,8 @@
 use plumb_socket::Time;
 
 use super::Serve;
-use crate::link::Link;
 use crate::service::{Ended, Service};
+use plumb_link::Link;
 
 /// A client that takes less is not closed for want of room: many such are cheaper than the search.
 const WORTH_BYTES: usize = 4 << 10;

@@ -8,8 +8,8 @@
 use plumb_socket::Time;
 
 use super::Serve;
-use crate::link::Link;
 use crate::service::{Ended, Service};
+use plumb_link::Link;
 
 /// So many replies leave together at most: the first of them waits while the others are made.
 const TOGETHER_MAX: usize = 32;

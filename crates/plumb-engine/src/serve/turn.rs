@@ -6,8 +6,8 @@ use plumb_socket::{Readiness, Time};
 
 use super::{Client, Serve, Slot};
 use crate::channel::{Channel, Filled, READS_A_TURN};
-use crate::link::Link;
 use crate::service::{ConnectionId, Ended, Service, StampWish};
+use plumb_link::Link;
 
 /// A client whose replies have grown to this is read again once they are sent.
 const UNSENT_MAX: usize = 1 << 20;

@@ -1,4 +1,4 @@
-//! StampedRequests a server how long it had single requests, and what it said.
+//! Asks a server how long it had single requests, and what it said.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::num::NonZeroU32;

@@ -394,7 +394,7 @@ impl Spread for MessageLoad {
 
     fn files(&self) -> Vec<NamedFile> {
         let message = self.options.content.message.iter().map(|path| NamedFile::lone(path));
-        self.options.measurement.trust.files().into_iter().chain(message).collect()
+        NamedFile::authorities(&self.options.measurement.trust).into_iter().chain(message).collect()
     }
 
     fn conclude(&mut self, _: usize, result: &mut ResultRecord, parts: &SpreadParts<'_>) {

@@ -27,7 +27,7 @@ impl Spread for ScenarioLoad {
 
     fn files(&self) -> Vec<NamedFile> {
         let scenario = &self.options.scenario;
-        let mut files = self.options.measurement.trust.files();
+        let mut files = NamedFile::authorities(&self.options.measurement.trust);
         files.push(NamedFile { beside: self.source.named_files(), ..NamedFile::lone(scenario) });
         files
     }

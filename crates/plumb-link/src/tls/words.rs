@@ -40,7 +40,7 @@ pub(super) fn no_protocol() -> io::Error {
 }
 
 /// True when [`refusal`], [`cut_short`] or [`no_protocol`] made `error`, so that its text says what to try.
-pub(crate) fn speaks(error: &io::Error) -> bool {
+pub fn speaks(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::InvalidData
 }
 

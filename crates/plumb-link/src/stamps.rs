@@ -13,15 +13,11 @@
 //! # Source
 //! `Documentation/networking/timestamping.rst` of Linux.
 
-mod client;
 mod connection;
 mod control;
 mod in_force;
 mod interface;
 mod kernel;
-mod requests;
 
-pub use client::ClientStamps;
 pub use connection::Stamps;
 pub use in_force::StampsInForce;
-pub use requests::StampedRequests;

@@ -21,7 +21,7 @@ use identity::{Identity, authorities, trusted};
 pub use link::{Tls, proof};
 pub use options::{ServerTlsOptions, TlsOptions, TrustOptions};
 pub use plumb_socket::TlsError;
-pub(crate) use words::speaks;
+pub use words::speaks;
 
 /// Makes the links of connections to one server.
 #[derive(Clone, Debug)]

@@ -6,8 +6,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::{TlsAcceptor, TlsConnector, TlsError};
-use crate::layer::NamedFile;
-use crate::{Address, EngineError};
+use plumb_socket::{Address, Error};
 
 /// Whether a client speaks TLS, and with whom.
 #[derive(Args, Clone, Debug, Default)]
@@ -56,12 +55,8 @@ impl TlsOptions {
     /// [`TlsConnector::new`].
     ///
     /// # Errors
-    /// [`EngineError::Tls`], or [`EngineError::Address`] for a target that is none.
-    pub fn connector(
-        &self,
-        target: &str,
-        alpn: &[&[u8]],
-    ) -> Result<Option<TlsConnector>, EngineError> {
+    /// [`Error::Tls`], or [`Error::Address`] for a target that is none.
+    pub fn connector(&self, target: &str, alpn: &[&[u8]]) -> Result<Option<TlsConnector>, Error> {
         if !self.tls {
             self.trust.unused()?;
             return Ok(None);
@@ -88,12 +83,6 @@ impl TlsOptions {
 }
 
 impl TrustOptions {
-    /// The file of authorities, for remotes that do not have it; a key stays where it is.
-    #[must_use]
-    pub fn files(&self) -> Vec<NamedFile> {
-        self.ca.iter().map(|path| NamedFile::lone(path)).collect()
-    }
-
     /// Every option with the value in force, for the run record. Without `ca` the authorities are
     /// those this machine trusts.
     #[must_use]
@@ -152,8 +141,8 @@ impl ServerTlsOptions {
     /// Makes links to clients; `None` without `--tls`. See [`TlsAcceptor::new`].
     ///
     /// # Errors
-    /// [`EngineError::Tls`].
-    pub fn acceptor(&self, alpn: &[&[u8]]) -> Result<Option<TlsAcceptor>, EngineError> {
+    /// [`Error::Tls`].
+    pub fn acceptor(&self, alpn: &[&[u8]]) -> Result<Option<TlsAcceptor>, Error> {
         if !self.tls {
             refuse(&[
                 (self.cert.is_some(), "--cert"),

@@ -8,7 +8,7 @@ use rustix::buffer::spare_capacity;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::{control, kernel};
-use crate::clock::wall_ns;
+use plumb_socket::clock::wall_ns;
 
 /// Entries of the queue of errors that are read at once.
 const QUEUE_READS: usize = 16;
@@ -60,18 +60,18 @@ impl Stamps {
 
     /// Whether the stamp of what is read next is asked for; that of an answer to a marked message
     /// always is.
-    pub(crate) fn expect(&mut self, expected: bool) {
+    pub fn expect(&mut self, expected: bool) {
         self.expected = expected;
     }
 
     /// From here on the stamp of everything that is read is kept.
-    pub(crate) fn watch_all(&mut self) {
+    pub fn watch_all(&mut self) {
         self.all = true;
     }
 
     /// Nanoseconds since the last packet of what was read last came in; `None` where that is not known,
     /// or the clock was set meanwhile.
-    pub(crate) fn since_received_ns(&self) -> Option<u64> {
+    pub fn since_received_ns(&self) -> Option<u64> {
         wall_ns().checked_sub(self.received?)
     }
 

@@ -14,7 +14,7 @@ use rustix::net::{
 
 use super::connection::Stamps;
 use super::kernel;
-use crate::clock::MonotonicClock;
+use plumb_socket::clock::MonotonicClock;
 
 /// How long is waited for the first stamp at most.
 const PATIENCE_NS: u64 = 10_000_000_000;
