@@ -3,6 +3,7 @@
 mod awaited;
 mod held;
 mod late;
+mod lone;
 mod room;
 mod settle;
 mod together;
