@@ -136,7 +136,7 @@ fn limits_are_told_and_a_stream_that_the_server_refuses_is_no_result() {
     assert!(said.contains("no more than 1 stream at once (--max-streams)"), "{said}");
     let said = refused(&["--size", "70000B"]);
     assert!(said.contains("to 65507B"), "{said}");
-    let (_, result) = stream(&server.address, &["--reverse", "--for", "50ms"], 1);
+    let (_, result) = stream(&server.address, &["--reverse", "--for", "300ms"], 1);
     let reasons = result["validity"]["reasons"].to_string();
     assert!(reasons.contains("no more than 1Mbit/s to all (--max-rate)"), "{reasons}");
     assert_eq!(result["failures"], json!({"closed": 1}));

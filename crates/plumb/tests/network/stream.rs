@@ -101,7 +101,7 @@ fn a_sweep_measures_each_number_of_streams_once_in_every_form() {
     let server = Server::start(&["--quiet"]);
     for form in [None, Some("--markdown")] {
         let folder = folder();
-        let words = ["--streams", "1,2,2", "--for", "50ms"];
+        let words = ["--streams", "1,2,2", "--for", "500ms"];
         let words: Vec<&str> = words.into_iter().chain(form).collect();
         let ended = stream(&server.address, &words, &folder).with(0);
         assert!(ended.stdout.contains("to server"), "{ended:#?}");
