@@ -357,7 +357,7 @@ impl Protocol for Player {
             user.cursor.pass();
             user.token.failed = false;
         }
-        let broken = failed.and_then(|_| self.failed(user));
+        let broken = failed.and_then(|kind| self.failed(user, kind));
         broken.unwrap_or_else(|| self.next(user)).into()
     }
 

@@ -214,6 +214,27 @@ fn a_token_that_cannot_be_got_is_named_and_tried_again() {
     assert!(reasons(&record).contains("the token lasts `soon`, which is no number"), "{record:#}");
 }
 
+#[test]
+fn a_group_that_is_broken_off_for_want_of_a_token_has_failed() {
+    // the first token ends while the user thinks, and there is no second
+    let site = ReplyServer::start(|head, before| match head.split(' ').nth(1) {
+        Some("/token") if before == 0 => Reply::page("{\"access_token\":\"t\",\"expires_in\":1}"),
+        Some("/token") => Reply::answer(503, "", "later"),
+        _ => Reply::page("hello"),
+    });
+    let (scenario, step) = TOKEN.split_once("[[scenario.step]]\n").expect("a step");
+    let scenario = scenario.replace("iterations = 4", "iterations = 1\non-failure = \"stop\"");
+    let text = format!(
+        "{scenario}[[scenario.step]]\ngroup = \"both\"\n[[scenario.step.step]]\n{step}\
+         [[scenario.step.step]]\nname = \"other\"\nget = \"/other\"\n"
+    );
+    let record = played(&with_base(&site, &text), &[], 1);
+    assert_eq!(part(&record, "page")["operations"], 1);
+    let group = field(&record, "/results/0/groups/0");
+    assert_eq!(group["operations"], 0, "{group:#}");
+    assert_eq!(group["failures"], json!({"unexpected-status": 1}));
+}
+
 /// A verifier of clients that notes whose certificates it saw.
 #[derive(Debug)]
 struct Noting {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use plumb_engine::After;
+use plumb_measure::FailureKind;
 use plumb_scenario::file::{Cookies, OnFailure, Take};
 
 use super::{Player, User};
@@ -220,24 +221,32 @@ impl Player {
     }
 
     /// What a user does after a step that failed.
-    pub(super) fn failed(&mut self, user: &mut User) -> Option<Halted> {
+    pub(super) fn failed(&mut self, user: &mut User, kind: FailureKind) -> Option<Halted> {
         match self.script.on_failure {
             OnFailure::Continue => None,
             _ if user.stage == Stage::Finish => None,
             OnFailure::Restart => {
+                self.break_off(user, kind);
                 (user.token.renewing, user.token.failed) = (false, false);
-                user.cursor.restart(&mut self.complete);
-                self.counts.broken += 1;
                 let again = if user.stage == Stage::Login { Stage::Login } else { Stage::Between };
                 Some(self.script_over(user, again))
             }
             OnFailure::Stop => {
-                user.cursor.restart(&mut self.complete);
-                self.counts.broken += 1;
+                self.break_off(user, kind);
                 *self.counts.ended.entry("a step failed".into()).or_default() += 1;
                 user.stage = Stage::Done;
                 Some(Halted::Finish)
             }
         }
+    }
+
+    /// Ends a script at a failure, and the groups it is in. The failure is theirs too where it was that
+    /// of getting a token.
+    fn break_off(&mut self, user: &mut User, kind: FailureKind) {
+        if user.token.renewing {
+            user.cursor.count(0, true, Some(kind));
+        }
+        user.cursor.restart(&mut self.complete);
+        self.counts.broken += 1;
     }
 }
