@@ -150,8 +150,11 @@ impl Link for Tls {
             let ended = self.take(into)?.is_some_and(|bytes| bytes == 0);
             let bytes = into.len() - before;
             let full = into.len() == into.capacity();
+            if full {
+                self.drained = false; // by the next call more may have come
+            }
             if ended || full || bytes > 0 && self.drained {
-                return Ok(Received { bytes, drained: self.drained && !full });
+                return Ok(Received { bytes, drained: self.drained });
             }
             if bytes > 0 {
                 flags = RecvFlags::DONTWAIT;
@@ -304,6 +307,15 @@ mod tests {
         assert_eq!(read(&mut server, 64).unwrap(), (b"o three".to_vec(), true));
         let nothing = read(&mut server, 64).unwrap_err();
         assert_eq!(nothing.kind(), ErrorKind::WouldBlock);
+    }
+
+    #[test]
+    fn what_came_since_there_was_no_room_is_not_overlooked() {
+        let [mut client, mut server] = pair();
+        say(&mut client, b"one two ");
+        assert_eq!(read(&mut server, 4).unwrap(), (b"one ".to_vec(), false));
+        say(&mut client, b"three");
+        assert_eq!(read(&mut server, 64).unwrap(), (b"two three".to_vec(), true));
     }
 
     #[test]
