@@ -58,6 +58,7 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
             return self.close(index, Ended::CrowdedOut);
         }
         client.channel.forget_kept();
+        client.unserved = false; // what was kept of it is gone
         client.channel.hold(&farewell);
         client.closing = Some(Ended::CrowdedOut);
         client.last_heard = self.now;

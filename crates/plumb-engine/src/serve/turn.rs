@@ -297,6 +297,9 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
         let slot = self.slots.get_mut(id.index).filter(|slot| slot.generation == id.generation);
         let mut client = slot.and_then(|slot| slot.client.as_mut());
         if let Some(client) = &mut client {
+            if !client.channel.sending() {
+                client.last_heard = self.now; // the time that it may take to read this begins
+            }
             client.channel.hold(&self.reply);
             if S::SETTLES
                 && let Some(conn) = &client.conn

@@ -146,3 +146,62 @@ fn a_client_that_hangs_up_does_not_wait() {
     });
     assert_eq!(service.ended, [Ended::ByClient]);
 }
+
+/// Bytes of what is told: more than a socket takes at once.
+const LONG: usize = 4 << 20;
+
+/// Tells the client that came first something long once another has said anything.
+#[derive(Default)]
+struct Teller {
+    first: Option<ConnectionId>,
+    tells: bool,
+    ended: Vec<Ended>,
+}
+
+impl Service for Teller {
+    type Conn = ();
+    const SETTLES: bool = true;
+    const WAITS: bool = true;
+
+    fn open(&mut self, _: &Peer) -> Result<(), Vec<u8>> {
+        Ok(())
+    }
+
+    fn accepted(&mut self, (): &mut (), id: ConnectionId) {
+        self.first.get_or_insert(id);
+    }
+
+    fn serve(&mut self, (): &mut (), bytes: &[u8], _: &mut Vec<u8>) -> Served {
+        self.tells = true;
+        Served { consumed: bytes.len(), echo: 0, close: false }
+    }
+
+    fn message(&mut self, out: &mut Vec<u8>) -> Option<ConnectionId> {
+        std::mem::take(&mut self.tells).then(|| out.resize(LONG, b'x'))?;
+        self.first
+    }
+
+    fn close(&mut self, (): (), ended: Ended) {
+        self.ended.push(ended);
+    }
+}
+
+#[test]
+fn whoever_has_long_been_silent_has_time_to_read_what_it_is_told() {
+    let stand = Stand::new();
+    let (mut client, mut other) = (stand.connect(), stand.connect());
+    let mut service = Teller::default();
+    let (tell, told) = std::sync::mpsc::channel();
+    let (mut looks, silent) = (0, 10 * plan().stall.ns());
+    stand.serve(&plan(), &mut service, move |now| {
+        looks += 1;
+        if looks == 2 {
+            other.write_all(b"!").unwrap();
+        }
+        let text = said(&mut client);
+        tell.send(text.len()).unwrap();
+        Some(now + if looks == 1 { silent } else { u64::from(!text.is_empty()) })
+    });
+    assert_eq!(told.iter().sum::<usize>(), LONG);
+    assert!(!service.ended.contains(&Ended::Stalled), "{:?}", service.ended);
+}
