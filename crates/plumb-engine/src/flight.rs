@@ -48,6 +48,11 @@ impl Flight {
         Self { op, counts, due: due.into(), sent: Moment::NONE, first: Moment::NONE }
     }
 
+    /// Since when somebody waits for it, as far as it is known.
+    pub(crate) fn since(&self) -> Option<u64> {
+        self.due.get().or(self.sent.get())
+    }
+
     /// The moments of an operation whose last byte came at `last`.
     #[inline]
     pub(crate) fn moments(&self, last: u64) -> Moments {

@@ -119,7 +119,8 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             if !P::MULTIPLEXED && idle && conn.open() && !hung_up {
                 return at;
             }
-            if idle && at != user && (matches!(conn.phase, Phase::Down { .. }) || hung_up) {
+            // one that hung up is down once its end was read
+            if idle && at != user && matches!(conn.phase, Phase::Down { .. }) {
                 down = Some(at);
             }
             match conn.beside {
@@ -128,10 +129,6 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             }
         };
         if let Some(index) = down {
-            if self.conns[index].phase.channel().is_some() {
-                self.recorder.quiet_closes += 1; // its end is about to be read
-                self.close(index);
-            }
             return index;
         }
         let index = self.conns.len();

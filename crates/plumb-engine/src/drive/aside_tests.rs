@@ -211,3 +211,11 @@ fn an_answer_that_does_not_come_fails_what_waits_for_it() {
     assert_eq!(seen.ends[1].1, Some(FailureKind::TimedOut));
     assert_eq!(seen.ends.len(), 3);
 }
+
+#[test]
+fn a_connection_whose_end_came_with_the_answer_is_not_asked_again() {
+    let once = Manner { close_after: 1, ..slow(MS) };
+    let seen = visit(Visitor::of(&[&[1], &[1], &[1]]), [slow(MS), once], true);
+    assert_eq!((seen.ending, seen.answers), (Ending::Complete, [0, 3]));
+    assert!(seen.recorder.failures().is_empty(), "{:?}", seen.recorder.failures());
+}

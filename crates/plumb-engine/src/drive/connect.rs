@@ -176,6 +176,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         self.opened += 1;
         self.stood = true;
         self.down_since = None;
+        self.was_due_meanwhile(index);
         self.stands(index);
         if self.is_aside(index) {
             self.send_what_waited(index);
@@ -283,6 +284,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             self.in_flight -= 1;
             self.fail_unsent(index, flight, kind);
         }
+        self.give_up_unprocessed(index);
     }
 
     /// True as long as nothing was measured: what fails then leaves no record.
@@ -300,7 +302,8 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         conn.lives = conn.lives.wrapping_add(1);
         let retry_at = again.max(self.needs_none_before(index));
         self.conns[index].phase = Phase::Down { retry_at };
-        let lost = !self.may_be_lost(stood);
+        // without one beside their own users go on
+        let lost = !self.may_be_lost(stood) && !self.is_aside(index);
         if lost && self.opened == 0 && self.down_since.is_none() {
             self.down_since = Some(self.now);
         }

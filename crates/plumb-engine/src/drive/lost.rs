@@ -105,13 +105,16 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     /// Records an operation that ended without an answer.
     pub(super) fn book(&mut self, index: usize, mut flight: Flight, answer: Answer) {
         self.last_done = self.now;
+        self.delay_next(index);
         let moments = flight.moments(self.now);
         let answer = self.settle(index, &mut flight, answer);
         let (row, counts) = (flight.op.label, flight.counts);
         let number = self.number(index);
         self.outlet.tell(number, || Ended { row, counts, moments, answer });
-        if counts {
-            self.recorder.record(row, moments, answer);
+        if !counts {
+            self.warm_up_operations += 1;
+            return;
         }
+        self.recorder.record(row, moments, answer);
     }
 }

@@ -18,7 +18,7 @@ use plumb_link::Link;
 
 /// Rest of a user whose script asked for nothing, or whose request could not be made: a script
 /// that never sends anything must not keep the loop from everything else.
-const NOTHING_SENT_NS: u64 = 10_000_000;
+pub(super) const NOTHING_SENT_NS: u64 = 10_000_000;
 
 /// The number of user `index` of a thread among the users of all threads.
 pub(super) fn number<P: Protocol>(share: Share, index: usize) -> usize {
@@ -84,7 +84,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         }
         match conn.script.resting || conn.owner != index {
             true => u64::MAX,
-            false => conn.resume_at.get().unwrap_or(0),
+            false => conn.resume_at.get().max(conn.script.begins.get()).unwrap_or(0),
         }
     }
 

@@ -59,6 +59,20 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         self.ready_for_work(index);
     }
 
+    /// Connection `index` cannot be made: what an earlier life of it did nothing for fails once its time is
+    /// over.
+    pub(super) fn give_up_unprocessed(&mut self, index: usize) {
+        let (now, limit_ns) = (self.now, self.job.plan.operation_timeout.ns());
+        let is_over = |flight: &mut Flight| {
+            flight.since().is_none_or(|since| now >= since.saturating_add(limit_ns))
+        };
+        let over: Vec<Flight> = self.conns[index].unprocessed.extract_if(.., is_over).collect();
+        for flight in over {
+            self.in_flight -= 1;
+            self.book(index, flight, Answer::failed(FailureKind::TimedOut));
+        }
+    }
+
     /// Asks for what an earlier life of connection `index` did nothing for. Each operation stays due
     /// since it was; one whose time is over fails.
     pub(super) fn ask_again(&mut self, index: usize) {
@@ -69,7 +83,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
                 break;
             }
             let mut flight = conn.unprocessed.remove(0);
-            let since = flight.due.get().or(flight.sent.get()).unwrap_or(self.now);
+            let since = flight.since().unwrap_or(self.now);
             if self.now >= since.saturating_add(limit_ns) {
                 self.in_flight -= 1;
                 self.book(index, flight, Answer::failed(FailureKind::TimedOut));

@@ -13,7 +13,7 @@ use crate::gate::{Gate, StartLine};
 use crate::outlet::{Message, Outlet};
 use crate::plan::tests::plan;
 use crate::plan::{Extent, LoadPlan, Pace};
-use crate::protocol::Protocol;
+use crate::protocol::{Next, Op, Protocol, Step};
 use crate::testing::{Lines, MS, Manner, Played};
 use crate::{Endpoint, EngineError, Plain, Stop};
 
@@ -349,4 +349,62 @@ fn a_connection_that_ends_is_made_to_the_next_of_several_servers() {
     let (first, second) = answers.get();
     assert_eq!(first, 3, "and no more after it had hung up");
     assert!(second >= 7, "{second}");
+}
+
+#[test]
+fn a_fixed_delay_follows_an_operation_that_failed_too() {
+    let plan = LoadPlan { pace: Pace::Delay(Span::from_ms(5)), ..plan() };
+    let manner = Manner { delay_ns: MS, hang_up_at: 50, ..Manner::default() };
+    let outcome = drive(&plan, manner);
+    let failures = outcome.recorder.failures();
+    assert_eq!((outcome.recorder.operations(), failures.of(FailureKind::Closed)), (99, 1));
+    assert_eq!(outcome.duration_ns, (99 * 6 + 1) * MS);
+    assert_eq!((outcome.recorder.lag.count(), outcome.recorder.lag.max()), (99, 0));
+}
+
+/// Cannot make every tenth of its requests.
+#[derive(Default)]
+struct Faltering {
+    lines: Lines,
+    asked: usize,
+}
+
+impl Protocol for Faltering {
+    type User = ();
+    type Wire = ();
+
+    fn user(&mut self, _: usize) {}
+
+    fn encode(&mut self, (): &mut (), (): &mut (), out: &mut Vec<u8>) -> Next {
+        self.asked += 1;
+        if self.asked.is_multiple_of(10) {
+            out.extend_from_slice(b"half a request");
+            return Next::Fail(Op { label: 0, tag: 0 }, FailureKind::NotSent);
+        }
+        self.lines.encode(&mut (), &mut (), out)
+    }
+
+    fn decode(
+        &mut self,
+        (): &mut (),
+        (): &mut (),
+        op: Option<Op>,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Step {
+        self.lines.decode(&mut (), &mut (), op, bytes, out)
+    }
+}
+
+#[test]
+fn a_request_that_cannot_be_made_is_a_failure_and_nothing_of_it_is_sent() {
+    for pace in [Pace::AsFast, rate("1000/s")] {
+        let plan = LoadPlan { pace, connections: connections(4), ..plan() };
+        let (time, endpoint) = Played::time(Manner { delay_ns: MS, ..Manner::default() });
+        let outcome = drive_protocol(Faltering::default(), None, &plan, &endpoint, time).unwrap();
+        let failures = outcome.recorder.failures();
+        assert_eq!((failures.total(), failures.of(FailureKind::NotSent)), (10, 10), "{pace:?}");
+        assert_eq!((outcome.recorder.operations(), outcome.recorder.dropped), (90, 0), "{pace:?}");
+        assert_eq!(outcome.ending, Ending::Complete);
+    }
 }

@@ -3,6 +3,7 @@
 use plumb_measure::{Answer, FailureKind, Outcome};
 use plumb_socket::Time;
 
+use super::script::NOTHING_SENT_NS;
 use super::slow::SlowOp;
 use super::{Drive, script, settle};
 use crate::EngineError;
@@ -16,6 +17,17 @@ use plumb_link::Link;
 
 /// Bytes that a protocol may leave unconsumed before it is taken for lost.
 const KEPT_MAX: usize = 16 << 20;
+
+/// What became of an operation that was to begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Begun {
+    /// Its request is about to be sent.
+    Sent,
+    /// Its request could not be made: it has failed, and its user rests.
+    Failed,
+    /// There is none now.
+    Nothing,
+}
 
 /// What the bytes of one read led to.
 #[derive(Clone, Copy, Debug, Default)]
@@ -196,10 +208,9 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             return;
         }
         conn.attempts = 0;
-        if let Pace::Delay(delay) = self.job.plan.pace {
-            conn.resume_at = Moment::at(self.now + delay.ns());
-        }
         self.last_done = self.now;
+        self.delay_next(index);
+        let conn = &mut self.conns[index];
         let moments = flight.moments(self.now);
         digest.after = settle::settled(
             (&mut self.protocol, &mut self.recorder),
@@ -232,6 +243,22 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             let waking_ns = channel.stamps().and_then(|(stamps, _)| stamps.since_received_ns());
             let op = SlowOp { index, user: number as u64, row, waking_ns };
             self.watch.keep(op, channel.socket(), moments);
+        }
+    }
+
+    /// An operation has ended: with a fixed delay the next is due that much later.
+    #[inline]
+    pub(super) fn delay_next(&mut self, index: usize) {
+        if let Pace::Delay(delay) = self.job.plan.pace {
+            self.conns[index].resume_at = Moment::at(self.now + delay.ns());
+        }
+    }
+
+    /// A connection stands: what was due while there was none is due now, and not late by the loop.
+    pub(super) fn was_due_meanwhile(&mut self, index: usize) {
+        let conn = &mut self.conns[index];
+        if !P::SCRIPTED {
+            conn.resume_at = conn.resume_at.get().filter(|at| *at > self.now).into();
         }
     }
 
@@ -283,10 +310,13 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             && self.may_begin(at)
         {
             let counts = self.counts(due.unwrap_or(self.now));
-            if !self.begin(index, due, counts) {
+            let begun = self.begin(index, due, counts);
+            if begun != Begun::Nothing {
+                self.begun += u64::from(counts);
+            }
+            if begun != Begun::Sent {
                 break;
             }
-            self.begun += u64::from(counts);
         }
         self.send(index);
     }
@@ -297,11 +327,13 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             return;
         }
         let counts = self.counts(due);
-        if !self.begin(index, Some(due), counts) {
-            if counts {
-                self.recorder.dropped += 1; // the user pauses or is done
+        match self.begin(index, Some(due), counts) {
+            Begun::Sent => {}
+            Begun::Failed => return,
+            Begun::Nothing => {
+                self.recorder.dropped += u64::from(counts); // the user pauses or is done
+                return;
             }
-            return;
         }
         if self.starved == 0 && counts {
             self.recorder.lag.record(self.now.saturating_sub(due));
@@ -337,36 +369,46 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             && self.takes_more(index)
     }
 
-    /// Encodes one request; false when the user has none now.
+    /// Encodes one request, if the user has one now.
     #[inline]
-    fn begin(&mut self, index: usize, due: Option<u64>, counts: bool) -> bool {
+    fn begin(&mut self, index: usize, due: Option<u64>, counts: bool) -> Begun {
         if let Some(begun) = self.play(index, due, counts) {
-            return begun;
+            return if begun { Begun::Sent } else { Begun::Nothing };
         }
         let conn = &mut self.conns[index];
         if !conn.open() {
-            return false;
+            return Begun::Nothing;
         }
+        let before = self.requests.len();
         let user = &mut self.users[index];
         match self.protocol.encode(user, &mut conn.wire, &mut self.requests) {
             Next::Send(op) => {
                 conn.flights.push_back(Flight::new(op, counts, due));
                 self.in_flight += 1;
-                true
+                Begun::Sent
             }
             Next::Pause(ns) => {
                 conn.resume_at = Moment::at(self.now + ns);
                 self.ask_wake(index);
-                false
+                Begun::Nothing
             }
-            Next::SendOver { .. } | Next::Wait | Next::Turn | Next::Fail(..) => false, // of scripts
+            Next::Fail(op, kind) => {
+                self.requests.truncate(before);
+                self.book(index, Flight::new(op, counts, due), Answer::failed(kind));
+                let conn = &mut self.conns[index];
+                let rested = Some(self.now + NOTHING_SENT_NS);
+                conn.resume_at = rested.max(conn.resume_at.get()).into();
+                self.ask_wake(index);
+                Begun::Failed
+            }
+            Next::SendOver { .. } | Next::Wait | Next::Turn => Begun::Nothing, // of scripts
             Next::Finish => {
                 if conn.flights.is_empty() {
                     conn.phase = Phase::Finished;
                     self.opened -= 1;
                     self.finished += 1;
                 }
-                false
+                Begun::Nothing
             }
         }
     }

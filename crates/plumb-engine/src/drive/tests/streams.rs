@@ -1,7 +1,7 @@
 //! Several operations under way on a connection, whose answers come in any order.
 
 use super::*;
-use crate::protocol::{Next, Op, Step, Then};
+use crate::protocol::Then;
 use plumb_measure::Answer;
 
 /// Sends numbers in lines, and takes them back in any order.
@@ -161,4 +161,29 @@ fn one_that_is_late_is_given_up_without_the_others() {
     assert_eq!(failures.total(), failures.of(FailureKind::TimedOut));
     assert_eq!(outcome.recorder.connect.count(), 1, "the connection went on");
     assert!(outcome.recorder.operations() > 100);
+}
+
+#[test]
+fn what_was_not_begun_with_fails_in_time_where_no_connection_can_be_made() {
+    let mut server = Played::new(Manner { delay_ns: MS, ..Manner::default() });
+    let endpoint = server.endpoint.clone();
+    let Endpoint::Unix(path) = endpoint.clone() else { panic!("unix") };
+    let time = HeldTime::with(move |now| {
+        if now > 1_003 * MS {
+            let _ = std::fs::remove_file(&path); // nobody comes in any more
+        }
+        server.step(now)
+    });
+    let plan = LoadPlan {
+        connections: connections(2),
+        depth: connections(4),
+        operation_timeout: Span::from_ms(100),
+        extent: Extent::For(Span::from_ms(200)),
+        ..plan()
+    };
+    let protocol = Numbers { leaves_at: Some(40), ..numbers() };
+    let outcome = drive_protocol(protocol, None, &plan, &endpoint, time).unwrap();
+    let failures = outcome.recorder.failures();
+    assert_eq!(failures.of(FailureKind::TimedOut), 4, "{failures:?}");
+    assert_eq!(outcome.ending, Ending::Complete);
 }
