@@ -224,7 +224,7 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
         }
     }
 
-    fn close(&mut self, conn: usize, _: Ended) {
+    fn close(&mut self, conn: usize, why: Ended) {
         let Some(client) = self.clients[conn].take() else {
             return;
         };
@@ -238,6 +238,9 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
         self.channels.forget(conn, &client.channels);
         if let Some(seat) = client.seat {
             self.waiters.answered(seat);
+        }
+        if why == Ended::Stopped {
+            return; // the journal and the replica keep its owners, which have some grace then
         }
         if client.owners.len() > OWNERS_AT_ONCE {
             self.left.push(client.owners);

@@ -92,6 +92,12 @@ impl Server {
         self.program.signal(Signal::KILL);
         self.program.wait();
     }
+
+    /// Has it stop in order.
+    pub(crate) fn stop(self) {
+        self.program.signal(Signal::TERM);
+        self.program.wait().with(0);
+    }
 }
 
 #[test]

@@ -141,3 +141,26 @@ fn inherited_locks_outlive_a_server_that_keeps_nothing_else_and_the_epoch_tells(
     assert!(client.ask(&format!("DEQ b EPOCH {epoch} E MARA 2")).starts_with("-LOST"));
     server.kill();
 }
+
+#[test]
+fn a_stop_in_order_ends_no_lock_that_lives_with_a_connection() {
+    let folder = tempdir().expect("it can be read");
+    let words = &["--journal", "j", "--grace", "1h"];
+    let server = Server::start(words, folder.path());
+    let mut client = server.client();
+    assert!(client.ask("ENQ a E MARA 1").parse::<u64>().is_ok());
+    // so many of one connection end elsewhere than those of the other
+    let mut crowd = server.client();
+    let owners: Vec<String> = (0..100).map(|at| format!("ENQ o{at} E VBAK {at}")).collect();
+    assert!(owners.iter().all(|line| crowd.ask(line).parse::<u64>().is_ok()));
+    let epoch = client.ask("EPOCH");
+    server.stop();
+    let server = Server::start(words, folder.path());
+    let mut client = server.client();
+    assert_eq!(client.ask("EPOCH"), epoch);
+    assert!(client.ask("ENQ b E MARA 1").starts_with("HELD 0 a "));
+    assert!(client.ask("ENQ b E VBAK 99").starts_with("HELD 0 o99 "));
+    // its owner comes back
+    assert!(client.ask("ENQ a E MARA 1").parse::<u64>().is_ok());
+    server.stop();
+}
