@@ -13,6 +13,7 @@ mod numbers;
 
 mod fuzz_server;
 mod fuzz_stream;
+mod keys;
 mod linearity;
 mod notices;
 mod rights;

@@ -37,6 +37,15 @@ fn key(mode: Mode, key: &[u8]) -> Element<'_> {
     Element { mode, name: b"", argument: key }
 }
 
+/// What an owner asks for that wants keys, at this time of the wall clock, milliseconds since 1970.
+fn request<'a>(
+    owner: &'a [u8],
+    since_ms: u64,
+    keys: &'a [Element<'a>],
+) -> Request<'a, [Element<'a>]> {
+    Request { owner, user: b"", since_ms, scope: Scope::Dialog, elements: keys }
+}
+
 impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     /// Commands about keys; others say nothing about locks.
     pub(super) fn about_keys(
@@ -100,13 +109,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         keys: &[Element<'_>],
         ttl_ms: Option<u64>,
     ) -> Result<bool, Refusal> {
-        let request = Request {
-            owner,
-            user: b"",
-            since_ms: self.wall_ms(),
-            scope: Scope::Dialog,
-            elements: keys,
-        };
+        let request = request(owner, self.wall_ms(), keys);
         self.clear_the_way(&request)?;
         let newcomer = match self.table.enqueue(&request, &mut self.notes)? {
             Answer::Granted { newcomer, .. } => newcomer,

@@ -321,6 +321,19 @@ mod tests {
         assert_eq!(said(&calls), ["1", "0", "3", "0", "-3", "2"]);
     }
 
+    #[test]
+    fn a_value_that_is_too_long_leaves_the_key_as_it_was() {
+        let long = format!("token{}", "x".repeat(60));
+        let replace = |value| (Script::TakeOrReplace, vec!["1", "k", value, "5", "60000"]);
+        let calls = [
+            replace("token-a"),
+            replace(&long),
+            (Script::Release { absent: -1 }, vec!["1", "k", "token-a"]),
+        ];
+        let refused = Refusal::from(table::Malformed::Owner).to_string();
+        assert_eq!(said(&calls)[1..], [refused, "1".to_owned()]);
+    }
+
     fn script() -> impl Strategy<Value = Script> {
         prop::sample::select(vec![
             Script::Release { absent: -1 },

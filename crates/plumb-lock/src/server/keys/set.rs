@@ -4,7 +4,7 @@ use plumb_lock_table::table::{LockId, Mode, Rules};
 use plumb_measure::Clock;
 use plumb_wire::resp;
 
-use super::{TTL_MS_MAX, TTL_REMEDY, key};
+use super::{TTL_MS_MAX, TTL_REMEDY, key, request};
 use crate::server::LockServer;
 use crate::server::refusal::Refusal;
 use crate::server::words::Command;
@@ -165,8 +165,12 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             self.let_key_live(known, name, ttl_ms);
             return Ok(true);
         }
+        let keys = [key(Mode::X, name)];
+        // a value that no key can have is refused before the old one is gone; room there is, for
+        // the new lock takes the place of the old one
+        self.table.check(&request(value, self.wall_ms(), &keys))?;
         self.end_key(lock);
-        self.take_keys(client, value, &[key(Mode::X, name)], ttl_ms)
+        self.take_keys(client, value, &keys, ttl_ms)
     }
 }
 
