@@ -184,7 +184,13 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             3 if command.is(1, "PROMOTE") && command.is(2, "FORCE") => {
                 self.promote_server("a client, by force", true)?;
             }
-            3 if command.is(1, "FENCE") => self.fence(client, command.number(2, "an epoch")?)?,
+            3 if command.is(1, "FENCE") => {
+                if !self.fence(client, command.number(2, "an epoch")?)? {
+                    // the other server says so again and again
+                    resp::push_integer(out, self.plan.epoch);
+                    return Ok(());
+                }
+            }
             _ if command.is(1, "STREAM") => return self.take_replica(client, command, out),
             _ => return Err(Refusal::Word(command.text(1), remedy)),
         }
@@ -255,8 +261,8 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         (self.tell)(Event::Replication(Told::Promoted { epoch, fences, by }));
     }
 
-    /// A server with another epoch gives locks out.
-    fn fence(&mut self, client: usize, by: u64) -> Result<(), Refusal> {
+    /// A server with another epoch gives locks out; false when that changes nothing here.
+    fn fence(&mut self, client: usize, by: u64) -> Result<bool, Refusal> {
         if by < self.plan.epoch {
             return Err(Refusal::Newer(self.plan.epoch));
         }
@@ -265,8 +271,9 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         {
             self.step_down(by, Some(client));
             (self.tell)(Event::Replication(Told::Fenced { by }));
+            return Ok(true);
         }
-        Ok(())
+        Ok(false)
     }
 
     /// A server with this epoch gives locks out, and this one does not any more.
