@@ -211,7 +211,9 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             client.known = true;
             client.rights = rights;
             client.user = if self.plan.users.is_some() { name.to_vec() } else { Vec::new() };
-            self.guesses.right(&client.peer);
+            if client.guesses == 0 {
+                self.guesses.right(&client.peer);
+            }
             return Ok(());
         }
         client.guesses += 1;
@@ -234,9 +236,14 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     }
 
     /// True when the password of a client is not looked at before others from the same address
-    /// were: it waits.
-    pub(super) fn may_not_guess_yet(&mut self, client: usize) -> Result<bool, Refusal> {
-        if self.may(client) {
+    /// were: it waits. So does one that has logged in, where another user has another password.
+    pub(super) fn may_not_guess_yet(
+        &mut self,
+        client: usize,
+        command: Command<'_>,
+    ) -> Result<bool, Refusal> {
+        let guesses = command.is(0, "AUTH") || command.len() > 2; // no HELLO that only says hello
+        if self.may(client) && (self.plan.users.is_none() || !guesses) {
             return Ok(false);
         }
         let now = self.clock.now_ns();

@@ -68,7 +68,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         {
             return Err(Refusal::Subscribed(command.text(0).to_lowercase()));
         }
-        if matches!(&*verb, b"AUTH" | b"HELLO") && self.may_not_guess_yet(client)? {
+        if matches!(&*verb, b"AUTH" | b"HELLO") && self.may_not_guess_yet(client, command)? {
             return Ok(After::Wait);
         }
         self.may_do(client, verb, command)?;

@@ -52,6 +52,26 @@ fn users_do_what_they_may_where_they_may() {
 }
 
 #[test]
+fn who_has_logged_in_waits_with_the_password_of_another_user_too() {
+    const MS: u64 = 1_000_000;
+    let (clock, mut tell) = (Still::default(), |_: Event<'_>| {});
+    let mut bench = Bench::new(users(), LIMITS, &clock, &mut tell);
+    let client = bench.client();
+    assert_eq!(bench.say(client, "AUTH sales foobared"), "+OK\r\n");
+    assert!(bench.say(client, "AUTH ops guess").starts_with("-WRONGPASS"));
+    assert_eq!(bench.say(client, "AUTH ops foobared"), "", "it is not looked at yet");
+    bench.pass(1_000 * MS);
+    bench.turn();
+    assert_eq!(bench.late.pop(), Some((client, b"+OK\r\n".to_vec())));
+    // a right password behind a wrong one leaves that counted: the next one costs twice as much
+    assert!(bench.say(client, "HELLO 3 AUTH sales guess").starts_with("-WRONGPASS"));
+    bench.pass(150 * MS);
+    let other = bench.client();
+    assert_eq!(bench.say(other, "AUTH sales foobared"), "", "two came from its address");
+    assert!(bench.say(client, "HELLO 2").starts_with('*'), "it names no password");
+}
+
+#[test]
 fn who_removes_a_lock_is_written_down() {
     static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
     let (clock, mut tell) = (Still::default(), |event: Event<'_>| {
