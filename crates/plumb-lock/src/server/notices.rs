@@ -61,11 +61,27 @@ impl Changes for Ends<'_> {
     }
 }
 
-/// The name and the argument that a channel is about.
-fn about(channel: &[u8]) -> Option<(&[u8], &[u8])> {
-    let rest = channel.strip_prefix(FREE)?;
-    let colon = rest.iter().position(|byte| *byte == b':')?;
-    Some((&rest[..colon], &rest[colon + 1..]))
+/// What a channel is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum About<'a> {
+    /// That a lock could be had.
+    Lock { name: &'a [u8], argument: &'a [u8] },
+    /// What an owner, or any, has lost.
+    Losses,
+    /// What clients say there.
+    Other,
+}
+
+/// What a channel of this name is about.
+pub(super) fn about(channel: &[u8]) -> About<'_> {
+    if channel == EVENTS || channel.starts_with(LOST) {
+        return About::Losses;
+    }
+    let rest = channel.strip_prefix(FREE).unwrap_or_default();
+    match rest.iter().position(|byte| *byte == b':') {
+        Some(colon) => About::Lock { name: &rest[..colon], argument: &rest[colon + 1..] },
+        None => About::Other,
+    }
 }
 
 impl<C: Clock, R: Rules> LockServer<'_, C, R> {
@@ -91,7 +107,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
 
     /// Somebody listens to a channel from now on: what it is about may be free already.
     pub(super) fn begin_to_await(&mut self, channel: &[u8]) {
-        let Some((name, argument)) = about(channel) else {
+        let About::Lock { name, argument } = about(channel) else {
             return;
         };
         match self.table.holder(name, argument) {
@@ -133,9 +149,11 @@ mod tests {
 
     #[test]
     fn a_channel_is_about_a_name_and_an_argument() {
-        assert_eq!(about(b"lock:free:T:1:2"), Some((&b"T"[..], &b"1:2"[..])));
-        assert_eq!(about(b"lock:free::key"), Some((&b""[..], &b"key"[..])));
-        assert_eq!(about(b"lock:free:T"), None);
-        assert_eq!(about(b"redisson_lock__channel:{k}"), None);
+        assert_eq!(about(b"lock:free:T:1:2"), About::Lock { name: b"T", argument: b"1:2" });
+        assert_eq!(about(b"lock:free::key"), About::Lock { name: b"", argument: b"key" });
+        assert_eq!(about(b"lock:free:T"), About::Other);
+        assert_eq!(about(b"redisson_lock__channel:{k}"), About::Other);
+        assert_eq!(about(b"lock:lost:a:b"), About::Losses);
+        assert_eq!(about(b"lock:events"), About::Losses);
     }
 }

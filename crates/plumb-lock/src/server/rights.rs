@@ -5,10 +5,11 @@ use std::fmt;
 use plumb_lock_table::table::{Elements, Rules};
 use plumb_measure::Clock;
 
+use super::notices::{self, About};
 use super::refusal::Refusal;
 use super::words::Command;
 use super::{Event, LockServer};
-use crate::users::Right;
+use crate::users::{Right, Rights};
 
 /// Something that only few may do, and who did it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +71,11 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
                 }
             }
         }
+        if verb == b"SUBSCRIBE" {
+            for at in 1..command.len() {
+                may_listen(rights, command, at)?;
+            }
+        }
         Ok(())
     }
 
@@ -102,6 +108,25 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         let user = String::from_utf8_lossy(&client.user);
         let peer = client.peer.clone();
         (self.tell)(Event::Audited(Audited { user: &user, peer: &peer, command, result }));
+    }
+}
+
+/// Refuses a channel that tells of what the user may not see: of locks outside its name spaces, or
+/// of what others have lost.
+fn may_listen(rights: &Rights, command: Command<'_>, at: usize) -> Result<(), Refusal> {
+    match notices::about(command.get(at)) {
+        About::Losses if !rights.may(Right::List) => {
+            Err(Refusal::NoRight(command.text(0).to_lowercase(), Right::List.name()))
+        }
+        About::Lock { name, argument } => {
+            // a key of a client of Redis is an argument without a name
+            let known = if name.is_empty() { argument } else { name };
+            if rights.covers(known) {
+                return Ok(());
+            }
+            Err(Refusal::Outside(String::from_utf8_lossy(known).into_owned()))
+        }
+        About::Losses | About::Other => Ok(()),
     }
 }
 

@@ -52,6 +52,25 @@ fn users_do_what_they_may_where_they_may() {
 }
 
 #[test]
+fn users_listen_to_what_they_may_know() {
+    let text = format!("user sales on {HASH} ~SALES* ~key1 +@lock\nuser ops on {HASH} +@all\n");
+    let plan = ServerPlan { users: Some(Users::parse(&text).expect("a file of users")), ..plan() };
+    let (clock, mut tell) = (Still::default(), |_: Event<'_>| {});
+    let mut bench = Bench::new(plan, LIMITS, &clock, &mut tell);
+    let (sales, ops) = (bench.client(), bench.client());
+    bench.say(sales, "AUTH sales foobared");
+    bench.say(ops, "AUTH ops foobared");
+    let [own, key] = ["lock:free:SALES1:OTHER", "lock:free::key1"];
+    for other in ["lock:free:OTHER:SALES1", "lock:free::key2", "lock:lost:a", "lock:events"] {
+        let said = bench.say(sales, &format!("SUBSCRIBE {own} {other}"));
+        assert!(said.starts_with("-NOPERM"), "{other}: {said}");
+    }
+    let said = bench.say(sales, &format!("SUBSCRIBE {own} {key} lock_of_a_library"));
+    assert!(said.ends_with(":3\r\n"), "{said}");
+    assert!(bench.say(ops, "SUBSCRIBE lock:lost:a lock:events").ends_with(":2\r\n"));
+}
+
+#[test]
 fn who_has_logged_in_waits_with_the_password_of_another_user_too() {
     const MS: u64 = 1_000_000;
     let (clock, mut tell) = (Still::default(), |_: Event<'_>| {});
