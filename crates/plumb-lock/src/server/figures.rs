@@ -40,7 +40,12 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             ("clients", false, "Connections", clients),
             ("connections", true, "Connections so far", self.connections_so_far),
             ("waiting", false, "Clients that wait for a lock", self.waiters.len() as u64),
-            ("leases", false, "Leases that run", self.lives.leases() as u64),
+            (
+                "leases",
+                false,
+                "Times of leases, graces and keys that run",
+                self.lives.leases() as u64,
+            ),
             ("commands", true, "Commands", counts.commands),
             ("granted", true, "Requests granted", counts.granted),
             ("rejected", true, "Requests rejected", counts.rejected),

@@ -106,7 +106,8 @@ impl Lives {
         self.ends.first().map(|(at, _, _)| *at)
     }
 
-    /// Leases that run.
+    /// Times that run: of owners with a lease or some grace, and of keys. That of an owner that has
+    /// released everything counts until it is over.
     pub(super) fn leases(&self) -> usize {
         self.ends.len()
     }
