@@ -149,7 +149,8 @@ fn a_load_with_both_addresses_goes_on_after_its_primary_is_killed() {
     let words = ["--replica-timeout", "300ms"];
     let Pair { primary, replica } = Pair::start(&words, folder.path());
     let both = format!("{},{}", primary.address, replica.address);
-    let words = ["lock", "load", "pairs", &both, "-c", "4", "--for", "30s", "--json"];
+    let words =
+        ["lock", "load", "pairs", &both, "-c", "4", "--for", "30s", "--warmup", "0s", "--json"];
     let load = Program::start(&words, folder.path());
     let granted = |server: &Server| figure(server, "granted", folder.path());
     kit::until(|| (granted(&primary) > 100).then_some(()));
@@ -161,5 +162,5 @@ fn a_load_with_both_addresses_goes_on_after_its_primary_is_killed() {
     let ended = load.wait();
     let record = ended.json();
     assert_eq!(record["results"][0]["failures"]["garbled"], serde_json::Value::Null, "{ended:?}");
-    assert!(record["results"][0]["operations"].as_u64().is_some_and(|count| count > 200));
+    assert!(record["results"][0]["operations"].as_u64().is_some_and(|count| count > 150));
 }
