@@ -151,19 +151,25 @@ impl Exchange {
         }
     }
 
+    /// Reads every answer to a call, whatever the server refuses of it: the next call finds none of them.
     async fn answer_of_call(&mut self) -> Result<Answered, NoAnswer> {
-        let may_write = self.access == Access::RolledBack;
-        if may_write {
-            self.session.done().await?;
-        }
-        let answer = self.session.answer(self.limits, |_| {}).await;
-        let answer = unless_broken(answer)?;
-        if may_write {
-            self.session.done().await?;
-        }
+        let begun = self.around().await?;
+        let answer = unless_broken(self.session.answer(self.limits, |_| {}).await)?;
+        let ended = self.around().await?;
+        begun?;
         let Brought { bytes, .. } = answer?;
+        ended?;
         let arrivals = &self.session.channel.arrivals;
         Ok(Answered { first_ns: arrivals.first_ns(), last_ns: arrivals.last_ns(), bytes })
+    }
+
+    /// Reads what is said of the order before or after a statement that may write.
+    async fn around(&mut self) -> Result<Result<(), NoAnswer>, NoAnswer> {
+        if self.access == Access::ReadOnly {
+            return Ok(Ok(()));
+        }
+        let said = self.session.done().await;
+        unless_broken(said.map(|_| ()).map_err(NoAnswer::Driver))
     }
 
     /// Reads what the server's clock says, microseconds.
@@ -223,9 +229,10 @@ impl Connection for Exchange {
         }
         self.put_call(statement);
         self.session.channel.send().await?;
-        self.session.done().await?;
+        let came = unless_broken(self.session.done().await.map_err(NoAnswer::Driver))?;
         let seen = Seen::Wire(wire_ns(self));
         self.answer_of_call().await?;
+        came?;
         Ok(seen)
     }
 

@@ -18,20 +18,20 @@ use super::session::log_on;
 use plumb_sql::mysql::HEAD;
 
 /// Answers of the null server: packets as the protocol writes them.
-const WELCOME: &[u8] =
+pub(super) const WELCOME: &[u8] =
     b"G\x00\x00\x00\x0a8.0\x00\x01\x00\x00\x00abcdefgh\x00\x05\xa2-\x02\x00(\x01\x15\x00\
     \x00\x00\x00\x00\x00\x00\x00\x00\x00ijklmnopqrst\x00mysql_native_password\x00";
-const DONE: &[u8] = b"\x07\0\0\x01\0\0\0\x02\0\0\0";
-const LET_IN: &[u8] = b"\x07\0\0\x02\0\0\0\x02\0\0\0";
+pub(super) const DONE: &[u8] = b"\x07\0\0\x01\0\0\0\x02\0\0\0";
+pub(super) const LET_IN: &[u8] = b"\x07\0\0\x02\0\0\0\x02\0\0\0";
 /// A definition of one column of whole numbers.
-const COLUMN: &[u8] =
+pub(super) const COLUMN: &[u8] =
     b"\x17\x00\x00\x02\x03def\x00\x00\x00\x011\x00\x0c?\x00\x14\x00\x00\x00\x08\x81\x00\
     \x00\x00\x00";
 const PREPARED: &[u8] = b"\x0c\x00\x00\x01\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00";
 const ROW: &[u8] =
     b"\x0a\x00\x00\x03\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x04\xfe\x00\x00\
     \x02\x00\x00\x00";
-const ONE: &[u8] = b"\x01\0\0\x01\x01";
+pub(super) const ONE: &[u8] = b"\x01\0\0\x01\x01";
 
 /// The times of so many calls of the null server; `None` when it was not understood.
 ///

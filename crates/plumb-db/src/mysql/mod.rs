@@ -13,6 +13,8 @@ mod exchange;
 mod floor;
 mod readings;
 mod session;
+#[cfg(test)]
+mod tests;
 mod trial;
 
 use std::sync::Arc;
