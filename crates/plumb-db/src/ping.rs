@@ -211,7 +211,7 @@ impl Ping {
             watch.reached(transport.clone());
         }
         let mut record = result_record(&plan, labels, Lengths::Any, &result);
-        record.operations += came.as_ref().map_or(0, |came| came.observed);
+        count_observed(&mut record, came.as_ref().map_or(0, |came| came.observed));
         name_driver(&mut record, D::DRIVER, point.over);
         take_apart(&mut record, came.as_ref(), database.methods());
         let mut readings = block_on(&ground.runtime, database.readings(counter));
@@ -350,8 +350,8 @@ impl Spread for Ping {
 
     fn conclude(&mut self, number: usize, result: &mut ResultRecord, parts: &SpreadParts<'_>) {
         // what was looked into is told by the results alone
-        let counted: u64 = parts.results.iter().map(|part| part.operations).sum();
-        result.operations = result.operations.max(counted);
+        let observed = parts.results.iter().map(|part| part.looked_into());
+        count_observed(result, observed.fold(0, u64::saturating_add));
         name_driver(result, self.driver(), self.points[number].over);
     }
 }
@@ -368,6 +368,12 @@ impl Point {
 fn response(result: &LoadResult<()>) -> &Histogram {
     static NONE: std::sync::LazyLock<Histogram> = std::sync::LazyLock::new(Histogram::new);
     result.recorder.rows().first().map_or(&*NONE, |row| &row.response)
+}
+
+/// Counts operations that were looked into among those of `record`.
+fn count_observed(record: &mut ResultRecord, observed: u64) {
+    record.observed = observed;
+    record.operations = record.operations.saturating_add(observed);
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a rate is a float")]
@@ -427,4 +433,26 @@ fn own_statement(options: &PingOptions, product: Product) -> Result<Option<State
         return Err(DbError::Options("the statement is empty: write for example SELECT 1".into()));
     }
     Ok(Some(statement))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_measure::Distribution;
+
+    #[test]
+    fn a_record_agrees_with_itself_where_looks_attribute_nothing() {
+        let mut times = Histogram::new();
+        [1_000, 2_000, 3_000].iter().for_each(|ns| times.record(*ns));
+        let mut result = ResultRecord {
+            operations: 3,
+            duration_ns: 1_000_000,
+            response_ns: Distribution::of(&times),
+            ..ResultRecord::default()
+        };
+        count_observed(&mut result, 1);
+        name_driver(&mut result, "a driver", Over::Kept);
+        assert_eq!(result.operations, 4);
+        assert_eq!(result.contradiction(), None);
+    }
 }

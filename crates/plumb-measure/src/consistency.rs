@@ -28,8 +28,11 @@ impl RunRecord {
 }
 
 impl ResultRecord {
+    /// The first figure of the result that contradicts another, in words without an end; `None` when all
+    /// agree.
+    #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a rate, to six digits")]
-    fn contradiction(&self) -> Option<String> {
+    pub fn contradiction(&self) -> Option<String> {
         let distributions = [
             ("response_ns", &self.response_ns),
             ("service_ns", &self.service_ns),
@@ -45,8 +48,7 @@ impl ResultRecord {
         }
         let response = self.response_ns.as_ref()?;
         // operations that were looked into are in no distribution of the result
-        let observed = self.attribution.as_ref().map_or(0, |attribution| attribution.observed);
-        if response.count.checked_add(observed) != Some(self.operations) {
+        if response.count.checked_add(self.looked_into()) != Some(self.operations) {
             return Some(format!(
                 "operations is {}, and response_ns has {} of them",
                 self.operations, response.count
@@ -157,14 +159,23 @@ mod tests {
         assert!(altered(|_, response| response.mean *= 2).contains("response_ns.mean"));
         assert!(altered(|_, response| response.count = 6_000).contains("count is 6000"));
         assert!(altered(|result, _| result.operations = 9).contains("operations is 9"));
-        let looked = |result: &mut ResultRecord, observed| {
+        let seven_more = |result: &mut ResultRecord| {
             result.operations += 7;
             result.throughput_per_s = 5_007.0 * 1e9 / 3_000_000_001.0;
+        };
+        let looked = |result: &mut ResultRecord, observed| {
+            seven_more(result);
             let attribution = Attribution { observed, ..Attribution::default() };
             result.attribution = Some(attribution);
         };
         assert_eq!(altered(|result, _| looked(result, 7)), "", "looks are in no distribution");
         assert!(altered(|result, _| looked(result, 6)).contains("operations is 5007"));
+        let alone = |result: &mut ResultRecord, observed| {
+            seven_more(result);
+            result.observed = observed;
+        };
+        assert_eq!(altered(|result, _| alone(result, 7)), "", "nothing has to be attributed");
+        assert!(altered(|result, _| alone(result, 6)).contains("operations is 5007"));
         assert!(altered(|result, _| result.throughput_per_s *= 10.0).contains("throughput_per_s"));
         assert!(altered(|result, _| result.duration_ns /= 2).contains("throughput_per_s"));
         assert!(altered(|_, response| response.histogram.truncate(9)).contains("cannot be read"));

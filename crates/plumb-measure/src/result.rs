@@ -24,6 +24,11 @@ pub struct ResultRecord {
     /// neither correct answers nor failures.
     #[serde(skip_serializing_if = "is_none", default)]
     pub refused: u64,
+    /// Of the correct answers, those of operations that were looked into: they are in no distribution of
+    /// the result. A record may have them in its attribution alone; see
+    /// [`looked_into`](Self::looked_into).
+    #[serde(skip_serializing_if = "is_none", default)]
+    pub observed: u64,
     /// Operations that were due but could not begin in time.
     pub dropped: u64,
     /// From the first due time to the last answer, nanoseconds.
@@ -145,6 +150,15 @@ fn is_none(count: &u64) -> bool {
 }
 
 impl ResultRecord {
+    /// How many of the operations were looked into, be it told by the result or by its attribution alone.
+    #[must_use]
+    pub fn looked_into(&self) -> u64 {
+        match (self.observed, &self.attribution) {
+            (0, Some(attribution)) => attribution.observed,
+            (observed, _) => observed,
+        }
+    }
+
     /// Reads a result that stands alone.
     ///
     /// # Errors

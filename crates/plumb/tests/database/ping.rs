@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use kit::postgres::{PASSWORD, Postgres, ping, start, url, with_environment};
-use kit::{Ended, Server, names_in, only_run, read, record, runs};
+use kit::{Ended, Server, names_in, only_run, plumb, read, record, runs};
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
@@ -388,6 +388,23 @@ fn an_echo_server_beside_the_database_tells_the_bare_round_trip() {
     assert_eq!(found["times"]["echo server"]["count"], 200, "{found:#}");
 }
 
+/// The only run of `folder` is read again, and nobody is said to have altered it.
+fn is_read_again(folder: &Path) {
+    let run = only_run(folder).display().to_string();
+    plumb(&["report", &run], folder).with(0);
+}
+
+#[test]
+fn a_run_of_few_calls_is_read_again() {
+    let server = Postgres::start("");
+    let words = ["--over", "kept", "--ask", "trivial", "--count", "4", "--warmup", "0s", "--json"];
+    let record = ping(&server.url(), &words, server.folder()).json();
+    let result = &record["results"][0];
+    assert_eq!((&result["operations"], &result["observed"]), (&4.into(), &1.into()), "{result:#}");
+    assert!(result["attribution"].is_null(), "a look of one kind only: {result:#}");
+    is_read_again(server.folder());
+}
+
 #[test]
 fn calls_are_divided_among_remotes_that_begin_together() {
     let server = Postgres::start("");
@@ -416,7 +433,9 @@ fn calls_are_divided_among_remotes_that_begin_together() {
     let record = ping(&server.url(), &words, at.path()).json();
     let result = &record["results"][0];
     // what was looked into counts as well
-    assert!(result["operations"].as_u64() >= Some(90), "{result:#}");
+    assert_eq!(result["operations"], 100, "{result:#}");
+    assert!(result["observed"].as_u64() > Some(0), "{result:#}");
+    is_read_again(at.path());
     let clients = result["clients"].as_array().expect("a row for each");
     assert_eq!(clients.len(), 3);
     let driver = &result["driver"]["name"];
