@@ -12,7 +12,7 @@ use plumb_engine::{
     Endpoint, Lengths, LoadPlan, LoadResult, Stop, clock, load, reachable, result_record,
 };
 use plumb_measure::statistics::SplitMix64;
-use plumb_measure::{Histogram, Reading, RemoteSelector, ResultRecord, Tick};
+use plumb_measure::{CpuUse, Histogram, Reading, RemoteSelector, ResultRecord, Tick};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
@@ -211,7 +211,8 @@ impl Ping {
             watch.reached(transport.clone());
         }
         let mut record = result_record(&plan, labels, Lengths::Any, &result);
-        count_observed(&mut record, came.as_ref().map_or(0, |came| came.observed));
+        let observed = came.as_ref().map_or(0, |came| came.observed);
+        count_observed(&mut record, observed, result.cpu_ns);
         name_driver(&mut record, D::DRIVER, point.over);
         take_apart(&mut record, came.as_ref(), database.methods());
         let mut readings = block_on(&ground.runtime, database.readings(counter));
@@ -351,7 +352,7 @@ impl Spread for Ping {
     fn conclude(&mut self, number: usize, result: &mut ResultRecord, parts: &SpreadParts<'_>) {
         // what was looked into is told by the results alone
         let observed = parts.results.iter().map(|part| part.looked_into());
-        count_observed(result, observed.fold(0, u64::saturating_add));
+        count_observed(result, observed.fold(0, u64::saturating_add), parts.whole.cpu_ns);
         name_driver(result, self.driver(), self.points[number].over);
     }
 }
@@ -370,10 +371,16 @@ fn response(result: &LoadResult<()>) -> &Histogram {
     result.recorder.rows().first().map_or(&*NONE, |row| &row.response)
 }
 
-/// Counts operations that were looked into among those of `record`.
-fn count_observed(record: &mut ResultRecord, observed: u64) {
+/// Counts operations that were looked into among those of `record`, and among those that have taken the
+/// processor time of the load, `cpu_ns` nanoseconds.
+fn count_observed(record: &mut ResultRecord, observed: u64, cpu_ns: u64) {
     record.observed = observed;
     record.operations = record.operations.saturating_add(observed);
+    let others = record.failures.values().copied().chain([record.refused]);
+    let asked = others.fold(record.operations, u64::saturating_add);
+    let cpu_ns = cpu_ns.checked_div(asked).filter(|ns| *ns > 0);
+    record.cpu = cpu_ns
+        .map(|client_ns_per_op| CpuUse { client_ns_per_op, ..record.cpu.unwrap_or_default() });
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a rate is a float")]
@@ -450,9 +457,21 @@ mod tests {
             response_ns: Distribution::of(&times),
             ..ResultRecord::default()
         };
-        count_observed(&mut result, 1);
+        count_observed(&mut result, 1, 0);
         name_driver(&mut result, "a driver", Over::Kept);
         assert_eq!(result.operations, 4);
         assert_eq!(result.contradiction(), None);
+    }
+
+    #[test]
+    fn processor_time_is_divided_by_all_calls_that_took_it() {
+        let failures = BTreeMap::from([("timed-out".to_owned(), 2)]);
+        let mut result = ResultRecord { operations: 5, failures, ..ResultRecord::default() };
+        result.cpu = Some(CpuUse { client_ns_per_op: 1_000, ..CpuUse::default() });
+        count_observed(&mut result, 3, 7_000);
+        assert_eq!(result.cpu.map(|cpu| cpu.client_ns_per_op), Some(700));
+        let mut looks_alone = ResultRecord::default();
+        count_observed(&mut looks_alone, 2, 7_000);
+        assert_eq!(looks_alone.cpu.map(|cpu| cpu.client_ns_per_op), Some(3_500));
     }
 }
