@@ -1,5 +1,8 @@
 //! Everything that the callers of one load write down.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -165,6 +168,7 @@ impl Ledger {
         let recorded = pacer.next_due() >= self.from;
         let skipped = pacer.skip(moment);
         if recorded {
+            self.start_recording();
             let left = self.count.map_or(u64::MAX, |count| count.saturating_sub(self.begun));
             let dropped = skipped.min(left);
             self.recorder.dropped += dropped;
@@ -194,10 +198,13 @@ impl Ledger {
     /// How late work began although somebody was free for it.
     pub(crate) fn lag(&mut self, due: u64, now: u64) {
         if due >= self.from {
+            self.start_recording();
             self.recorder.lag.record(now.saturating_sub(due));
         }
     }
 
+    /// Forgets the warm-up, before the first that is counted of the recorded part: a call, a drop, a failed
+    /// connection or a lag.
     fn start_recording(&mut self) {
         if !std::mem::replace(&mut self.recording, true) {
             self.recorder.clear_load();
@@ -224,6 +231,9 @@ impl Ledger {
 
     /// Books a connection that could not be made; true when there was none for `patience_ns`.
     pub(crate) fn not_connected(&mut self, kind: FailureKind, now: u64, patience_ns: u64) -> bool {
+        if now >= self.from {
+            self.start_recording();
+        }
         self.recorder.connect_failures.count(kind);
         let since = *self.down_since.get_or_insert(now);
         self.gave_up |= now.saturating_sub(since) >= patience_ns;

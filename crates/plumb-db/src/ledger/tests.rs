@@ -1,0 +1,87 @@
+use plumb_engine::{Driven, Ending, LoadResult, Waiting, load};
+use plumb_measure::{Slowest, Span, Transports};
+
+use super::*;
+use crate::DbError;
+
+const MS: u64 = 1_000_000;
+/// When the load begins.
+const BEGAN: u64 = 1_000 * MS;
+/// When its warm-up of 100 ms is over.
+const FROM: u64 = 1_100 * MS;
+
+/// A load of one call a millisecond for 1 s, behind its warm-up.
+fn plan() -> LoadPlan {
+    LoadPlan {
+        pace: Pace::Rate("1000/s".parse().unwrap()),
+        extent: Extent::For(Span::from_ms(1_000)),
+        warmup: Span::from_ms(100),
+        waiting: Waiting::Epoll,
+        interval: Span::from_ms(60_000),
+        ..LoadPlan::lone(1, Span::from_ms(1_000))
+    }
+}
+
+/// What is recorded of `plan` when its ledger has seen `work`, and then is closed.
+fn recorded(plan: &LoadPlan, work: impl FnOnce(&mut Ledger) + Send) -> LoadResult<()> {
+    let driven = load::run_with::<DbError>(plan, &mut [], 1, |outlet| {
+        let mut ledger = Ledger::new(plan, BEGAN, outlet, Arc::default(), Arc::default());
+        work(&mut ledger);
+        let closed = ledger.close();
+        Ok(Driven {
+            protocol: (),
+            ending: Ending::Complete,
+            began_ns: closed.began_ns,
+            duration_ns: closed.duration_ns,
+            warm_up_operations: closed.warm_up_operations,
+            cpu_ns: closed.cpu_ns,
+            slowest: Slowest::default(),
+            tcp: None,
+            transports: Transports::default(),
+        })
+    });
+    driven.unwrap()
+}
+
+/// A call that was due and taken up at `due`, and was answered 1 ms later.
+fn answered(ledger: &mut Ledger, due: u64) {
+    ledger.begin(due);
+    let call = Call { due, taken: due, sent: due, opened: None };
+    ledger.answered(&call, due + MS, due + MS, 1);
+}
+
+#[test]
+fn calls_that_are_dropped_before_the_first_recorded_one_count() {
+    let came = recorded(&plan(), |ledger| {
+        answered(ledger, BEGAN);
+        // all callers were held up from the warm-up on
+        let due = ledger.claim(FROM + 50 * MS, 10 * MS).unwrap();
+        assert_eq!(due, FROM + 41 * MS);
+        answered(ledger, due);
+    });
+    assert_eq!((came.recorder.dropped, came.recorder.operations()), (41, 1));
+    assert_eq!(came.warm_up_operations, 1);
+}
+
+#[test]
+fn connections_that_fail_before_the_first_recorded_call_count() {
+    let came = recorded(&plan(), |ledger| {
+        let patience = 1_000 * MS;
+        for now in [FROM - MS, FROM, FROM + MS] {
+            assert!(!ledger.not_connected(FailureKind::ConnectRefused, now, patience));
+        }
+        answered(ledger, FROM + 2 * MS);
+    });
+    let failures = &came.recorder.connect_failures;
+    assert_eq!(failures.total(), 2, "that of the warm-up does not: {failures:?}");
+}
+
+#[test]
+fn the_lag_of_the_first_recorded_call_counts() {
+    let came = recorded(&plan(), |ledger| {
+        ledger.lag(FROM - MS, FROM);
+        ledger.lag(FROM, FROM + 3 * MS);
+        answered(ledger, FROM);
+    });
+    assert_eq!(came.recorder.lag.count(), 1);
+}
