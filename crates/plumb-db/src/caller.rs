@@ -107,15 +107,20 @@ impl<D: Database> Office<'_, D> {
         taken: u64,
         patience: &mut Patience,
     ) {
+        if turn.connection.is_none() {
+            turn.connection = self.mend().await;
+        }
+        let Some(connection) = &mut turn.connection else {
+            self.ledger.borrow_mut().unreached(due, MonotonicClock.now_ns());
+            return;
+        };
         let sent = MonotonicClock.now_ns();
         let call = Call { due, taken, sent, opened: None };
-        if let Some(connection) = &mut turn.connection {
-            let came = self.ask(connection, patience).await;
-            if self.book(&call, &came)
-                && let Some(broken) = turn.connection.take()
-            {
-                self.database.abandon(broken).await;
-            }
+        let came = self.ask(connection, patience).await;
+        if self.book(&call, &came)
+            && let Some(broken) = turn.connection.take()
+        {
+            self.database.abandon(broken).await;
         }
         if turn.connection.is_none() {
             turn.connection = self.mend().await;
@@ -206,7 +211,7 @@ impl<D: Database> Office<'_, D> {
 
     /// Makes a new connection in the place of one that broke; `None` when the server is gone.
     async fn mend(&self) -> Option<D::Connection> {
-        loop {
+        while !self.ledger.borrow().gave_up {
             match self.database.open(self.asked, Form::Prepared).await {
                 Ok((connection, opened)) => {
                     self.ledger.borrow_mut().connected(opened);
@@ -222,6 +227,7 @@ impl<D: Database> Office<'_, D> {
                 return None;
             }
         }
+        None
     }
 
     /// Books the failure, and waits a little; true when it is no use to go on.

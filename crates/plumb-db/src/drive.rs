@@ -173,7 +173,7 @@ async fn run<D: Database>(
     drop(pool);
     let ledger = ledger.into_inner();
     let gave_up = ledger.gave_up;
-    let closed = ledger.close();
+    let closed = ledger.close((gave_up || interrupted).then(|| MonotonicClock.now_ns()));
     for _ in 0..FAREWELL {
         tokio::task::yield_now().await; // sessions say farewell
     }

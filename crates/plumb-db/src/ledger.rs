@@ -307,6 +307,28 @@ impl Ledger {
         self.pass(now);
     }
 
+    /// Books a call that was due then and found no connection: it never began.
+    pub(crate) fn unreached(&mut self, due: u64, now: u64) {
+        if due >= self.from {
+            self.recorder.dropped += 1;
+            self.pass(now);
+        }
+    }
+
+    /// Drops what was due by `now` and nobody has taken up: the load stopped before its end.
+    fn stopped(&mut self, now: u64) {
+        let before = self.recorder.dropped;
+        while let Some(due) = self.pacer.as_ref().map(Pacer::next_due) {
+            if due > now || self.until.is_some_and(|until| due >= until) {
+                break;
+            }
+            self.drop_until(now.min(self.bound_of(due)));
+        }
+        if self.recorder.dropped > before {
+            self.pass(self.until.map_or(now, |until| until.min(now)));
+        }
+    }
+
     fn pass(&mut self, now: u64) {
         self.last = self.last.max(now);
         if self.recording {
@@ -314,8 +336,9 @@ impl Ledger {
         }
     }
 
-    /// Hands over what is left.
-    pub(crate) fn close(mut self) -> Closed {
+    /// Hands over what is left. `stopped_ns` is when the load stopped where that was before its end.
+    pub(crate) fn close(mut self, stopped_ns: Option<u64>) -> Closed {
+        stopped_ns.into_iter().for_each(|now| self.stopped(now));
         self.start_recording(); // a load that was stopped in its warm-up recorded nothing
         let (now, then) = (self.counters(), self.mark);
         self.recorder.passes += now.passes - then.passes;

@@ -22,12 +22,16 @@ fn plan() -> LoadPlan {
     }
 }
 
-/// What is recorded of `plan` when its ledger has seen `work`, and then is closed.
-fn recorded(plan: &LoadPlan, work: impl FnOnce(&mut Ledger) + Send) -> LoadResult<()> {
+/// What is recorded of `plan` when its ledger has seen `work`, which says when the load stopped, and then
+/// is closed.
+fn stopped(
+    plan: &LoadPlan,
+    work: impl FnOnce(&mut Ledger) -> Option<u64> + Send,
+) -> LoadResult<()> {
     let driven = load::run_with::<DbError>(plan, &mut [], 1, |outlet| {
         let mut ledger = Ledger::new(plan, BEGAN, outlet, Arc::default(), Arc::default());
-        work(&mut ledger);
-        let closed = ledger.close();
+        let stopped_ns = work(&mut ledger);
+        let closed = ledger.close(stopped_ns);
         Ok(Driven {
             protocol: (),
             ending: Ending::Complete,
@@ -41,6 +45,14 @@ fn recorded(plan: &LoadPlan, work: impl FnOnce(&mut Ledger) + Send) -> LoadResul
         })
     });
     driven.unwrap()
+}
+
+/// The same of a load that came to its end.
+fn recorded(plan: &LoadPlan, work: impl FnOnce(&mut Ledger) + Send) -> LoadResult<()> {
+    stopped(plan, |ledger| {
+        work(ledger);
+        None
+    })
 }
 
 /// A call that was due and taken up at `due`, and was answered 1 ms later.
@@ -84,4 +96,22 @@ fn the_lag_of_the_first_recorded_call_counts() {
         answered(ledger, FROM);
     });
     assert_eq!(came.recorder.lag.count(), 1);
+}
+
+#[test]
+fn calls_that_were_due_when_the_load_stopped_are_dropped() {
+    let at = |now: u64| {
+        let came = stopped(&plan(), |ledger| {
+            let due = ledger.claim(BEGAN, MS).unwrap();
+            answered(ledger, due);
+            Some(now)
+        });
+        (came.recorder.dropped, came.duration_ns / MS)
+    };
+    assert_eq!(at(FROM - 50 * MS), (0, 0), "the warm-up counts nothing");
+    assert_eq!(at(FROM + 5 * MS), (6, 5));
+    assert_eq!(at(FROM + 5_000 * MS), (1_000, 1_000), "none is due behind the end");
+    let counted = LoadPlan { extent: Extent::Count(3), ..plan() };
+    let came = stopped(&counted, |_| Some(FROM + 5 * MS));
+    assert_eq!(came.recorder.dropped, 3);
 }

@@ -1,4 +1,10 @@
+use std::cell::RefCell;
+
+use futures_util::future::join;
 use plumb_db_login::Url;
+use plumb_engine::clock::MonotonicClock;
+use plumb_engine::{Driven, Ending, LoadPlan, Waiting, load};
+use plumb_measure::{Clock as _, Slowest, Transports};
 use plumb_sql::mysql::{self as wire, HEAD};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
@@ -6,8 +12,11 @@ use tokio::net::UnixStream;
 use super::floor::{COLUMN, DONE, LET_IN, ONE, WELCOME};
 use super::*;
 use crate::answer::Failure as _;
+use crate::caller::Office;
 use crate::database::{Access, Connection as _};
-use crate::looks::Look;
+use crate::ledger::Ledger;
+use crate::looks::{Look, Looks};
+use crate::pool::Pool;
 use crate::statement::Statement;
 use crate::stream::Wire;
 
@@ -44,19 +53,83 @@ async fn peer(mut far: UnixStream, replies: Vec<Vec<u8>>) {
     }
 }
 
+/// Where nobody listens.
+fn closed_door(login: &Login) -> Door {
+    let nowhere = Endpoint::Unix("/nowhere/mysqld.sock".into());
+    Door::new(nowhere, login, Span::from_ms(5_000)).unwrap()
+}
+
+#[test]
+fn a_call_that_finds_no_connection_is_dropped() {
+    let plan = LoadPlan { waiting: Waiting::Epoll, ..LoadPlan::lone(2, Span::from_ms(60_000)) };
+    let load = |outlet| {
+        block_on(async {
+            let (near, far) = UnixStream::pair().unwrap();
+            let peer = tokio::spawn(peer(far, Vec::new()));
+            let login = login();
+            let (session, _) =
+                session::log_on(&closed_door(&login), Wire::of_pair(near)).await.unwrap();
+            peer.await.unwrap(); // the server is gone
+            let database = Mysql {
+                door: closed_door(&login),
+                promise: Promise::None(Why::Unreported),
+                encrypted: false,
+                version: "8.0".into(),
+            };
+            let statement = Statement::trivial(login.product);
+            let limits = Limits { rows: 10, bytes: 1_000 };
+            let asked = Asked { statement: &statement, access: Access::ReadOnly, limits };
+            let now = MonotonicClock.now_ns();
+            let ledger = Ledger::new(&plan, now, outlet, Arc::default(), Arc::default());
+            let office = Office {
+                plan: &plan,
+                database: &database,
+                asked,
+                pool: Some(Pool::of(vec![Exchange::by_text(session, asked)])),
+                looks: RefCell::new(Looks::of(plan.warmup, plan.extent)),
+                ledger: RefCell::new(ledger),
+            };
+            let (one, other) = join(office.caller(), office.caller()).await;
+            one.and(other).unwrap();
+            let closed = office.ledger.into_inner().close(None);
+            Ok(Driven {
+                protocol: (),
+                ending: Ending::Complete,
+                began_ns: closed.began_ns,
+                duration_ns: closed.duration_ns,
+                warm_up_operations: closed.warm_up_operations,
+                cpu_ns: closed.cpu_ns,
+                slowest: Slowest::default(),
+                tcp: None,
+                transports: Transports::default(),
+            })
+        })
+    };
+    let came = load::run_with::<DbError>(&plan, &mut [], 1, load).unwrap().recorder;
+    let lost: u64 = came.rows().iter().map(|row| row.failures.total()).sum();
+    assert_eq!((lost, came.dropped), (1, 1), "every call that was due is somewhere");
+}
+
+fn block_on<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+}
+
+fn login() -> Login {
+    let url = Url::parse("mysql://me@localhost/?ssl-mode=DISABLED").unwrap();
+    Login::of(&url, &|_| None).unwrap()
+}
+
 /// What comes of `work` with a statement that may write, at a peer that says `replies`.
 fn asked<T, F>(replies: Vec<Vec<u8>>, work: impl FnOnce(Exchange, Statement) -> F) -> T
 where
     F: Future<Output = T>,
 {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
+    block_on(async {
         let (near, far) = UnixStream::pair().unwrap();
         let peer = tokio::spawn(peer(far, replies));
-        let url = Url::parse("mysql://me@localhost/?ssl-mode=DISABLED").unwrap();
-        let login = Login::of(&url, &|_| None).unwrap();
-        let door = Door::new(Endpoint::Own, &login, Span::from_ms(5_000)).unwrap();
-        let (session, _) = session::log_on(&door, Wire::of_pair(near)).await.unwrap();
+        let login = login();
+        let (session, _) =
+            session::log_on(&closed_door(&login), Wire::of_pair(near)).await.unwrap();
         let statement = Statement::trivial(login.product);
         let limits = Limits { rows: 10, bytes: 1_000 };
         let access = Access::RolledBack;
