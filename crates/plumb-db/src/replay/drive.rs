@@ -121,6 +121,10 @@ async fn run<D: Database>(
     };
     let interrupted = office.everybody(connections, feed, began_ns).await?;
     let mut book = office.book.into_inner();
+    if load.speed.is_some() {
+        // statements that were due when it stopped, and waited for their connections
+        book.recorder.dropped += office.backlog.get() as u64;
+    }
     book.recorder.passes += passes.all.load(Ordering::Relaxed);
     book.recorder.idle_passes += passes.idle.load(Ordering::Relaxed);
     book.recorder.bytes_sent += count(&traffic.sent) - sent;

@@ -9,6 +9,7 @@ use std::process::Command;
 use kit::mariadb::{self, MariaDb};
 use kit::postgres::{PASSWORD, Postgres, USER, psql, try_psql};
 use kit::{Ended, PLUMB, Program};
+use rustix::process::Signal;
 use serde_json::Value;
 
 const LOGGING: &str = "logging_collector = on\nlog_destination = 'csvlog,jsonlog'\n\
@@ -16,6 +17,11 @@ const LOGGING: &str = "logging_collector = on\nlog_destination = 'csvlog,jsonlog
 
 /// Runs `plumb db replay` with the passwords of both kits.
 fn replay(file: &Path, url: &str, words: &[&str], folder: &Path) -> Ended {
+    start(file, url, words, folder).wait()
+}
+
+/// Starts it.
+fn start(file: &Path, url: &str, words: &[&str], folder: &Path) -> Program {
     let variables = [
         format!("HOME={}", folder.display()),
         format!("PGPASSWORD={PASSWORD}"),
@@ -24,7 +30,7 @@ fn replay(file: &Path, url: &str, words: &[&str], folder: &Path) -> Ended {
     let file = file.display().to_string();
     let variables: Vec<&str> = variables.iter().map(String::as_str).collect();
     let words = [&variables[..], &[PLUMB, "db", "replay", &file, url], words].concat();
-    Program::start_as(Path::new("/usr/bin/env"), &words, folder).wait()
+    Program::start_as(Path::new("/usr/bin/env"), &words, folder)
 }
 
 fn figure<'a>(result: &'a Value, name: &str) -> &'a Value {
@@ -126,6 +132,22 @@ fn statements_are_asked_when_they_are_due_on_both_databases() {
         let at_once = replay(&file, &url, &["--json", "--speed", "max"], folder.path()).with(0);
         assert_eq!(at_once.json()["results"][0]["operations"], 4);
     }
+}
+
+#[test]
+fn statements_that_waited_when_it_was_stopped_are_dropped() {
+    let server = Postgres::start("log_statement = 'all'");
+    let file = server.folder().join("day");
+    // when session 2 asks, both others of session 1 wait behind its first
+    let text =
+        "0\t1\tselect pg_sleep(600)\n0\t1\tselect 7\n0\t1\tselect 8\n0\t2\tselect pg_sleep(0)\n";
+    fs::write(&file, text).expect("ours");
+    let words = ["--connections", "2", "--timeout", "600s", "--lag", "10s", "--json"];
+    let run = start(&file, &server.url(), &words, server.folder());
+    server.logged("pg_sleep", 2);
+    run.signal(Signal::INT);
+    let ended = run.wait();
+    assert_eq!(ended.json()["results"][0]["dropped"], 2, "{}", ended.stdout);
 }
 
 #[test]
