@@ -44,6 +44,15 @@ struct Message {
     waited_ns: u64,
 }
 
+/// What the lane itself settled while the spool is asked: its answer may be older than that.
+#[derive(Debug, Default)]
+struct Meanwhile {
+    /// Ids of what was let go.
+    gone: BTreeSet<i64>,
+    /// When the first of those that were put off is due.
+    next_due_ms: Option<u64>,
+}
+
 type Sending = Pin<Box<dyn Future<Output = (Message, Attempted)> + Send>>;
 type Asking = Pin<Box<dyn Future<Output = Option<Taken>> + Send>>;
 
@@ -66,6 +75,8 @@ pub(crate) struct Lane {
     /// There may be more behind the cursor.
     more: bool,
     next_due_ms: Option<u64>,
+    /// There while the spool is asked.
+    meanwhile: Option<Meanwhile>,
     /// What is due and in memory already is not looked for again and again.
     due_again_ns: u64,
     rewinds: u64,
@@ -101,6 +112,7 @@ impl Lane {
             cursor: 0,
             more: true,
             next_due_ms: None,
+            meanwhile: None,
             due_again_ns: 0,
             rewinds: 0,
             away: false,
@@ -164,6 +176,7 @@ impl Lane {
             return None;
         };
         let taken = self.spool.take(wanted, most, AHEAD_BYTES);
+        self.meanwhile = Some(Meanwhile::default());
         Some(Box::pin(async move {
             let taken = taken.await.ok()?;
             Some(Asked { wanted, taken }.sorted())
@@ -171,14 +184,15 @@ impl Lane {
     }
 
     fn take_in(&mut self, taken: Taken) {
-        self.next_due_ms = taken.next_due_ms;
+        let meanwhile = self.meanwhile.take().unwrap_or_default();
+        self.next_due_ms = first(taken.next_due_ms, meanwhile.next_due_ms);
         for waiting in taken.messages {
             // what was put off stands before the cursor
             if waiting.id > self.cursor {
                 self.cursor = waiting.id;
                 self.more = true;
             }
-            if self.held.insert(waiting.id) {
+            if !meanwhile.gone.contains(&waiting.id) && self.held.insert(waiting.id) {
                 self.ready.push_back(Message { waiting, waited_ns: 0 });
             }
         }
@@ -240,7 +254,10 @@ impl Lane {
         } else {
             let due_ms = now_ms() + self.retry.interval.ns() / 1_000_000;
             self.let_go(id, Ending::Again { attempts, due_ms });
-            self.next_due_ms = Some(self.next_due_ms.map_or(due_ms, |next| next.min(due_ms)));
+            self.next_due_ms = first(self.next_due_ms, Some(due_ms));
+            if let Some(meanwhile) = &mut self.meanwhile {
+                meanwhile.next_due_ms = first(meanwhile.next_due_ms, Some(due_ms));
+            }
         }
     }
 
@@ -285,6 +302,9 @@ impl Lane {
     fn let_go(&mut self, id: i64, ending: Ending) {
         self.spool.settle(id, ending);
         self.held.remove(&id);
+        if let Some(meanwhile) = &mut self.meanwhile {
+            meanwhile.gone.insert(id);
+        }
     }
 
     /// It is the next one again, before those behind it.
@@ -340,21 +360,27 @@ impl Asked {
     }
 }
 
+/// The earlier of two times, where there are any.
+fn first(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    [one, other].into_iter().flatten().min()
+}
+
 fn now_ms() -> u64 {
     wall_ns() / 1_000_000
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::deliver::Keys;
     use crate::spool::{Spool, SpoolLimits, WhenFull};
 
-    #[test]
-    fn what_is_not_sent_yet_is_waited_for_at_every_moment_around_the_end_of_a_pause() {
-        let folder = tempfile::tempdir().unwrap();
+    /// A lane whose spool is in `folder`.
+    fn lane(folder: &Path) -> Lane {
         let limits = SpoolLimits { messages: 9, bytes: 1 << 20, when_full: WhenFull::Wait };
-        let agent = Spool::open(folder.path()).unwrap().agent("line-1", limits).unwrap();
+        let agent = Spool::open(folder).unwrap().agent("line-1", limits).unwrap();
         let target = TargetPlan {
             address: "127.0.0.1:1".into(),
             host: "127.0.0.1".into(),
@@ -367,12 +393,65 @@ mod tests {
             keys: Keys::Send,
             timeout: Span::from_ms(30_000),
         };
+        let (retry, log) = (RetryPlan::default(), Box::new(|_| ()));
+        Lane::new(agent, &target, Form::Xml, retry, "line-1", log)
+    }
+
+    fn waiting(id: i64) -> Waiting {
+        let (first, body) = (id.unsigned_abs(), bytes::Bytes::new());
+        Waiting { id, first, at_ms: 0, attempts: 0, body }
+    }
+
+    /// A lane that holds the message 1 and asks for more.
+    fn lane_that_asks(folder: &Path) -> (Lane, Message) {
+        let mut lane = lane(folder);
+        lane.take_in(Taken { messages: vec![waiting(1)], next_due_ms: None });
+        let message = lane.ready.pop_front().unwrap();
+        assert!(lane.ask(0).is_some());
+        (lane, message)
+    }
+
+    fn ready(lane: &Lane) -> Vec<i64> {
+        lane.ready.iter().map(|message| message.waiting.id).collect()
+    }
+
+    #[test]
+    fn an_answer_that_is_older_than_a_delivery_brings_the_message_not_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut lane, message) = lane_that_asks(folder.path());
+        lane.settle(message, (Verdict::Delivered, None));
+        lane.take_in(Taken { messages: vec![waiting(1), waiting(2)], next_due_ms: None });
+        assert_eq!(ready(&lane), [2]);
+        // a later answer knows of it: whatever it brings was put in since
+        assert!(lane.ask(0).is_some());
+        lane.take_in(Taken { messages: vec![waiting(1)], next_due_ms: None });
+        assert_eq!(ready(&lane), [2, 1]);
+    }
+
+    #[test]
+    fn an_answer_that_is_older_than_a_failure_hides_not_when_it_is_due() {
+        for (told_ms, expected_ms) in [(None, None), (Some(u64::MAX), None), (Some(7), Some(7))] {
+            let folder = tempfile::tempdir().unwrap();
+            let (mut lane, message) = lane_that_asks(folder.path());
+            lane.settle(message, (Verdict::Failed("no room".into()), None));
+            let due_ms = lane.next_due_ms;
+            assert!(due_ms.is_some());
+            lane.take_in(Taken { messages: Vec::new(), next_due_ms: told_ms });
+            assert_eq!(lane.next_due_ms, expected_ms.or(due_ms));
+            // a later answer knows of it
+            lane.more = true;
+            assert!(lane.ask(0).is_some());
+            lane.take_in(Taken { messages: Vec::new(), next_due_ms: None });
+            assert_eq!(lane.next_due_ms, None);
+        }
+    }
+
+    #[test]
+    fn what_is_not_sent_yet_is_waited_for_at_every_moment_around_the_end_of_a_pause() {
         for (now_ns, wait) in [(999, Some(Duration::from_nanos(1))), (1_000, None), (1_001, None)] {
-            let (retry, log) = (RetryPlan::default(), Box::new(|_| ()));
-            let mut lane = Lane::new(agent.clone(), &target, Form::Xml, retry, "line-1", log);
-            let waiting =
-                Waiting { id: 1, first: 1, at_ms: 0, attempts: 0, body: bytes::Bytes::new() };
-            lane.ready.push_back(Message { waiting, waited_ns: 0 });
+            let folder = tempfile::tempdir().unwrap();
+            let mut lane = lane(folder.path());
+            lane.ready.push_back(Message { waiting: waiting(1), waited_ns: 0 });
             lane.pause_until_ns = 1_000;
             lane.send_ready(now_ns);
             assert_eq!(

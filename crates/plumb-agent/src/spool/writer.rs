@@ -263,7 +263,12 @@ impl Writer {
         };
         let Effects { ledgers, puts, settled } = effects;
         let changed = !ledgers.is_empty() || settled > 0;
-        self.settles.drain(..settled);
+        for (number, _, ending) in self.settles.drain(..settled) {
+            if matches!(ending, Ending::Again { due_ms, .. } if due_ms > 0) {
+                // an answer that was read before did not tell when it is due
+                self.agents[number].news.arrived.notify_one();
+            }
+        }
         for (number, ledger) in ledgers {
             self.agents[number].ledger = ledger;
             self.publish(number..number + 1);
