@@ -241,6 +241,11 @@ impl Lane {
         }
     }
 
+    /// How many are given out.
+    pub(super) fn running(&self) -> usize {
+        self.running
+    }
+
     fn has_ready(&self, now_ms: u64) -> bool {
         !self.released.is_empty()
             || self.newest > self.cursor

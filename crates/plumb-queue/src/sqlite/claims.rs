@@ -51,7 +51,8 @@ impl Claim<'_> {
             return Ok(());
         }
         let (reader, number) = (self.reader, self.number);
-        let asked = lane.taken_up.len() + self.most;
+        // those that are known here come again: as many as asked for bring something new
+        let asked = lane.taken_up.len() + lane.running() + self.most;
         let mut statement = reader.prepare_cached(&format!(
             "SELECT retry.id, order_key FROM retry JOIN message_{number} USING (id)
              WHERE lane = ? AND due_ms <= ? ORDER BY due_ms LIMIT ?"

@@ -1,6 +1,9 @@
 //! What the queue does while nothing fails.
 
 use super::super::super::State;
+use super::super::board::Move;
+use super::super::column::stored;
+use super::super::{claims, lock};
 use super::*;
 
 #[test]
@@ -59,6 +62,34 @@ fn two_with_one_key_in_one_group_are_one() {
     assert_eq!(all.iter().filter(|accepted| !accepted.repeated).count(), 1);
     assert!(all.iter().all(|accepted| accepted.id == all[0].id));
     assert_eq!(queue.figures().waiting, 1);
+}
+
+#[test]
+fn what_is_put_off_on_disk_and_given_out_still_leaves_a_claim_nothing_to_try_again() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), HeldClock::new());
+    let queue = open(folder.path(), &clock);
+    for body in ["1", "2", "3"] {
+        accept(&queue, message("orders", body)).unwrap();
+    }
+    let claimed = claim(&queue, 3);
+    let (now_ms, now_ns) = (clock.wall_ms(), clock.now_ns());
+    let mut board = lock(&queue.shared.board);
+    let reader = lock(&queue.shared.reader);
+    // as the writer leaves it for the moment between its flush and the board
+    for one in &claimed {
+        let text = "INSERT INTO retry VALUES (?, 1, ?, 0, 1, 'the back end is gone')";
+        reader.execute(text, (stored(one.id.0), stored(now_ms))).unwrap();
+    }
+    board.apply(vec![Move::Rebased]);
+    let found = claims::gather(&mut board, &reader, 1, 1, now_ms).unwrap();
+    assert!(found.is_empty());
+    assert_eq!(board.turn(now_ms, now_ns, 9), None, "the writer has its turn");
+    let apply = claimed.iter().map(|one| (one.id.0, now_ms));
+    let apply = apply.map(|(id, at_ms)| Move::Again { id, at_ms, due_ms: at_ms });
+    board.apply(apply.collect());
+    drop((reader, board));
+    let again: Vec<_> = (0..3).flat_map(|_| claim(&queue, 1)).collect();
+    assert_eq!(bodies(&again), ["1", "2", "3"]);
 }
 
 #[test]
