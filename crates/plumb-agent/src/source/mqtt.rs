@@ -227,6 +227,7 @@ impl<'a, A> Listening<'a, A> {
             serde_json::from_slice(&arrival.payload);
         let mut object = read.map_err(|error| format!("it is no object of JSON: {error}"))?;
         let mut feed = Feed::default();
+        let mut before = self.last;
         if let Some(name) = &self.plan.sequence {
             let number = object.remove(name).and_then(|it| it.as_u64());
             let number = number.ok_or_else(|| format!("it has no number `{name}`"))?;
@@ -236,7 +237,7 @@ impl<'a, A> Listening<'a, A> {
             // before the first one nothing is missing that we should have had
             let expected = if self.last == 0 { number } else { self.last + 1 };
             feed.never_seen = number - expected;
-            self.last = number;
+            (before, self.last) = (number - 1, number);
         }
         for (name, value) in object {
             let value = match value {
@@ -246,10 +247,13 @@ impl<'a, A> Listening<'a, A> {
                 serde_json::Value::String(text) => TagValue::Text(text.into()),
                 other => TagValue::Text(other.to_string().into()),
             };
-            // all of a message or none of it: it is one number
-            let after = Position { at: self.last, ..Position::default() };
+            // it is one number: whoever goes on in the middle of it takes all of it again
+            let after = Position { at: before, ..Position::default() };
             let tag = format!("{}/{name}", arrival.topic).into();
             feed.changes.push(change(tag, value, time_ms, after));
+        }
+        if let Some(last) = feed.changes.last_mut() {
+            last.after.at = self.last;
         }
         Ok(feed)
     }
@@ -257,4 +261,54 @@ impl<'a, A> Listening<'a, A> {
 
 fn change(tag: TagName, value: TagValue, time_ms: u64, after: Position) -> Change {
     Change { tag, value, time_ms, quality: Quality::Good, after }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::mpsc;
+
+    use super::*;
+
+    fn plan() -> MqttPlan {
+        MqttPlan {
+            host: "broker".into(),
+            port: 1_883,
+            version: MqttVersion::Five,
+            client_id: "line-1".into(),
+            topics: vec!["#".into()],
+            payload: Payload::Json,
+            sequence: Some("n".into()),
+            login: None,
+            tls: None,
+        }
+    }
+
+    /// What a source that goes on at `from` makes of a message.
+    fn read(from: Position, payload: &'static str) -> Feed {
+        let (feeds, _taken) = mpsc::channel(1);
+        let (_marks, marks) = mpsc::unbounded_channel();
+        let outlet = Outlet { from, feeds, marks, log: Arc::new(|_| ()) };
+        let arrival = Arrival { topic: "press".into(), payload: payload.into() };
+        Listening::<()>::new(&plan(), outlet).read(&arrival)
+    }
+
+    #[test]
+    fn a_message_of_which_a_part_is_on_disk_is_taken_whole_again() {
+        let payload = r#"{"n": 7, "a": 1, "b": 2, "c": 3, "d": null}"#;
+        let first = read(Position { at: 4, ..Position::default() }, payload);
+        assert_eq!((first.changes.len(), first.never_seen), (3, 2));
+        for (number, change) in first.changes.iter().enumerate() {
+            let again = read(change.after, payload);
+            let expected = if number == 2 { 0 } else { 3 };
+            assert_eq!((again.changes.len(), again.never_seen), (expected, 0), "{number}");
+        }
+    }
+
+    #[test]
+    fn the_first_message_of_all_is_taken_whole_again() {
+        let payload = r#"{"n": 1, "a": 1, "b": 2}"#;
+        let first = read(Position::default(), payload);
+        let counts = first.changes.iter().map(|it| read(it.after, payload).changes.len());
+        assert_eq!(counts.collect::<Vec<_>>(), [2, 0]);
+    }
 }
