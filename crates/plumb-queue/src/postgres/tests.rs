@@ -175,6 +175,36 @@ fn a_server_that_was_away_gets_the_settlements_afterwards() {
 }
 
 #[test]
+fn a_message_whose_settlement_is_refused_is_given_out_again_when_its_lease_ends() {
+    let Some(server) = Server::start() else { return };
+    let clock = HeldClock::new();
+    let queue = server.open(&clock);
+    accept(&queue, message("orders", "1")).unwrap();
+    let claimed = claim(&queue, 1);
+    let mut other = Database::new(server.target());
+    other
+        .batch(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+             $$ BEGIN RAISE EXCEPTION 'it only reads' USING ERRCODE = '25006'; END $$;
+             CREATE TRIGGER refuse BEFORE DELETE ON plumb_queue_message
+             FOR EACH ROW EXECUTE FUNCTION refuse()",
+        )
+        .unwrap();
+    let done = Settled { id: claimed[0].id, ending: Ending::Done, kept: None };
+    queue.settle(vec![done]).unwrap();
+    // an accept of the same transaction may be refused with it
+    let _ = accept(&queue, message("stocks", "2"));
+    other.batch("DROP TRIGGER refuse ON plumb_queue_message").unwrap();
+    flush(&queue);
+    assert_eq!(queue.figures().running, 0);
+    clock.pass(LEASE_MS + 1);
+    let again = [claim(&queue, 9), claim(&queue, 9)].concat();
+    assert!(bodies(&again).contains(&"1"), "{again:?}");
+    settle(&queue, claimed[0].id, Ending::Done);
+    assert!(queue.find(claimed[0].id).unwrap().is_none());
+}
+
+#[test]
 fn a_message_ends_in_the_transaction_of_the_sink() {
     let Some(server) = Server::start() else { return };
     let queue = server.open(&HeldClock::new());

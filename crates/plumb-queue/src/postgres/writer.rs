@@ -68,7 +68,13 @@ impl Writer {
                     for accept in group.accepts {
                         let _ = accept.answer.send(Err(store(&error))); // it may be gone
                     }
-                    self.put_by = kept_back(changes, &error);
+                    let (kept, dropped) = kept_back(changes, &error);
+                    self.put_by = kept;
+                    // their leases end, and they are given out again
+                    let mut running = lock(&self.shared.running);
+                    dropped.iter().for_each(|id| {
+                        running.remove(id);
+                    });
                 }
             }
         }
@@ -160,10 +166,17 @@ impl Writer {
     }
 }
 
-/// What is tried again when the server is there again. What somebody waits for is not: nothing of
-/// it was done.
-fn kept_back(changes: Vec<Change>, error: &DatabaseError) -> Vec<Change> {
+/// What is tried again when the server is there again, and the ids of messages whose settlements it
+/// refuses. What somebody waits for is not tried again: nothing of it was done.
+fn kept_back(changes: Vec<Change>, error: &DatabaseError) -> (Vec<Change>, Vec<u64>) {
     let lost = matches!(error, DatabaseError::Lost(_) | DatabaseError::Silent(_));
-    let wanted = |change: &Change| matches!(change, Change::Settle(_)) && lost;
-    changes.into_iter().filter(wanted).collect()
+    let (mut kept, mut dropped) = (Vec::new(), Vec::new());
+    for change in changes {
+        match change {
+            Change::Settle(_) if lost => kept.push(change),
+            Change::Settle(outcome) => dropped.push(outcome.id),
+            _ => {}
+        }
+    }
+    (kept, dropped)
 }
