@@ -146,7 +146,7 @@ impl Executor {
         let began_ns = MonotonicClock.now_ns();
         let accepted = self.queue.accept(message).await.unwrap_or(Err(QueueError::Closed));
         let accepted = accepted.map_err(|error| match error {
-            QueueError::Full { .. } => self.full(error),
+            QueueError::Full { waiting, .. } => self.full(waiting, error),
             other => Failure::from(other),
         })?;
         Ok(Submitted::Accepted(accepted, MonotonicClock.now_ns() - began_ns))
@@ -154,9 +154,8 @@ impl Executor {
 
     /// When to come again to a full queue: when a tenth of what waits has left it, at the pace of the
     /// last half minute, between 1 s and 10 minutes; in a minute when none has.
-    fn full(&self, error: QueueError) -> Failure {
-        let tenth = self.queue.figures().waiting / 10;
-        let known = self.queue_pace.time_for(tenth, MonotonicClock.now_ns());
+    fn full(&self, waiting: u64, error: QueueError) -> Failure {
+        let known = self.queue_pace.time_for(waiting / 10, MonotonicClock.now_ns());
         let seconds = known.map_or(STANDS_AGAIN_S, |seconds| seconds.clamp(1, 600));
         let failure = Failure::from(error);
         let message = match known {
