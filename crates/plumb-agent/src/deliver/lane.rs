@@ -1,5 +1,8 @@
 //! The lane of an agent: its messages on their way from the spool to the other side.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeSet, VecDeque};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -367,97 +370,4 @@ fn first(one: Option<u64>, other: Option<u64>) -> Option<u64> {
 
 fn now_ms() -> u64 {
     wall_ns() / 1_000_000
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use super::*;
-    use crate::deliver::Keys;
-    use crate::spool::{Spool, SpoolLimits, WhenFull};
-
-    /// A lane whose spool is in `folder`.
-    fn lane(folder: &Path) -> Lane {
-        let limits = SpoolLimits { messages: 9, bytes: 1 << 20, when_full: WhenFull::Wait };
-        let agent = Spool::open(folder).unwrap().agent("line-1", limits).unwrap();
-        let target = TargetPlan {
-            address: "127.0.0.1:1".into(),
-            host: "127.0.0.1".into(),
-            authority: "127.0.0.1:1".into(),
-            path: "/".into(),
-            authorization: None,
-            tls: None,
-            window: 1,
-            ordered: false,
-            keys: Keys::Send,
-            timeout: Span::from_ms(30_000),
-        };
-        let (retry, log) = (RetryPlan::default(), Box::new(|_| ()));
-        Lane::new(agent, &target, Form::Xml, retry, "line-1", log)
-    }
-
-    fn waiting(id: i64) -> Waiting {
-        let (first, body) = (id.unsigned_abs(), bytes::Bytes::new());
-        Waiting { id, first, at_ms: 0, attempts: 0, body }
-    }
-
-    /// A lane that holds the message 1 and asks for more.
-    fn lane_that_asks(folder: &Path) -> (Lane, Message) {
-        let mut lane = lane(folder);
-        lane.take_in(Taken { messages: vec![waiting(1)], next_due_ms: None });
-        let message = lane.ready.pop_front().unwrap();
-        assert!(lane.ask(0).is_some());
-        (lane, message)
-    }
-
-    fn ready(lane: &Lane) -> Vec<i64> {
-        lane.ready.iter().map(|message| message.waiting.id).collect()
-    }
-
-    #[test]
-    fn an_answer_that_is_older_than_a_delivery_brings_the_message_not_again() {
-        let folder = tempfile::tempdir().unwrap();
-        let (mut lane, message) = lane_that_asks(folder.path());
-        lane.settle(message, (Verdict::Delivered, None));
-        lane.take_in(Taken { messages: vec![waiting(1), waiting(2)], next_due_ms: None });
-        assert_eq!(ready(&lane), [2]);
-        // a later answer knows of it: whatever it brings was put in since
-        assert!(lane.ask(0).is_some());
-        lane.take_in(Taken { messages: vec![waiting(1)], next_due_ms: None });
-        assert_eq!(ready(&lane), [2, 1]);
-    }
-
-    #[test]
-    fn an_answer_that_is_older_than_a_failure_hides_not_when_it_is_due() {
-        for (told_ms, expected_ms) in [(None, None), (Some(u64::MAX), None), (Some(7), Some(7))] {
-            let folder = tempfile::tempdir().unwrap();
-            let (mut lane, message) = lane_that_asks(folder.path());
-            lane.settle(message, (Verdict::Failed("no room".into()), None));
-            let due_ms = lane.next_due_ms;
-            assert!(due_ms.is_some());
-            lane.take_in(Taken { messages: Vec::new(), next_due_ms: told_ms });
-            assert_eq!(lane.next_due_ms, expected_ms.or(due_ms));
-            // a later answer knows of it
-            lane.more = true;
-            assert!(lane.ask(0).is_some());
-            lane.take_in(Taken { messages: Vec::new(), next_due_ms: None });
-            assert_eq!(lane.next_due_ms, None);
-        }
-    }
-
-    #[test]
-    fn what_is_not_sent_yet_is_waited_for_at_every_moment_around_the_end_of_a_pause() {
-        for (now_ns, wait) in [(999, Some(Duration::from_nanos(1))), (1_000, None), (1_001, None)] {
-            let folder = tempfile::tempdir().unwrap();
-            let mut lane = lane(folder.path());
-            lane.ready.push_back(Message { waiting: waiting(1), waited_ns: 0 });
-            lane.pause_until_ns = 1_000;
-            lane.send_ready(now_ns);
-            assert_eq!(
-                (lane.sending.len(), lane.pause(now_ns)),
-                (usize::from(wait.is_none()), wait)
-            );
-        }
-    }
 }

@@ -8,6 +8,8 @@
 use plumb_socket::Time;
 
 use super::Drive;
+use crate::flight::Moment;
+use crate::plan::Pace;
 use crate::protocol::Protocol;
 use plumb_link::Link;
 
@@ -55,5 +57,21 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             self.ready_for_work(index);
         }
         self.asking.connections = connections;
+    }
+
+    /// An operation has ended: with a fixed delay the next is due that much later.
+    #[inline]
+    pub(super) fn delay_next(&mut self, index: usize) {
+        if let Pace::Delay(delay) = self.job.plan.pace {
+            self.conns[index].resume_at = Moment::at(self.now + delay.ns());
+        }
+    }
+
+    /// A connection stands: what was due while there was none is due now, and not late by the loop.
+    pub(super) fn was_due_meanwhile(&mut self, index: usize) {
+        let conn = &mut self.conns[index];
+        if !P::SCRIPTED {
+            conn.resume_at = conn.resume_at.get().filter(|at| *at > self.now).into();
+        }
     }
 }

@@ -11,7 +11,7 @@ use crate::channel::{Filled, READS_A_TURN};
 use crate::conn::Phase;
 use crate::flight::{Flight, Moment};
 use crate::operations::Ended;
-use crate::plan::{Pace, Waiting};
+use crate::plan::Waiting;
 use crate::protocol::{After, Next, Protocol, Step, Then};
 use plumb_link::Link;
 
@@ -243,22 +243,6 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             let waking_ns = channel.stamps().and_then(|(stamps, _)| stamps.since_received_ns());
             let op = SlowOp { index, user: number as u64, row, waking_ns };
             self.watch.keep(op, channel.socket(), moments);
-        }
-    }
-
-    /// An operation has ended: with a fixed delay the next is due that much later.
-    #[inline]
-    pub(super) fn delay_next(&mut self, index: usize) {
-        if let Pace::Delay(delay) = self.job.plan.pace {
-            self.conns[index].resume_at = Moment::at(self.now + delay.ns());
-        }
-    }
-
-    /// A connection stands: what was due while there was none is due now, and not late by the loop.
-    pub(super) fn was_due_meanwhile(&mut self, index: usize) {
-        let conn = &mut self.conns[index];
-        if !P::SCRIPTED {
-            conn.resume_at = conn.resume_at.get().filter(|at| *at > self.now).into();
         }
     }
 
