@@ -75,6 +75,8 @@ pub(super) async fn run(plan: &ReplayPlan, outlet: Outlet) -> Result<(), SourceE
     let mut metronome = Metronome::new(plan.pace);
     let (mut feed, mut unread) = (Feed::default(), 0);
     let mut skipped = if reading.at == outlet.from.at { outlet.from.part } else { 0 };
+    // another file has its name; why that one cannot be read yet was told
+    let (mut replaced, mut told) = (false, false);
     loop {
         let began_at = reading.at;
         let Some(line) = reading.next_line(plan.follows).map_err(|error| plan.unreadable(error))?
@@ -82,11 +84,21 @@ pub(super) async fn run(plan: &ReplayPlan, outlet: Outlet) -> Result<(), SourceE
             if !outlet.put(std::mem::take(&mut feed)).await || !plan.follows {
                 return Ok(());
             }
-            tokio::time::sleep(LOOK_AGAIN).await;
-            if reading.is_replaced(&plan.file) {
-                (outlet.log)(format!("{} is another file now", plan.file.display()));
-                reading = Reading::open(plan, None)?;
+            // whoever writes gave it its last lines before, and all of them were read since
+            match replaced.then(|| Reading::open(plan, None)) {
+                Some(Ok(other)) => {
+                    (outlet.log)(format!("{} is another file now", plan.file.display()));
+                    (reading, replaced, told) = (other, false, false);
+                    continue;
+                }
+                Some(Err(error)) if !std::mem::replace(&mut told, true) => {
+                    let file = plan.file.display();
+                    (outlet.log)(format!("{file} is another file now, not read yet: {error}"));
+                }
+                _ => {}
             }
+            tokio::time::sleep(LOOK_AGAIN).await;
+            replaced = replaced || reading.is_replaced(&plan.file);
             continue;
         };
         let changes = match reading.lines.changes(&line, wall_ns() / 1_000_000) {
@@ -134,7 +146,8 @@ impl Reading {
         let mut reading =
             Self { reader, file: known.ino(), at: 0, line: 0, lines, begun: Vec::new() };
         if let Some(columns) = &plan.columns {
-            let header = reading.next_line(false).map_err(unreadable)?;
+            // one that took the place of another is being written, its header too
+            let header = reading.next_line(from.is_none()).map_err(unreadable)?;
             let read = header.ok_or_else(|| "it is empty: the first line names columns".into());
             let lines = read.and_then(|header| Lines::of_header(&header, columns));
             let wrong = |problem| SourceError::Line { path: plan.file.clone(), line: 1, problem };
@@ -286,6 +299,52 @@ mod tests {
         // cut, or written anew
         std::fs::write(&path, "t,a\n9,1\n").unwrap();
         assert_eq!(told(&read(&plan, all[2].after, 1).0), ["9000 a=1"]);
+    }
+
+    #[test]
+    fn a_file_that_is_rotated_is_read_to_its_end_and_the_new_one_once_it_has_its_header() {
+        for begun in ["t,a\n9,1\n", "", "t", "t,a"] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("a.csv");
+            std::fs::write(&path, "t,a\n1,10\n").unwrap();
+            let plan = plan(path.clone(), true);
+            let (feeds, mut taken) = mpsc::channel(1);
+            let (_marks, marks) = mpsc::unbounded_channel();
+            // the header is there once it was missed
+            let whole = path.clone();
+            let log = move |text: String| {
+                if text.contains("not read yet") {
+                    std::fs::write(&whole, "t,a\n9,1\n").unwrap();
+                }
+            };
+            let outlet =
+                Outlet { from: Position::default(), feeds, marks, log: std::sync::Arc::new(log) };
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+            let all = runtime.block_on(async {
+                let take = async {
+                    let mut all = Vec::new();
+                    while all.last().is_none_or(|it: &Change| it.time_ms < 9_000) {
+                        let Some(feed) = taken.recv().await else { break };
+                        if all.is_empty() && !feed.changes.is_empty() {
+                            // while the source leaves the file alone
+                            let mut file = File::options().append(true).open(&path).unwrap();
+                            file.write_all(b"2,11\n").unwrap();
+                            std::fs::rename(&path, folder.path().join("a.old")).unwrap();
+                            std::fs::write(&path, begun).unwrap();
+                        }
+                        all.extend(feed.changes);
+                    }
+                    taken.close();
+                    while taken.recv().await.is_some() {}
+                    all
+                };
+                let (ended, all) = tokio::join!(run(&plan, outlet), take);
+                ended.unwrap();
+                all
+            });
+            assert_eq!(told(&all), ["1000 a=10", "2000 a=11", "9000 a=1"], "begun as {begun:?}");
+        }
     }
 
     #[test]
