@@ -10,7 +10,7 @@ use futures_util::future::{Either, join_all, select};
 use plumb_db_login::Login;
 use plumb_engine::clock::MonotonicClock;
 use plumb_engine::{Driven, Ending, Endpoint, Gate, LoadPlan, Outlet, Stop};
-use plumb_measure::{Clock as _, Slowest, Span, Tick};
+use plumb_measure::{Clock as _, Span, Tick};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::DbError;
@@ -178,19 +178,13 @@ async fn run<D: Database>(
         tokio::task::yield_now().await; // sessions say farewell
     }
     let driven = Driven {
-        protocol: (),
         ending: match (gave_up, interrupted) {
             (true, _) => Ending::GaveUp,
             (false, true) => Ending::Interrupted,
             (false, false) => Ending::Complete,
         },
-        began_ns: closed.began_ns,
-        duration_ns: closed.duration_ns,
-        warm_up_operations: closed.warm_up_operations,
-        cpu_ns: closed.cpu_ns,
-        slowest: Slowest::default(), // calls are not watched one by one
-        tcp: None,
         transports: traffic.transports(),
+        ..closed.driven()
     };
     Ok((driven, Yield { found: closed.found, observed: closed.observed }))
 }

@@ -6,9 +6,10 @@ mod tests;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use plumb_engine::{Extent, LoadPlan, Outlet, Pace, clock};
+use plumb_engine::{Driven, Ending, Extent, LoadPlan, Outlet, Pace, clock};
 use plumb_measure::{
-    Answer, FailureKind, Moments, Pacer, Recorder, RoundTripParts, Series, ServerHalf,
+    Answer, FailureKind, Moments, Pacer, Recorder, RoundTripParts, Series, ServerHalf, Slowest,
+    Transports,
 };
 
 use crate::arrivals::StampedCall;
@@ -95,6 +96,23 @@ pub(crate) struct Closed {
     pub(crate) duration_ns: u64,
     pub(crate) warm_up_operations: u64,
     pub(crate) cpu_ns: u64,
+}
+
+impl Closed {
+    /// What the load reports beside its records, where it came to its end.
+    pub(crate) fn driven(&self) -> Driven<()> {
+        Driven {
+            protocol: (),
+            ending: Ending::Complete,
+            began_ns: self.began_ns,
+            duration_ns: self.duration_ns,
+            warm_up_operations: self.warm_up_operations,
+            cpu_ns: self.cpu_ns,
+            slowest: Slowest::default(), // calls are not watched one by one
+            tcp: None,
+            transports: Transports::default(),
+        }
+    }
 }
 
 impl Ledger {
@@ -338,7 +356,9 @@ impl Ledger {
 
     /// Hands over what is left. `stopped_ns` is when the load stopped where that was before its end.
     pub(crate) fn close(mut self, stopped_ns: Option<u64>) -> Closed {
-        stopped_ns.into_iter().for_each(|now| self.stopped(now));
+        if let Some(now) = stopped_ns {
+            self.stopped(now);
+        }
         self.start_recording(); // a load that was stopped in its warm-up recorded nothing
         let (now, then) = (self.counters(), self.mark);
         self.recorder.passes += now.passes - then.passes;

@@ -4,10 +4,8 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use plumb_link::{Link, Stamps};
 use plumb_socket::Readiness;
-
-use plumb_link::Link;
-use plumb_link::Stamps;
 
 /// Bytes one read asks for. Larger buffers cost less on long bodies and more on everything else.
 pub const READ_BYTES: usize = 64 << 10;

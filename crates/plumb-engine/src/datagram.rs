@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use plumb_link::{Link, Plain, Received};
 use plumb_measure::{Span, Transport};
 use plumb_socket::{Address, Endpoint, Family, SocketOptions, show_address, start_connect};
 use rustix::io::{Errno, ioctl_fionbio};
@@ -19,7 +20,6 @@ use rustix::net::{
 pub use serve::{DatagramPlan, DatagramService, serve_datagrams};
 
 use crate::{EngineError, proven};
-use plumb_link::{Link, Plain, Received};
 
 /// Room that is asked for, so that what comes while nobody reads is not lost at once; the kernel
 /// gives what it allows (`net.core.rmem_max`).

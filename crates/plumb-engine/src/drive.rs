@@ -2,7 +2,7 @@
 //!
 //! `drive/connect.rs` makes connections, `drive/traffic.rs` moves requests and answers over them,
 //! `drive/streams.rs` finds those of answers that come in any order, `drive/lost.rs` says what becomes of a request when its connection breaks,
-//! `drive/asking.rs` says who asks once all answers that are there have been read,
+//! `drive/asking.rs` says who asks once all answers that are there have been read, and when,
 //! `drive/due.rs` begins what is due at times of its own, `drive/script.rs` says who takes part in a
 //! load of scripts, `drive/settle.rs` what they do after an answer, `drive/datagrams.rs` what becomes of a datagram that nobody
 //! answers, and `drive/driven.rs` when the load is over.
@@ -29,6 +29,7 @@ mod traffic;
 
 use std::collections::VecDeque;
 
+use plumb_link::Link;
 use plumb_measure::user_schedule::UserSchedule;
 use plumb_measure::{Recorder, Shape};
 
@@ -43,7 +44,6 @@ use crate::{Destination, Endpoint, EngineError};
 use asking::Asking;
 pub use driven::{Driven, Ending};
 use due::Dues;
-use plumb_link::Link;
 use plumb_measure::Pacer;
 use plumb_socket::{Poll, Proofs, Stop, Time, Timers};
 use slow::Watch;

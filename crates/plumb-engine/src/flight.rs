@@ -53,6 +53,11 @@ impl Flight {
         self.due.get().or(self.sent.get())
     }
 
+    /// True when somebody has waited for it for `limit_ns` at `now`.
+    pub(crate) fn is_overdue(&self, now: u64, limit_ns: u64) -> bool {
+        self.since().is_some_and(|since| now >= since.saturating_add(limit_ns))
+    }
+
     /// The moments of an operation whose last byte came at `last`.
     #[inline]
     pub(crate) fn moments(&self, last: u64) -> Moments {

@@ -8,6 +8,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
+use plumb_link::{Link, StampsInForce};
 use plumb_measure::user_schedule::UserSchedule;
 use plumb_measure::{Interval, Recorder, Shape, Slowest, Transport, Transports};
 use plumb_socket::Stop;
@@ -22,8 +23,6 @@ use crate::place::ThreadContext;
 use crate::plan::LoadPlan;
 use crate::protocol::Protocol;
 use crate::{Destination, Endpoint, EngineError};
-use plumb_link::Link;
-use plumb_link::StampsInForce;
 
 pub use interval::IntervalRecords;
 pub use outcome::{CrewFigures, LoadResult, NotAlike};

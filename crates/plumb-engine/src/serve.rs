@@ -12,6 +12,7 @@ mod withheld;
 
 use std::collections::VecDeque;
 
+use plumb_link::Link;
 use plumb_measure::{Span, Tick};
 use plumb_socket::{Listener, Nagle, Poll, Reception, Stop, Time, Timers, Wake};
 
@@ -22,7 +23,6 @@ use crate::clock::MonotonicClock;
 use crate::service::{Ended, Service};
 use crate::{Endpoint, EngineError};
 use lone::Lone;
-use plumb_link::Link;
 use together::Replies;
 use withheld::Withheld;
 

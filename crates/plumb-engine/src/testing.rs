@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 
-use plumb_measure::Answer;
+use plumb_measure::{Answer, FailureKind};
 use plumb_socket::HeldTime;
 use tempfile::TempDir;
 
@@ -16,6 +16,15 @@ pub(crate) const MS: u64 = 1_000_000;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lines {
     sent: u16,
+    /// One request in so many cannot be made; with zero all can.
+    falters: u16,
+}
+
+impl Lines {
+    /// One request in `every` cannot be made.
+    pub(crate) fn faltering(every: u16) -> Self {
+        Self { falters: every, ..Self::default() }
+    }
 }
 
 impl Protocol for Lines {
@@ -27,6 +36,9 @@ impl Protocol for Lines {
     fn encode(&mut self, (): &mut (), (): &mut (), out: &mut Vec<u8>) -> Next {
         self.sent += 1;
         writeln!(out, "{}", self.sent).unwrap();
+        if self.falters > 0 && self.sent.is_multiple_of(self.falters) {
+            return Next::Fail(Op { label: 0, tag: 0 }, FailureKind::NotSent);
+        }
         Next::Send(Op { label: 0, tag: self.sent })
     }
 
@@ -42,11 +54,8 @@ impl Protocol for Lines {
             return Step::Need { consumed: 0 };
         };
         let right = op.is_some_and(|op| bytes[..end] == *op.tag.to_string().as_bytes());
-        let answer = if right {
-            Answer::ok(end as u64)
-        } else {
-            Answer::failed(plumb_measure::FailureKind::Garbled)
-        };
+        let answer =
+            if right { Answer::ok(end as u64) } else { Answer::failed(FailureKind::Garbled) };
         let then = if right { Then::Keep } else { Then::Close };
         Step::Done { consumed: end + 1, answer, then }
     }

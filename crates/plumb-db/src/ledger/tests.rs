@@ -1,5 +1,5 @@
-use plumb_engine::{Driven, Ending, LoadResult, Waiting, load};
-use plumb_measure::{Slowest, Span, Transports};
+use plumb_engine::{LoadResult, Waiting, load};
+use plumb_measure::Span;
 
 use super::*;
 use crate::DbError;
@@ -31,18 +31,7 @@ fn stopped(
     let driven = load::run_with::<DbError>(plan, &mut [], 1, |outlet| {
         let mut ledger = Ledger::new(plan, BEGAN, outlet, Arc::default(), Arc::default());
         let stopped_ns = work(&mut ledger);
-        let closed = ledger.close(stopped_ns);
-        Ok(Driven {
-            protocol: (),
-            ending: Ending::Complete,
-            began_ns: closed.began_ns,
-            duration_ns: closed.duration_ns,
-            warm_up_operations: closed.warm_up_operations,
-            cpu_ns: closed.cpu_ns,
-            slowest: Slowest::default(),
-            tcp: None,
-            transports: Transports::default(),
-        })
+        Ok(ledger.close(stopped_ns).driven())
     });
     driven.unwrap()
 }

@@ -3,8 +3,8 @@ use std::cell::RefCell;
 use futures_util::future::join;
 use plumb_db_login::Url;
 use plumb_engine::clock::MonotonicClock;
-use plumb_engine::{Driven, Ending, LoadPlan, Waiting, load};
-use plumb_measure::{Clock as _, Slowest, Transports};
+use plumb_engine::{LoadPlan, Waiting, load};
+use plumb_measure::Clock as _;
 use plumb_sql::mysql::{self as wire, HEAD};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
@@ -91,18 +91,7 @@ fn a_call_that_finds_no_connection_is_dropped() {
             };
             let (one, other) = join(office.caller(), office.caller()).await;
             one.and(other).unwrap();
-            let closed = office.ledger.into_inner().close(None);
-            Ok(Driven {
-                protocol: (),
-                ending: Ending::Complete,
-                began_ns: closed.began_ns,
-                duration_ns: closed.duration_ns,
-                warm_up_operations: closed.warm_up_operations,
-                cpu_ns: closed.cpu_ns,
-                slowest: Slowest::default(),
-                tcp: None,
-                transports: Transports::default(),
-            })
+            Ok(office.ledger.into_inner().close(None).driven())
         })
     };
     let came = load::run_with::<DbError>(&plan, &mut [], 1, load).unwrap().recorder;

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::num::NonZeroUsize;
 
+use plumb_link::Link;
 use plumb_measure::FailureKind;
 use plumb_socket::Time;
 
@@ -14,7 +15,6 @@ use crate::Endpoint;
 use crate::conn::{Conn, Phase};
 use crate::flight::{Flight, Moment};
 use crate::protocol::Protocol;
-use plumb_link::Link;
 
 impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     /// The number of the user of connection `index` among those of this thread.

@@ -4,14 +4,16 @@
 //! next requests are sent one behind the other. Reading and sending are two long ways through the
 //! kernel: whoever takes turns finds neither in the cache of the processor. Answers are also read,
 //! and their moments taken, before more work is made.
+//!
+//! With a fixed delay whoever was answered, or failed, asks when that is over.
 
+use plumb_link::Link;
 use plumb_socket::Time;
 
 use super::Drive;
 use crate::flight::Moment;
 use crate::plan::Pace;
 use crate::protocol::Protocol;
-use plumb_link::Link;
 
 /// So many connections ask together: the server need not wait longer for the first of them.
 const TOGETHER_MAX: usize = 32;

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::io;
 
+use plumb_link::Link;
 use plumb_measure::{FailureKind, Outcome};
 use plumb_socket::{
     Readiness, SocketOptions, Time, Token, connect_failure, finish_connect, make_blocking,
@@ -16,7 +17,6 @@ use crate::flight::Flight;
 use crate::plan::Waiting;
 use crate::protocol::Protocol;
 use crate::{Endpoint, EngineError};
-use plumb_link::Link;
 
 impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     pub(super) fn connect(&mut self, index: usize) -> Result<(), EngineError> {

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use plumb_link::Link;
 use plumb_measure::{Answer, FailureKind};
 use plumb_socket::Time;
 
 use super::{Drive, RECEIVE_MAX_NS};
 use crate::EngineError;
 use crate::protocol::Protocol;
-use plumb_link::Link;
 
 impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     /// The longest receive that blocks: of datagrams an even part of the time-out of an operation, so

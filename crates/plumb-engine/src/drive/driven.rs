@@ -1,5 +1,6 @@
 //! When one thread's share of a load is over, and what it came to.
 
+use plumb_link::Link;
 use plumb_measure::{Slowest, TcpTotals, Transports};
 use plumb_socket::Time;
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,6 @@ use super::due::Dues;
 use super::{Drive, Window};
 use crate::clock;
 use crate::protocol::Protocol;
-use plumb_link::Link;
 
 /// How a load ended; of several, the last in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

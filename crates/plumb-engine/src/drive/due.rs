@@ -1,10 +1,10 @@
 //! Open load: what is due, and what waits for a free connection.
 
+use plumb_link::Link;
 use plumb_measure::user_schedule::Calendar;
 
 use super::Drive;
 use crate::protocol::Protocol;
-use plumb_link::Link;
 use plumb_measure::Pacer;
 use plumb_socket::Time;
 

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use plumb_link::{Link, tls};
 use plumb_measure::{Answer, FailureKind, Outcome};
 use plumb_socket::{Time, connect_failure};
 
@@ -10,8 +11,6 @@ use crate::EngineError;
 use crate::flight::Flight;
 use crate::operations::Ended;
 use crate::protocol::Protocol;
-use plumb_link::Link;
-use plumb_link::tls;
 
 impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     /// The other side will send nothing more.

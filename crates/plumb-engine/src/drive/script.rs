@@ -3,6 +3,7 @@
 //! Nothing else in the loop asks whether they do: it calls what is here, which does nothing, and
 //! compiles to nothing, for a protocol whose users ask whenever they may.
 
+use plumb_link::Link;
 use plumb_measure::user_schedule::{Calendar, UserSchedule};
 use plumb_measure::{Answer, FailureKind, real};
 use plumb_socket::Time;
@@ -14,7 +15,6 @@ use crate::conn::{Conn, Phase};
 use crate::flight::{Flight, Moment};
 use crate::plan::Share;
 use crate::protocol::{After, Next, Protocol};
-use plumb_link::Link;
 
 /// Rest of a user whose script asked for nothing, or whose request could not be made: a script
 /// that never sends anything must not keep the loop from everything else.

@@ -1,12 +1,12 @@
 //! What the script of a user says of an operation that has ended.
 
+use plumb_link::Link;
 use plumb_measure::{Answer, Moments, Recorder};
 use plumb_socket::Time;
 
 use super::Drive;
 use crate::flight::Flight;
 use crate::protocol::{After, OpEnd, Protocol};
-use plumb_link::Link;
 
 /// Records what is complete.
 pub(super) fn record_groups<P: Protocol>(protocol: &mut P, recorder: &mut Recorder) {

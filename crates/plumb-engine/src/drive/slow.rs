@@ -6,13 +6,13 @@
 
 use std::os::fd::BorrowedFd;
 
+use plumb_link::Link;
 use plumb_measure::{Moments, SlowSample, Slowest, TcpAround, TcpReading, TcpTotals};
 use plumb_socket::Time;
 
 use super::Drive;
 use crate::protocol::Protocol;
 use crate::tcp_info;
-use plumb_link::Link;
 
 /// Connections that are read at the end of one interval, which takes below a tenth of a
 /// millisecond.

@@ -2,12 +2,12 @@
 
 use std::num::NonZeroU32;
 
+use plumb_link::Link;
 use plumb_measure::{Moments, Recorder, Residence, RoundTripParts, ServerHalf, Unsplit};
 
 use crate::channel::Channel;
 use crate::flight::Moment;
 use crate::flights::Flights;
-use plumb_link::Link;
 
 /// The stamped messages of one thread.
 #[derive(Debug)]

@@ -1,12 +1,12 @@
 //! Connections on which several operations are under way, and answers come in any order.
 
+use plumb_link::Link;
 use plumb_measure::{Answer, FailureKind};
 use plumb_socket::Time;
 
 use super::Drive;
 use crate::flight::{Flight, Moment};
 use crate::protocol::Protocol;
-use plumb_link::Link;
 
 impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     /// True when the other side takes another operation on connection `index`.
@@ -63,10 +63,9 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     /// over.
     pub(super) fn give_up_unprocessed(&mut self, index: usize) {
         let (now, limit_ns) = (self.now, self.job.plan.operation_timeout.ns());
-        let is_over = |flight: &mut Flight| {
-            flight.since().is_none_or(|since| now >= since.saturating_add(limit_ns))
-        };
-        let over: Vec<Flight> = self.conns[index].unprocessed.extract_if(.., is_over).collect();
+        let unprocessed = &mut self.conns[index].unprocessed;
+        let over: Vec<Flight> =
+            unprocessed.extract_if(.., |flight| flight.is_overdue(now, limit_ns)).collect();
         for flight in over {
             self.in_flight -= 1;
             self.book(index, flight, Answer::failed(FailureKind::TimedOut));
@@ -84,7 +83,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             }
             let mut flight = conn.unprocessed.remove(0);
             let since = flight.since().unwrap_or(self.now);
-            if self.now >= since.saturating_add(limit_ns) {
+            if flight.is_overdue(self.now, limit_ns) {
                 self.in_flight -= 1;
                 self.book(index, flight, Answer::failed(FailureKind::TimedOut));
                 continue;

@@ -13,7 +13,7 @@ use crate::gate::{Gate, StartLine};
 use crate::outlet::{Message, Outlet};
 use crate::plan::tests::plan;
 use crate::plan::{Extent, LoadPlan, Pace};
-use crate::protocol::{Next, Op, Protocol, Step};
+use crate::protocol::Protocol;
 use crate::testing::{Lines, MS, Manner, Played};
 use crate::{Endpoint, EngineError, Plain, Stop};
 
@@ -362,46 +362,13 @@ fn a_fixed_delay_follows_an_operation_that_failed_too() {
     assert_eq!((outcome.recorder.lag.count(), outcome.recorder.lag.max()), (99, 0));
 }
 
-/// Cannot make every tenth of its requests.
-#[derive(Default)]
-struct Faltering {
-    lines: Lines,
-    asked: usize,
-}
-
-impl Protocol for Faltering {
-    type User = ();
-    type Wire = ();
-
-    fn user(&mut self, _: usize) {}
-
-    fn encode(&mut self, (): &mut (), (): &mut (), out: &mut Vec<u8>) -> Next {
-        self.asked += 1;
-        if self.asked.is_multiple_of(10) {
-            out.extend_from_slice(b"half a request");
-            return Next::Fail(Op { label: 0, tag: 0 }, FailureKind::NotSent);
-        }
-        self.lines.encode(&mut (), &mut (), out)
-    }
-
-    fn decode(
-        &mut self,
-        (): &mut (),
-        (): &mut (),
-        op: Option<Op>,
-        bytes: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Step {
-        self.lines.decode(&mut (), &mut (), op, bytes, out)
-    }
-}
-
 #[test]
 fn a_request_that_cannot_be_made_is_a_failure_and_nothing_of_it_is_sent() {
+    let lines = Lines::faltering(10);
     for pace in [Pace::AsFast, rate("1000/s")] {
         let plan = LoadPlan { pace, connections: connections(4), ..plan() };
         let (time, endpoint) = Played::time(Manner { delay_ns: MS, ..Manner::default() });
-        let outcome = drive_protocol(Faltering::default(), None, &plan, &endpoint, time).unwrap();
+        let outcome = drive_protocol(lines, None, &plan, &endpoint, time).unwrap();
         let failures = outcome.recorder.failures();
         assert_eq!((failures.total(), failures.of(FailureKind::NotSent)), (10, 10), "{pace:?}");
         assert_eq!((outcome.recorder.operations(), outcome.recorder.dropped), (90, 0), "{pace:?}");

@@ -1,5 +1,6 @@
 //! Requests out, answers in.
 
+use plumb_link::Link;
 use plumb_measure::{Answer, FailureKind, Outcome};
 use plumb_socket::Time;
 
@@ -13,7 +14,6 @@ use crate::flight::{Flight, Moment};
 use crate::operations::Ended;
 use crate::plan::Waiting;
 use crate::protocol::{After, Next, Protocol, Step, Then};
-use plumb_link::Link;
 
 /// Bytes that a protocol may leave unconsumed before it is taken for lost.
 const KEPT_MAX: usize = 16 << 20;

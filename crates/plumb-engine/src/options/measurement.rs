@@ -1,9 +1,9 @@
 //! What measurements of different layers have in common.
 
 use clap::Args;
+use plumb_link::tls::TrustOptions;
 
 use super::{OutputOptions, TransportOptions};
-use plumb_link::tls::TrustOptions;
 
 /// What every measurement of a server over TCP or TLS has: how it is reached, and where results go.
 #[derive(Args, Clone, Debug)]

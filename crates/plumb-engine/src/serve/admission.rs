@@ -2,12 +2,12 @@
 
 use std::io;
 
+use plumb_link::Link;
 use plumb_socket::{ACCEPTS_A_TURN, Arrival, Peer, Time, Token};
 
 use super::Serve;
 use crate::channel::Channel;
 use crate::service::{ConnectionId, Ended, Service, TurnedAway};
-use plumb_link::Link;
 
 /// Clients that may be reading a farewell beside those that are served.
 const FAREWELLS_MAX: usize = 64;

@@ -2,12 +2,12 @@
 
 use std::io;
 
+use plumb_link::Link;
 use plumb_socket::{SocketOptions, Time, Token, finish_connect, start_connect};
 
 use super::Serve;
 use crate::channel::Channel;
 use crate::service::{ConnectionId, Ended, Service};
-use plumb_link::Link;
 
 impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
     /// Begins the connection that the service asks for, if it asks for one.

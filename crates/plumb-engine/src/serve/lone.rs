@@ -6,11 +6,11 @@
 
 use std::time::Duration;
 
+use plumb_link::Link;
 use plumb_socket::{Time, make_blocking, make_nonblocking};
 
 use super::Serve;
 use crate::service::Service;
-use plumb_link::Link;
 
 /// So many waits in a row must have been for the same client.
 const STREAK: u32 = 32;

@@ -1,10 +1,10 @@
 //! The memory that all clients share for messages that are not complete and replies not taken.
 
+use plumb_link::Link;
 use plumb_socket::Time;
 
 use super::Serve;
 use crate::service::{Ended, Service};
-use plumb_link::Link;
 
 /// A client that takes less is not closed for want of room: many such are cheaper than the search.
 const WORTH_BYTES: usize = 4 << 10;

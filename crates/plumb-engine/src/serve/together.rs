@@ -5,11 +5,11 @@
 //! turns finds neither in the cache of the processor. Of those that are ready a quarter is answered
 //! together at most: clients are to have something to do while the rest is served.
 
+use plumb_link::Link;
 use plumb_socket::Time;
 
 use super::Serve;
 use crate::service::{Ended, Service};
-use plumb_link::Link;
 
 /// So many replies leave together at most: the first of them waits while the others are made.
 const TOGETHER_MAX: usize = 32;

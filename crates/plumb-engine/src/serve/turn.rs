@@ -2,12 +2,12 @@
 
 use std::io;
 
+use plumb_link::Link;
 use plumb_socket::{Readiness, Time};
 
 use super::{Client, Serve, Slot};
 use crate::channel::{Channel, Filled, READS_A_TURN};
 use crate::service::{ConnectionId, Ended, Service, StampWish};
-use plumb_link::Link;
 
 /// A client whose replies have grown to this is read again once they are sent.
 const UNSENT_MAX: usize = 1 << 20;

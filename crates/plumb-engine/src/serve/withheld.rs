@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
+use plumb_link::Link;
 use plumb_socket::{Time, Token};
 
 use super::{Client, Serve};
 use crate::channel::Channel;
 use crate::service::Service;
-use plumb_link::Link;
 
 /// So many marks may be open for one client: it is not read before its replies have gone.
 const MARKS_MAX: usize = 64;

@@ -1,7 +1,7 @@
 //! Several operations under way on a connection, whose answers come in any order.
 
 use super::*;
-use crate::protocol::Then;
+use crate::protocol::{Next, Op, Step, Then};
 use plumb_measure::Answer;
 
 /// Sends numbers in lines, and takes them back in any order.
