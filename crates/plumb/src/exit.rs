@@ -59,3 +59,8 @@ pub(crate) fn pipe_was_closed(error: &anyhow::Error) -> bool {
             .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     })
 }
+
+/// The help of a command within others, which was asked for and is no error.
+pub(crate) fn help(error: &anyhow::Error) -> Option<&clap::Error> {
+    error.downcast_ref::<clap::Error>().filter(|message| !message.use_stderr())
+}

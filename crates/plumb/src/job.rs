@@ -40,7 +40,11 @@ pub(crate) fn receivers(words: &[String]) -> anyhow::Result<Receivers> {
 /// When they are no command of a layer.
 pub(crate) fn parse(words: &[String]) -> anyhow::Result<(String, ArgMatches)> {
     let line = std::iter::once("plumb").chain(words.iter().map(String::as_str));
-    let matches = commands::all().try_get_matches_from(line).map_err(|error| told(&error))?;
+    let matches = commands::all().try_get_matches_from(line);
+    let matches = matches.map_err(|error| match error.use_stderr() {
+        true => told(&error),
+        false => error.into(), // help, which is printed as it is
+    })?;
     match matches.subcommand() {
         Some((layer, matches)) if layers::find(layer).is_some() => {
             Ok((layer.to_owned(), matches.clone()))

@@ -61,6 +61,9 @@ fn main() -> ExitCode {
         Ok(exit) => exit.into(),
         Err(error) if exit::pipe_was_closed(&error) => Exit::Ran.into(),
         Err(error) => {
+            if let Some(help) = exit::help(&error) {
+                return help.print().map_or(Exit::DidNotRun, |()| Exit::Ran).into();
+            }
             // with standard error gone there is nobody left to tell
             let _ = writeln!(io::stderr(), "plumb: {error:#}");
             Exit::DidNotRun.into()

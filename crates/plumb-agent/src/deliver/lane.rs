@@ -166,12 +166,11 @@ impl Lane {
         if self.ready.len() * 2 > ahead {
             return None;
         }
-        let now_ms = now_ms();
-        let due = self.next_due_ms.is_some_and(|due_ms| due_ms <= now_ms);
-        let (wanted, most) = if due && now_ns >= self.due_again_ns {
+        let due_by = self.due_by(now_ms()).filter(|_| now_ns >= self.due_again_ns);
+        let (wanted, most) = if let Some(due_by) = due_by {
             self.due_again_ns = now_ns + DUE_AGAIN_NS;
             // those that are in memory already may be among them
-            (Wanted::Due(now_ms), ahead + self.held.len())
+            (Wanted::Due(due_by), ahead + self.held.len())
         } else if self.more {
             self.more = false; // until there is news, or something came
             (Wanted::After(self.cursor), ahead)
@@ -331,11 +330,25 @@ impl Lane {
     fn pause(&self, now_ns: u64) -> Option<Duration> {
         let rests = (self.pause_until_ns > now_ns && !self.ready.is_empty())
             .then(|| Duration::from_nanos(self.pause_until_ns - now_ns));
+        let now_ms = now_ms();
         let due = self.next_due_ms.map(|due_ms| {
+            let wait = self.due_by(now_ms).map_or(due_ms.saturating_sub(now_ms), |_| 0);
             // not again and again while what is due has no room
-            Duration::from_millis(due_ms.saturating_sub(now_ms()).max(10))
+            Duration::from_millis(wait.max(10))
         });
         [rests, due].into_iter().flatten().min()
+    }
+
+    /// What was put off until this time is due now, if anything is. Nothing is put off for longer
+    /// than the interval: what seems to be was put off by a clock that was set back since.
+    fn due_by(&self, now_ms: u64) -> Option<u64> {
+        let first_ms = self.next_due_ms?;
+        let longest_ms = self.retry.interval.ns() / 1_000_000;
+        if first_ms > now_ms.saturating_add(longest_ms) {
+            Some(first_ms)
+        } else {
+            (first_ms <= now_ms).then_some(now_ms)
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use opcua::types::{
 };
 use plumb_engine::clock::wall_ns;
 use tokio::net::TcpStream;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use super::counting::{Counted, Counting};
@@ -100,23 +100,32 @@ async fn listen(
     told: &mut bool,
 ) -> Result<String, String> {
     let (session, events) = connect(plan).await?;
+    let (connected, is_connected) = oneshot::channel();
+    let subscribing = async {
+        if is_connected.await.is_ok() {
+            subscribe(&session, shared, plan.interval_ms).await?;
+            (outlet.log)(format!("connected to {}", plan.url));
+            *told = false;
+        }
+        std::future::pending::<Result<String, String>>().await
+    };
+    // the subscription waits for answers that the events bring
+    tokio::select! {
+        why = lost(events, connected) => why,
+        why = subscribing => why.map_err(|problem| format!("no subscription: {problem}")),
+    }
+}
+
+/// Brings what the server says until the connection is lost; why it was.
+async fn lost(events: Events, connected: oneshot::Sender<()>) -> Result<String, String> {
     let events = events.enter();
     tokio::pin!(events);
-    let mut subscribed = false;
+    let mut connected = Some(connected);
     loop {
         match events.try_next().await {
             Ok(Some(SessionPollResult::Reconnected(_))) => {
-                (outlet.log)(format!("connected to {}", plan.url));
-                *told = false;
-                if !std::mem::replace(&mut subscribed, true) {
-                    // it waits for answers that this loop brings
-                    let (session, shared) = (Arc::clone(&session), Arc::clone(shared));
-                    let (interval, log) = (plan.interval_ms, outlet.log.clone());
-                    tokio::spawn(async move {
-                        if let Err(problem) = subscribe(&session, &shared, interval).await {
-                            log(format!("no subscription: {problem}"));
-                        }
-                    });
+                if let Some(connected) = connected.take() {
+                    let _ = connected.send(()); // nobody waits for it only where all is over
                 }
             }
             Ok(Some(SessionPollResult::ConnectionLost(why))) => return Ok(why.to_string()),

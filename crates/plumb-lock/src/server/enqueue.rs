@@ -176,9 +176,15 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         Ok(After::Next)
     }
 
-    pub(super) fn deq(&mut self, command: Command<'_>, out: &mut Vec<u8>) -> Result<(), Refusal> {
+    pub(super) fn deq(
+        &mut self,
+        client: usize,
+        command: Command<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Refusal> {
         let terms = Terms::read(command, &Form::DEQ, self.plan.epoch)?;
         let locks = command.locks(terms.first, Form::DEQ.name)?;
+        self.may_lock(client, &locks)?;
         let Terms { owner, scope, fence, .. } = terms;
         let lowered = self.table.dequeue(owner, scope, &locks, fence, &mut self.notes)?;
         self.counts.dequeues += 1;
@@ -196,6 +202,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         if terms.first < command.len() {
             return Err(Refusal::Arity(Form::DEQALL.name));
         }
+        self.may_change_all(client, terms.owner)?;
         if self.takes_slices(client, terms.owner, terms.scope) {
             return Ok(self.clear_scope(client, (terms.owner, terms.scope), out));
         }
@@ -207,11 +214,13 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
 
     pub(super) fn inherit(
         &mut self,
+        client: usize,
         command: Command<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Refusal> {
         command.exactly(3, "inherit")?;
         let (from, to) = (command.get(1), command.get(2));
+        self.may_change_all(client, from)?;
         let wall_ms = self.wall_ms();
         match self.table.inherit(from, to, wall_ms, &mut self.notes)? {
             Inherited::Passed { locks } => {
@@ -229,12 +238,18 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         }
     }
 
-    pub(super) fn renew(&mut self, command: Command<'_>, out: &mut Vec<u8>) -> Result<(), Refusal> {
+    pub(super) fn renew(
+        &mut self,
+        client: usize,
+        command: Command<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Refusal> {
         let terms = Terms::read(command, &Form::RENEW, self.plan.epoch)?;
         if terms.first + 1 != command.len() {
             return Err(Refusal::Arity(Form::RENEW.name));
         }
         let ms = lease(command, terms.first)?;
+        self.may_change_all(client, terms.owner)?;
         self.end_owner_if_over(terms.owner);
         let found = self.table.owner(terms.owner);
         if let Some(id) = found {

@@ -217,8 +217,11 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
                 if let Some(key) = key {
                     lives.keys.remove(key);
                 }
-                if !lives.owners.is_empty() && table.owner(owner).is_none() {
-                    lives.owners.remove(owner);
+                if !lives.owners.is_empty()
+                    && table.owner(owner).is_none()
+                    && lives.owners.remove(owner).is_some()
+                {
+                    notes.life_with_connection(owner); // one of its name may come again
                 }
             }
             Record::Life { owner, ms } => {

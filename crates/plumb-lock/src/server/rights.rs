@@ -88,14 +88,30 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         if self.plan.users.is_none() {
             return Ok(());
         }
+        self.may_name(client, (0..locks.count()).map(|at| locks.at(at).name))
+    }
+
+    /// Refuses what would change all locks of an owner when one of them is outside the name spaces
+    /// of the client's user.
+    pub(super) fn may_change_all(&self, client: usize, owner: &[u8]) -> Result<(), Refusal> {
+        if self.plan.users.is_none() {
+            return Ok(());
+        }
+        let locks = self.table.locks_of(owner);
+        self.may_name(client, locks.map(|lock| known_as(lock.name, lock.argument)))
+    }
+
+    fn may_name<'a>(
+        &self,
+        client: usize,
+        mut names: impl Iterator<Item = &'a [u8]>,
+    ) -> Result<(), Refusal> {
         let rights = self.clients[client].as_ref().and_then(|client| client.rights.as_ref());
-        let outside = (0..locks.count())
-            .map(|at| locks.at(at))
-            .find(|element| !rights.is_some_and(|rights| rights.covers(element.name)));
-        match outside {
-            Some(element) => {
-                Err(Refusal::Outside(String::from_utf8_lossy(element.name).into_owned()))
-            }
+        if rights.is_some_and(Rights::covers_everything) {
+            return Ok(());
+        }
+        match names.find(|name| !rights.is_some_and(|rights| rights.covers(name))) {
+            Some(name) => Err(Refusal::Outside(String::from_utf8_lossy(name).into_owned())),
             None => Ok(()),
         }
     }
@@ -119,8 +135,7 @@ fn may_listen(rights: &Rights, command: Command<'_>, at: usize) -> Result<(), Re
             Err(Refusal::NoRight(command.text(0).to_lowercase(), Right::List.name()))
         }
         About::Lock { name, argument } => {
-            // a key of a client of Redis is an argument without a name
-            let known = if name.is_empty() { argument } else { name };
+            let known = known_as(name, argument);
             if rights.covers(known) {
                 return Ok(());
             }
@@ -128,6 +143,11 @@ fn may_listen(rights: &Rights, command: Command<'_>, at: usize) -> Result<(), Re
         }
         About::Losses | About::Other => Ok(()),
     }
+}
+
+/// What patterns are for: a key of a client of Redis is an argument without a name.
+fn known_as<'a>(name: &'a [u8], argument: &'a [u8]) -> &'a [u8] {
+    if name.is_empty() { argument } else { name }
 }
 
 /// Where the keys of a command of Redis stand.

@@ -52,6 +52,28 @@ fn users_do_what_they_may_where_they_may() {
 }
 
 #[test]
+fn users_change_no_locks_outside_their_names() {
+    let text =
+        format!("user sales on {HASH} ~SALES* ~key1 +@lock\nuser boss on {HASH} ~* +@lock\n");
+    let plan = ServerPlan { users: Some(Users::parse(&text).expect("a file of users")), ..plan() };
+    let (clock, mut tell) = (Still::default(), |_: Event<'_>| {});
+    let mut bench = Bench::new(plan, LIMITS, &clock, &mut tell);
+    let (sales, boss) = (bench.client(), bench.client());
+    bench.say(sales, "AUTH sales foobared");
+    bench.say(boss, "AUTH boss foobared");
+    bench.say(boss, "ENQ a LEASE 1000 E OTHER 1 E SALES1 1");
+    bench.say(boss, "SET key2 value NX PX 1000");
+    for line in ["DEQ a E OTHER 1", "DEQALL a", "INHERIT a b", "RENEW a 9000", "DEQALL value"] {
+        let said = bench.say(sales, line);
+        assert!(said.starts_with("-NOPERM"), "{line}: {said}");
+    }
+    assert_eq!(bench.say(sales, "DEQ a E SALES1 1"), ":1\r\n");
+    assert_eq!(bench.say(boss, "DEQ a E OTHER 1"), ":1\r\n");
+    assert_eq!(bench.say(sales, "ENQ a E SALES2 1").chars().next(), Some(':'));
+    assert_eq!(bench.say(sales, "DEQALL a"), ":1\r\n");
+}
+
+#[test]
 fn users_listen_to_what_they_may_know() {
     let text = format!("user sales on {HASH} ~SALES* ~key1 +@lock\nuser ops on {HASH} +@all\n");
     let plan = ServerPlan { users: Some(Users::parse(&text).expect("a file of users")), ..plan() };

@@ -66,6 +66,31 @@ fn a_replica_has_every_lock_and_takes_over_when_its_primary_is_killed() {
 }
 
 #[test]
+fn an_owner_that_comes_again_without_a_life_of_its_own_has_none_in_the_journal_of_the_replica() {
+    let folder = tempdir().expect("a temporary folder");
+    let primary = start(&[], folder.path());
+    let journal = ["--journal", "j", "--grace", "1s"];
+    let follow = [&["--replica-of", &primary.address], &journal[..]].concat();
+    let replica = start(&follow, folder.path());
+    replica.heard("in sync with the primary");
+    let mut client = primary.client();
+    client.number("ENQ a KEEP E T 1");
+    client.number("ENQ kept KEEP E T 2");
+    assert_eq!(client.number("DEQALL a"), 1);
+    client.number("ENQ a E T 1");
+    assert_eq!(replica.client().number("COUNT a"), 1, "what was acknowledged, it has");
+    replica.program.signal(Signal::TERM);
+    replica.program.wait();
+    let alone = start(&journal, folder.path());
+    let mut other = alone.client();
+    let [held, kept] =
+        ["ENQ x E T 1", "ENQ x E T 2"].map(|line| other.ask(line).expect("it answers")[2].clone());
+    assert_eq!((&*held, &*kept), ("a", "kept"));
+    assert!(other.number("ENQ x WAIT 60000 E T 1") > 0, "nobody took it up");
+    assert_eq!(other.ask("ENQ x E T 2").expect("it answers")[2], "kept");
+}
+
+#[test]
 fn a_primary_that_was_replaced_gives_nothing_out_and_follows_when_it_is_started_so() {
     let folder = tempdir().expect("a temporary folder");
     let words = ["--without-replica", "stop", "--replica-timeout", "300ms"];

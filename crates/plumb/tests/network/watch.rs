@@ -59,3 +59,11 @@ fn what_is_no_watch_is_refused_and_nothing_is_overwritten() {
     fs::write(at.path().join("w/watch.jsonl"), "{\"at\":1}\n").expect("written");
     refused(&["watch", "--out", "w", "net", "ping", "h"], "line 1 is no measurement");
 }
+
+#[test]
+fn the_help_of_the_watched_command_is_printed_as_it_is() {
+    let at = tempdir().expect("a folder");
+    let within = plumb(&["watch", "net", "ping", "--help"], at.path()).with(0);
+    let alone = plumb(&["net", "ping", "--help"], at.path()).with(0);
+    assert_eq!((within.stdout, within.stderr), (alone.stdout, alone.stderr));
+}

@@ -84,3 +84,15 @@ fn what_is_not_sent_yet_is_waited_for_at_every_moment_around_the_end_of_a_pause(
         assert_eq!((lane.sending.len(), lane.pause(now_ns)), (usize::from(wait.is_none()), wait));
     }
 }
+
+#[test]
+fn what_was_put_off_by_a_clock_that_was_set_back_is_due_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut lane = lane(folder.path());
+    let interval_ms = lane.retry.interval.ns() / 1_000_000;
+    lane.next_due_ms = Some(interval_ms + 5);
+    let due_by = |now_ms| lane.due_by(now_ms);
+    assert_eq!(due_by(interval_ms + 5), Some(interval_ms + 5));
+    assert_eq!((due_by(interval_ms + 4), due_by(5)), (None, None), "it waits for its interval");
+    assert_eq!(due_by(4), Some(interval_ms + 5), "no clock that runs on says so");
+}
