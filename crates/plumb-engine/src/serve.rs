@@ -20,7 +20,7 @@ use plumb_wire::cidr::Cidr;
 
 use crate::channel::{Channel, READ_BYTES};
 use crate::clock::MonotonicClock;
-use crate::service::{Ended, Service};
+use crate::service::{ConnectionId, Ended, Service};
 use crate::{Endpoint, EngineError};
 use lone::Lone;
 use together::Replies;
@@ -158,6 +158,8 @@ pub(crate) struct Serve<'a, S: Service, L, T> {
     slots: Vec<Slot<S::Conn, L>>,
     free: Vec<usize>,
     clients: usize,
+    /// Those who were let in beyond the limit, the oldest first, and some who have gone.
+    beyond: VecDeque<ConnectionId>,
     /// Bytes that all clients take of the memory for what is unfinished.
     taken: usize,
     timers: Timers,
@@ -198,6 +200,7 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
             slots: Vec::new(),
             free: Vec::new(),
             clients: 0,
+            beyond: VecDeque::new(),
             taken: 0,
             timers: Timers::default(),
             again: VecDeque::new(),

@@ -236,6 +236,24 @@ pub trait Service {
     /// When the service does not take this client.
     fn open(&mut self, peer: &Peer) -> Result<Self::Conn, Vec<u8>>;
 
+    /// So many connections beyond the limit are accepted, for those who look after the service while
+    /// others hold every place. The newest is always let in: the oldest of them makes room for it.
+    const RESERVE: usize = 0;
+
+    /// A client connected beyond the limit, where there is a [`RESERVE`](Self::RESERVE).
+    ///
+    /// # Errors
+    /// As of [`open`](Self::open).
+    fn open_beyond(&mut self, peer: &Peer) -> Result<Self::Conn, Vec<u8>> {
+        Err(self.turn_away(peer, TurnedAway::Full))
+    }
+
+    /// True while a connection that was opened beyond the limit has to make room for a newer one.
+    fn makes_room(&self, conn: &Self::Conn) -> bool {
+        let _ = conn;
+        true
+    }
+
     /// Serves `bytes`, which start at the first byte not yet consumed; replies are appended to
     /// `out`. Called again with the rest while it consumes something.
     fn serve(&mut self, conn: &mut Self::Conn, bytes: &[u8], out: &mut Vec<u8>) -> Served;

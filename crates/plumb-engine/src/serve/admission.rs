@@ -1,11 +1,11 @@
-//! Clients that come: who is let in, and who is told to go.
+//! Clients that come: who is let in, who is let in beyond the limit, and who is told to go.
 
 use std::io;
 
 use plumb_link::Link;
 use plumb_socket::{ACCEPTS_A_TURN, Arrival, Peer, Time, Token};
 
-use super::Serve;
+use super::{Serve, Slot};
 use crate::channel::Channel;
 use crate::service::{ConnectionId, Ended, Service, TurnedAway};
 
@@ -37,13 +37,19 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
     fn welcome(&mut self, channel: Channel<L>, peer: &Peer) {
         self.last_heard = self.now;
         let turned_away = self.turned_away(peer);
-        if turned_away.is_some()
+        let beyond = S::RESERVE > 0 && turned_away == Some(TurnedAway::Full);
+        if beyond {
+            self.make_place();
+        }
+        if !beyond
+            && turned_away.is_some()
             && self.slots.len() - self.free.len() >= self.clients + FAREWELLS_MAX
         {
             return; // enough others are being told
         }
         let opened = match turned_away {
             None => self.service.open(peer),
+            Some(_) if beyond => self.service.open_beyond(peer),
             Some(why) => Err(self.service.turn_away(peer, why)),
         };
         let index = self.occupy_slot(channel);
@@ -54,10 +60,14 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
         match opened {
             Ok(conn) => {
                 let conn = client.conn.insert(conn);
+                let id = ConnectionId { index, generation };
                 if S::WAITS {
-                    self.service.accepted(conn, ConnectionId { index, generation });
+                    self.service.accepted(conn, id);
                 }
                 self.clients += 1;
+                if beyond {
+                    self.beyond.push_back(id);
+                }
             }
             Err(farewell) => {
                 client.channel.hold(&farewell);
@@ -76,13 +86,43 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
         self.ask_wake(index);
     }
 
-    fn turned_away(&self, peer: &Peer) -> Option<TurnedAway> {
+    /// True when as many are served as may be, without those beyond the limit.
+    fn is_full(&mut self) -> bool {
+        if self.clients < self.plan.max_clients {
+            return false;
+        }
+        let Self { beyond, slots, .. } = self;
+        beyond.retain(|id| conn_of(slots, *id).is_some());
+        self.clients - self.beyond.len() >= self.plan.max_clients
+    }
+
+    /// Closes the oldest of those beyond the limit, where there is no place for one more.
+    fn make_place(&mut self) {
+        let Self { beyond, slots, service, .. } = self;
+        let makes_room =
+            |id: &ConnectionId| conn_of(slots, *id).is_some_and(|conn| service.makes_room(conn));
+        let mut those = beyond.iter().copied().filter(makes_room);
+        let oldest = those.next();
+        if 1 + those.count() >= S::RESERVE
+            && let Some(oldest) = oldest
+        {
+            self.close(oldest.index, Ended::ByService);
+        }
+    }
+
+    fn turned_away(&mut self, peer: &Peer) -> Option<TurnedAway> {
         if !peer.is_among(&self.plan.allow) {
             Some(TurnedAway::NotAllowed)
-        } else if self.clients >= self.plan.max_clients {
+        } else if self.is_full() {
             Some(TurnedAway::Full)
         } else {
             None
         }
     }
+}
+
+/// The state of a connection that is there still.
+fn conn_of<C, L>(slots: &[Slot<C, L>], id: ConnectionId) -> Option<&C> {
+    let slot = slots.get(id.index).filter(|slot| slot.generation == id.generation)?;
+    slot.client.as_ref()?.conn.as_ref()
 }

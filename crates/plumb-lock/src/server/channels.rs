@@ -60,12 +60,6 @@ impl Channels {
 }
 
 impl<C: Clock, R: Rules> LockServer<'_, C, R> {
-    /// True for a client whose protocol has no place for replies beside messages.
-    pub(super) fn only_listens(&self, client: usize) -> bool {
-        let client = self.clients[client].as_ref();
-        client.is_some_and(|client| client.version == 2 && !client.channels.is_empty())
-    }
-
     /// `SUBSCRIBE channel ...`: a reply for each.
     pub(super) fn subscribe(
         &mut self,

@@ -60,6 +60,8 @@ pub(super) struct Client {
     pub(super) seat: Option<u64>,
     /// Passwords of its that were wrong.
     pub(super) guesses: u32,
+    /// All places are taken: it may look after the server, and ask for no lock.
+    pub(super) is_beyond: bool,
     /// It is closed with its next bytes.
     pub(super) closes: bool,
     /// Owners that end with it, and some that have ended.
@@ -92,6 +94,7 @@ impl Client {
             shown_in: 0,
             seat: None,
             guesses: 0,
+            is_beyond: false,
             closes: false,
             owners: Vec::new(),
             stamps: None,
@@ -103,6 +106,11 @@ impl Client {
             name: Vec::new(),
             next: 0,
         }
+    }
+
+    /// True for a client whose protocol has no place for replies beside messages.
+    pub(super) fn only_listens(&self) -> bool {
+        self.version == 2 && !self.channels.is_empty()
     }
 
     /// An owner more ends with this connection. For each that comes two others are looked at, and
@@ -140,7 +148,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         out: &mut Vec<u8>,
     ) -> Result<(), Refusal> {
         match (verb, command.len()) {
-            (b"PING", 1..=2) if self.only_listens(client) => {
+            (b"PING", 1..=2) if self.clients[client].as_ref().is_some_and(Client::only_listens) => {
                 resp::push_array(out, 2);
                 resp::push_bulk(out, b"pong");
                 resp::push_bulk(out, command.get(1));

@@ -31,7 +31,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
                 resp::push_error(out, refusal.to_string().as_bytes());
                 let client = self.clients[client].as_ref();
                 let guesses = client.is_some_and(|client| client.guesses >= GUESSES_MAX);
-                let last = guesses || matches!(refusal, Refusal::Guesses);
+                let last = guesses || matches!(refusal, Refusal::Guesses | Refusal::NoPlace(_));
                 if last { After::Close } else { After::Next }
             }
         }
@@ -63,10 +63,8 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         if !self.may(client) && !matches!(&*verb, b"AUTH" | b"HELLO" | b"QUIT") {
             return Err(Refusal::NoAuth);
         }
-        if self.only_listens(client)
-            && !matches!(&*verb, b"SUBSCRIBE" | b"UNSUBSCRIBE" | b"PING" | b"QUIT")
-        {
-            return Err(Refusal::Subscribed(command.text(0).to_lowercase()));
+        if self.is_bounded(client) {
+            self.bound(client, verb, command)?;
         }
         if matches!(&*verb, b"AUTH" | b"HELLO") && self.may_not_guess_yet(client, command)? {
             return Ok(After::Wait);
@@ -120,7 +118,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
 
 /// True for a command that neither needs nor shows what is locked, or shows it to administrators
 /// as this server has it.
-fn is_free_of_locks(verb: &[u8]) -> bool {
+pub(super) fn is_free_of_locks(verb: &[u8]) -> bool {
     match verb {
         b"ENQ" | b"DEQ" => false, // the most frequent first
         b"PING" | b"ECHO" | b"HELLO" | b"AUTH" | b"QUIT" | b"SELECT" | b"INFO" | b"CLIENT"

@@ -4,6 +4,7 @@
 //! again when the lock it met is gone, and answered at the latest when its time is over. What
 //! takes long is done in slices: nobody is held up by what somebody else has asked for.
 
+mod beyond;
 mod care;
 mod channels;
 mod connection;

@@ -1,5 +1,6 @@
 //! Why a command is refused, as clients read it.
 
+use plumb_engine::TurnedAway;
 use plumb_lock_pair::replication;
 use plumb_lock_table::table::{Malformed, TablePart};
 
@@ -80,6 +81,8 @@ pub(super) enum Refusal {
     NoPassword,
     #[error("NOPROTO unsupported protocol version")]
     Protocol,
+    #[error("ERR {0}")]
+    NoPlace(TurnedAway),
     #[error("ERR DB index is out of range; there is only 0")]
     Database,
     #[error(

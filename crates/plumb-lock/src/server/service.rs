@@ -7,6 +7,7 @@ use plumb_lock_table::table::{Fault, Rules};
 use plumb_measure::{Clock, Residence};
 use plumb_wire::resp;
 
+use super::beyond::RESERVE;
 use super::connection::{Client, Purpose, Waits};
 use super::mark::Mark;
 use super::role::Role;
@@ -41,6 +42,16 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
     fn open(&mut self, peer: &Peer) -> Result<usize, Vec<u8>> {
         self.connections_so_far += 1;
         Ok(self.seat(Client::new(self.connections_so_far, peer.clone())))
+    }
+
+    const RESERVE: usize = RESERVE;
+
+    fn open_beyond(&mut self, peer: &Peer) -> Result<usize, Vec<u8>> {
+        Ok(self.seat_beyond(peer))
+    }
+
+    fn makes_room(&self, conn: &usize) -> bool {
+        self.is_still_beyond(*conn)
     }
 
     fn accepted(&mut self, conn: &mut usize, connection_id: ConnectionId) {

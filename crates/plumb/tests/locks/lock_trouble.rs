@@ -245,3 +245,29 @@ fn a_check_refuses_what_a_request_for_the_same_locks_refuses() {
     }
     assert_eq!(client.number("CHECK a E T Q E T Q S T Q"), 0);
 }
+
+#[test]
+fn whoever_looks_after_a_full_server_reaches_it_and_its_replica_follows() {
+    let folder = tempdir().expect("a temporary folder");
+    let server = Server::start(&["--max-clients", "2"], folder.path());
+    let (mut one, mut two) = (server.client(), server.client());
+    one.number("ENQ a KEEP E T 1");
+    assert_eq!(two.ask("PING").expect("it answers"), ["+PONG"]);
+    let mut third = server.client();
+    let refused = third.ask("ENQ b E T 2").expect("it answers");
+    assert_eq!(refused, ["-ERR this server takes no more clients"]);
+    assert!(third.ask("PING").is_err(), "it is closed");
+    kit::plumb(&["lock", "status", &server.address, "--over", "0s"], folder.path()).with(0);
+    let follow = ["lock", "serve", "--listen", "127.0.0.1:0", "--replica-of", &server.address];
+    let replica = Server::ready(Program::start(&follow, folder.path()));
+    replica.heard("in sync with the primary");
+    // of those who say nothing the oldest make room; a replica does not
+    let mut many: Vec<Client> = (0..9).map(|_| server.client()).collect();
+    let answers = many.iter_mut().map(|client| client.ask("PING").is_ok());
+    assert_eq!(answers.collect::<Vec<_>>(), [&[false][..], &[true; 8]].concat());
+    assert_eq!(one.number("DEQALL a"), 1);
+    assert_eq!(replica.client().number("COUNT a"), 0, "it follows still");
+    drop((one, two)); // those beyond the limit take no place of the others
+    let taken = || number(&server.client().ask("ENQ b E T 2").ok()?);
+    assert!(kit::until(taken) > 0);
+}
