@@ -1,11 +1,12 @@
 //! Shell commands of the user: bounded in time and in what they may say.
 
+mod heard;
+
 use std::env;
-use std::io::{self, Read};
-use std::os::fd::AsFd as _;
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread;
 use std::time::Duration;
 
 use plumb_engine::clock::MonotonicClock;
@@ -16,8 +17,8 @@ use rustix::process::{
 };
 use wait4::{ResUse, Wait4 as _};
 
-/// Bytes that are kept of what a command says.
-const SAID_MAX: u64 = 1 << 20;
+use self::heard::Heard;
+
 /// Time to end after being asked to.
 const FAREWELL: Span = Span::from_ms(2_000);
 /// The exit code of a command that may succeed another time: `EX_TEMPFAIL` of sysexits.h.
@@ -34,10 +35,15 @@ const OWN: &str = "PLUMB";
 /// # Errors
 /// When the path of this program is not known.
 pub fn of(command: &str) -> Result<Command, ShellError> {
-    let own = env::current_exe().map_err(ShellError::Own)?;
     let mut shell = Command::new("/bin/sh");
-    shell.args(["-c", command]).env(OWN, own);
-    Ok(shell)
+    shell.args(["-c", command]);
+    with_own(shell)
+}
+
+/// `command` with the path of this program in `PLUMB`.
+fn with_own(mut command: Command) -> Result<Command, ShellError> {
+    command.env(OWN, env::current_exe().map_err(ShellError::Own)?);
+    Ok(command)
 }
 
 /// Runs `command` with `sh -c` to its end, and returns what it printed.
@@ -55,8 +61,7 @@ pub fn run(command: &str, timeout: Span, stop: &Stop) -> Result<String, ShellErr
 /// # Errors
 /// As those of [`run`].
 pub fn timed(command: &str, timeout: Span, stop: &Stop) -> Result<CommandCost, ShellError> {
-    let program = without_shell(command);
-    let mut program = program.map_or_else(|| of(command), Ok)?;
+    let mut program = without_shell(command).map_or_else(|| of(command), with_own)?;
     Ok(carried_out(&mut program, Stdio::null(), command, timeout, stop)?.cost)
 }
 
@@ -123,17 +128,16 @@ fn carried_out(
         .process_group(0) // so that it and all it starts can be ended together
         .spawn()
         .map_err(|source| ShellError::NotStarted { command: command.to_owned(), source })?;
-    let out = child.stdout.take().map(collect);
-    let err = child.stderr.take().map(collect);
-    let ended = wait(&mut child, command, timeout, stop);
+    let mut heard = [
+        Heard::of(child.stdout.take().map(OwnedFd::from)),
+        Heard::of(child.stderr.take().map(OwnedFd::from)),
+    ];
+    let ended = wait(&mut child, &mut heard, command, timeout, stop);
     let wall_ns = MonotonicClock.now_ns() - began_ns;
     if ended.is_err() {
         end_group(&mut child, FAREWELL);
     }
-    let said = |reader: Option<thread::JoinHandle<String>>| {
-        reader.and_then(|reader| reader.join().ok()).unwrap_or_default()
-    };
-    let (printed, err) = (said(out), said(err));
+    let [printed, err] = heard.map(Heard::end);
     let ResUse { status, rusage } = ended?;
     if status.code() == Some(TEMPORARY) {
         return Err(ShellError::Disturbed(last_words(&err)));
@@ -240,21 +244,37 @@ pub fn figure(command: &str, printed: &str) -> Result<f64, ShellError> {
     }
 }
 
+/// Waits for the end of a command, and reads meanwhile what it says. It is over when its process is:
+/// what that left in the background may hold the same pipes for ever.
 fn wait(
     child: &mut Child,
+    heard: &mut [Heard],
     command: &str,
     timeout: Span,
     stop: &Stop,
 ) -> Result<ResUse, ShellError> {
     let ended = pidfd_open(Pid::from_child(child), PidfdFlags::empty()).map_err(io::Error::from)?;
-    stop.wait_for(ended.as_fd(), timeout)?;
-    // looked at without taking its end away, which only one call gets, with what it took
-    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    let over = waitid(WaitId::Pid(Pid::from_child(child)), options).map_err(io::Error::from)?;
-    match over {
-        Some(_) => Ok(child.wait4()?),
-        None if stop.asked() => Err(ShellError::Interrupted),
-        None => Err(ShellError::Late { command: command.to_owned(), timeout }),
+    let deadline_ns = MonotonicClock.now_ns().saturating_add(timeout.ns());
+    loop {
+        let left_ns = deadline_ns.saturating_sub(MonotonicClock.now_ns());
+        let pipes = heard.iter().filter_map(Heard::pipe);
+        let events: Vec<BorrowedFd<'_>> = pipes.chain([ended.as_fd()]).collect();
+        stop.wait_for_any(&events, Span::from_ns(left_ns))?;
+        // looked at without taking its end away, which only one call gets, with what it took
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let over = waitid(WaitId::Pid(Pid::from_child(child)), options).map_err(io::Error::from)?;
+        match over {
+            Some(_) => return Ok(child.wait4()?),
+            None if stop.asked() => return Err(ShellError::Interrupted),
+            None if left_ns == 0 => {
+                return Err(ShellError::Late { command: command.to_owned(), timeout });
+            }
+            None => {
+                for pipe in &mut *heard {
+                    pipe.read();
+                }
+            }
+        }
     }
 }
 
@@ -272,20 +292,12 @@ pub fn end_group(child: &mut Child, farewell: Span) {
     let _ = child.wait();
 }
 
-fn collect(from: impl Read + Send + 'static) -> thread::JoinHandle<String> {
-    thread::spawn(move || {
-        let mut from = from;
-        let mut said = Vec::new();
-        // what cannot be read was not said; the rest is read so that the command can go on
-        let _ = from.by_ref().take(SAID_MAX).read_to_end(&mut said);
-        let _ = std::io::copy(&mut from, &mut std::io::sink());
-        String::from_utf8_lossy(&said).into_owned()
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::io::ioctl_fionbio;
+    use std::fs::File;
+    use std::io::{Read as _, Write as _};
 
     #[test]
     fn the_last_number_of_the_last_line_is_the_figure() {
@@ -327,5 +339,47 @@ mod tests {
         let short: Span = "50ms".parse().unwrap();
         let error = run("sleep 60 & sleep 60", short, &stop).unwrap_err().to_string();
         assert!(error.contains("command-timeout"), "{error}");
+    }
+
+    #[test]
+    fn a_command_is_over_when_its_process_is_whatever_it_leaves_behind() {
+        let stop = Stop::new().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("script");
+        let minute = Span::from_ms(60_000);
+        let [(begin, mut to_it), (heard, mut from_it)] = ["begin", "heard"].map(|name| {
+            let path = folder.path().join(name).display().to_string();
+            run(&format!("mkfifo '{path}'"), minute, &stop).unwrap();
+            let fifo = File::options().read(true).write(true).open(&path).unwrap();
+            (path, fifo)
+        });
+        // it speaks only when the command is over, and goes on afterwards
+        let lines = format!(
+            "trap '' PIPE\nread x < '{begin}'\n\
+             if echo late >&2; then echo yes; else echo no; fi > '{heard}'\n"
+        );
+        std::fs::write(&script, lines).unwrap();
+        let command = format!("echo first; timeout 20 sh '{}' & echo last", script.display());
+        assert_eq!(run(&command, minute, &stop).unwrap(), "first\nlast\n");
+        to_it.write_all(b"x\n").unwrap();
+        ioctl_fionbio(&from_it, true).unwrap();
+        wait_for([from_it.as_fd()], Span::from_ms(20_000)).unwrap();
+        let mut answer = [0; 4];
+        from_it.read_exact(&mut answer).unwrap();
+        assert_eq!(&answer, b"yes\n");
+    }
+
+    #[test]
+    fn a_command_without_a_shell_finds_this_program_as_well() {
+        let stop = Stop::new().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("script");
+        let own = env::current_exe().unwrap();
+        std::fs::write(&script, format!("[ \"$PLUMB\" = '{}' ]", own.display())).unwrap();
+        for end in ["", " || exit 1"] {
+            let command = format!("sh '{}'{end}", script.display());
+            assert_eq!(without_shell(&command).is_some(), end.is_empty());
+            timed(&command, Span::from_ms(60_000), &stop).unwrap();
+        }
     }
 }

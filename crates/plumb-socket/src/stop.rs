@@ -86,6 +86,16 @@ impl Stop {
         wait_for([self.socket(), event], time)
     }
 
+    /// The same for any of `events`.
+    ///
+    /// # Errors
+    /// When the kernel refuses to wait.
+    pub fn wait_for_any(&self, events: &[BorrowedFd<'_>], time: Span) -> io::Result<()> {
+        let all = events.iter().copied().chain([self.socket()]);
+        let of = |event| PollFd::from_borrowed_fd(event, PollFlags::IN);
+        wait(&mut all.map(of).collect::<Vec<_>>(), time)
+    }
+
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
         self.woken.as_fd()
     }
@@ -96,9 +106,12 @@ impl Stop {
 /// # Errors
 /// When the kernel refuses to wait.
 pub fn wait_for<const N: usize>(events: [BorrowedFd<'_>; N], time: Span) -> io::Result<()> {
-    let mut events = events.map(|event| PollFd::from_borrowed_fd(event, PollFlags::IN));
+    wait(&mut events.map(|event| PollFd::from_borrowed_fd(event, PollFlags::IN)), time)
+}
+
+fn wait(events: &mut [PollFd<'_>], time: Span) -> io::Result<()> {
     let limit = timespec(time.ns());
-    retry_on_intr(|| poll(&mut events, Some(&limit)))?;
+    retry_on_intr(|| poll(events, Some(&limit)))?;
     Ok(())
 }
 
