@@ -173,12 +173,14 @@ impl Point {
             0 => None,
             operations => log.behind(result, operations)?,
         };
-        let warm_up = behind.as_ref().map_or(0.0, |(histogram, _)| {
-            1.0 - histogram.count() as f64 / result.operations.max(1) as f64
-        });
+        // operations that were looked into are in no histogram, and count in every rate
+        let known = result.operations.saturating_sub(result.looked_into()).max(1) as f64;
+        let warm_up =
+            behind.as_ref().map_or(0.0, |(histogram, _)| 1.0 - histogram.count() as f64 / known);
         let throughput_per_s =
             behind.as_ref().map_or(result.throughput_per_s, |(histogram, ns)| {
-                histogram.count() as f64 * 1e9 / (*ns).max(1) as f64
+                let operations = histogram.count() as f64 * result.operations as f64 / known;
+                operations * 1e9 / (*ns).max(1) as f64
             });
         let cut = behind.map(|(histogram, _)| Response::of(histogram, result.niping));
         let response = match (cut, &result.response_ns) {
@@ -383,5 +385,11 @@ mod tests {
         let response = point.response.unwrap();
         assert_eq!(response.histogram.count(), 300);
         assert!(response.mean < 1_001.0, "{}", response.mean);
+        assert_eq!(point.throughput_per_s, 100.0);
+        // a further operation in nine was looked into: in the rates, and in no histogram
+        let mut looked = result(&labels, &times);
+        (looked.observed, looked.operations, looked.throughput_per_s) = (50, 450, 112.5);
+        let point = Point::of(&looked, &log).unwrap();
+        assert_eq!((point.warm_up, point.throughput_per_s), (0.25, 112.5));
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use plumb_measure::statistics::{
     Interval, hodges_lehmann, interval, median, percentile_interval, wilcoxon,
 };
-use plumb_measure::{Better, BlockFigures, Checks, Contrast, Endpoint, Role};
+use plumb_measure::{Better, BlockFigures, Checks, Contrast, Endpoint, Role, Tail};
 
 use self::checks::checks;
 use self::tails::{Pooled, tail};
@@ -82,7 +82,7 @@ pub fn contrast(question: &Question, pairs: &[Pair<'_>]) -> Contrast {
         .collect();
     if let Some(first) = endpoints.first_mut().filter(|first| first.role == Role::Described) {
         first.role = Role::Primary;
-        first.p = p(first);
+        first.p = p(first).filter(|_| question.is_answered_by(first));
     }
     let checks = endpoints.first().map_or_else(Checks::default, |it| checks(it, pairs));
     Contrast {
@@ -93,14 +93,40 @@ pub fn contrast(question: &Question, pairs: &[Pair<'_>]) -> Contrast {
         sentence: String::new(),
         endpoints,
         checks,
-        tails: [
-            tail(&question.baseline, pairs.iter().map(|pair| pair.baseline)),
-            tail(&question.candidate, pairs.iter().map(|pair| pair.candidate)),
-        ]
-        .into_iter()
-        .flatten()
-        .collect(),
+        tails: tails(question, pairs),
     }
+}
+
+impl Question {
+    /// True for the figure that is to decide: another in its place would answer another question.
+    pub(crate) fn is_answered_by(&self, endpoint: &Endpoint) -> bool {
+        self.figure.as_ref().is_none_or(|wanted| *wanted == endpoint.key)
+    }
+
+    /// Why the figure that is to decide does not, in words without an end; `None` where it does.
+    pub(crate) fn unanswered(&self, contrast: &Contrast) -> Option<String> {
+        let first = contrast.endpoints.first()?;
+        let wanted = self.figure.as_ref().filter(|_| !self.is_answered_by(first))?;
+        let is_time = in_order(Some(wanted)).first().is_some_and(|figure| figure.latency);
+        let why = match (is_time && !self.latency, self.open && wanted == THROUGHPUT) {
+            (true, _) => "says nothing, since the load generator was the limit",
+            (_, true) => "says nothing, since the plan sets the rate",
+            _ => "is in no pair",
+        };
+        Some(format!("`{wanted}`, which was to decide, {why}"))
+    }
+}
+
+/// The tails of both, where response times may be used.
+fn tails(question: &Question, pairs: &[Pair<'_>]) -> Vec<Tail> {
+    if !question.latency {
+        return Vec::new();
+    }
+    let tails = [
+        tail(&question.baseline, pairs.iter().map(|pair| pair.baseline)),
+        tail(&question.candidate, pairs.iter().map(|pair| pair.candidate)),
+    ];
+    tails.into_iter().flatten().collect()
 }
 
 /// The two-sided p of the exact signed-rank test over the pairs; `None` without any.
@@ -111,9 +137,15 @@ fn p(endpoint: &Endpoint) -> Option<f64> {
     wilcoxon(&effects).map(|it| it.p).or(all_zero.then_some(1.0))
 }
 
-/// The logarithm of candidate over baseline of every pair that has both.
-fn effects(blocks: &[BlockFigures]) -> Vec<f64> {
-    blocks.iter().filter_map(BlockFigures::ratio).map(f64::ln).collect()
+/// The effect of every pair that has both figures, in order of time.
+#[must_use]
+pub fn effects(blocks: &[BlockFigures]) -> Vec<f64> {
+    blocks.iter().filter_map(BlockFigures::effect).collect()
+}
+
+/// The ratio that belongs to an effect; `None` where that has no end.
+fn ratio(effect: f64) -> Option<f64> {
+    Some(effect.exp()).filter(|ratio| ratio.is_finite())
 }
 
 fn endpoint(figure: &Figure, question: &Question, pairs: &[Pair<'_>]) -> Option<Endpoint> {
@@ -129,7 +161,11 @@ fn endpoint(figure: &Figure, question: &Question, pairs: &[Pair<'_>]) -> Option<
         median(&blocks.iter().filter_map(which).collect::<Vec<_>>())
     };
     let (baseline, candidate) = (column(|it| it.baseline)?, column(|it| it.candidate)?);
-    let effects = effects(&blocks);
+    let is_zero =
+        |it: &BlockFigures| [it.baseline, it.candidate].iter().flatten().all(|it| *it <= 0.0);
+    if figure.better == Better::Higher && blocks.iter().all(is_zero) {
+        return None; // what nobody measured has a rate of nothing
+    }
     let better = if figure.key == PRINTED { question.better } else { figure.better };
     let what = (figure.key, figure.name, figure.unit, better);
     let mut endpoint = Endpoint { blocks, ..Endpoint::described(what, baseline, candidate) };
@@ -150,19 +186,22 @@ fn endpoint(figure: &Figure, question: &Question, pairs: &[Pair<'_>]) -> Option<
             .flatten();
         return Some(endpoint);
     }
-    endpoint.ratio = hodges_lehmann(&effects).map(f64::exp);
-    endpoint.interval = interval(&effects, LEVEL).map(|it| Interval {
-        low: it.low.exp(),
-        high: it.high.exp(),
-        level: it.level,
-    });
+    estimate(&mut endpoint);
     Some(endpoint)
+}
+
+/// Works out ratio and interval of `endpoint` from its pairs.
+fn estimate(endpoint: &mut Endpoint) {
+    let effects = effects(&endpoint.blocks);
+    endpoint.ratio = hodges_lehmann(&effects).and_then(ratio);
+    endpoint.interval = interval(&effects, LEVEL)
+        .and_then(|it| Some(Interval { low: ratio(it.low)?, high: ratio(it.high)?, ..it }));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block::{Response, Settling};
+    use crate::block::{OrderFacts, Response, Settling};
     use plumb_measure::Histogram;
 
     /// A block of so many operations of a microsecond each.
@@ -259,5 +298,68 @@ mod tests {
                 assert!(other.interval.is_some(), "{other:?}");
             }
         }
+    }
+
+    /// The contrast of six pairs of `baseline` and `candidate`.
+    fn of_six(question: &Question, baseline: &Point, candidate: &Point) -> Contrast {
+        let pairs: Vec<Pair<'_>> =
+            (1..=6).map(|round| Pair { round, baseline, candidate }).collect();
+        contrast(question, &pairs)
+    }
+
+    #[test]
+    fn no_figure_takes_the_place_of_the_one_that_is_to_decide() {
+        let question = question("server-cpu");
+        let told = Point { server_cpu_ns: Some(7.0), ..block(1_000) };
+        let found = of_six(&question, &told, &told);
+        assert_eq!((found.endpoints[0].p, question.unanswered(&found)), (Some(1.0), None));
+        let found = of_six(&question, &told, &block(1_000));
+        let first = &found.endpoints[0];
+        assert_eq!((first.key.as_str(), first.role, first.p), ("p50", Role::Primary, None));
+        assert_eq!(
+            question.unanswered(&found).unwrap(),
+            "`server-cpu`, which was to decide, is in no pair"
+        );
+    }
+
+    #[test]
+    fn a_load_that_its_driver_limits_says_nothing_of_response_times() {
+        let limited = Question { latency: false, figure: None, ..question("p50") };
+        let mut point = block(1_000);
+        point.order = Some(OrderFacts {
+            effective_samples: 30.0,
+            autocorrelation: 0.5,
+            standard_error: 0.01,
+        });
+        let found = of_six(&limited, &point, &point);
+        assert_eq!(
+            (found.endpoints[0].key.as_str(), found.endpoints[0].p),
+            ("throughput", Some(1.0))
+        );
+        assert!(found.tails.is_empty() && found.checks.remarks.is_empty(), "{found:?}");
+        let asked = Question { latency: false, ..question("p95") };
+        let found = of_six(&asked, &point, &point);
+        assert_eq!(found.endpoints[0].p, None);
+        let why = asked.unanswered(&found).unwrap();
+        assert!(why.contains("`p95`") && why.contains("load generator was the limit"), "{why}");
+        let known = of_six(&question("p50"), &point, &point);
+        assert!(known.checks.remarks[0].contains("30 independent operations"), "{known:?}");
+        assert_eq!(known.tails.len(), 2);
+    }
+
+    #[test]
+    fn figures_of_zero_are_remarked_and_a_rate_of_nothing_is_no_figure() {
+        let cost = |system: f64| Point { cost: [None, None, Some(system), None], ..block(1_000) };
+        let found = of_six(&question("system"), &cost(0.004), &cost(0.0));
+        let remarks = found.checks.remarks.join(" ");
+        assert!(remarks.contains("In 6 of 6 pairs one of the two figures is 0"), "{remarks}");
+        assert!(remarks.contains("measure longer ones"), "{remarks}");
+        assert_eq!(found.checks.pairs_for_one_percent, None, "its interval has no width");
+        let carried = |bits: f64| Point { bits_per_s: Some(bits), ..block(1_000) };
+        let of_bits =
+            |found: &Contrast| found.endpoints.iter().find(|it| it.key == "bits").cloned();
+        let found = of_six(&question("bits"), &carried(8.0), &carried(0.0));
+        assert_eq!(of_bits(&found).map(|it| it.ratio), Some(Some(0.0)));
+        assert!(of_bits(&of_six(&question("p50"), &carried(0.0), &carried(0.0))).is_none());
     }
 }

@@ -104,7 +104,7 @@ pub(crate) const FIGURES: &[Figure] = &[
         unit: FigureUnit::PerSecond,
         better: Better::Higher,
         latency: false,
-        of: |point| point.bits_per_s.filter(|bits| *bits > 0.0),
+        of: |point| point.bits_per_s,
     },
     Figure {
         key: THROUGHPUT,
@@ -112,7 +112,7 @@ pub(crate) const FIGURES: &[Figure] = &[
         unit: FigureUnit::PerSecond,
         better: Better::Higher,
         latency: false,
-        of: |point| (point.throughput_per_s > 0.0).then_some(point.throughput_per_s),
+        of: |point| Some(point.throughput_per_s),
     },
     Figure {
         key: "rows",

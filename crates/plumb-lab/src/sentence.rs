@@ -5,15 +5,15 @@
 
 use plumb_measure::{Better, CONVENTION, Contrast, Endpoint, Verdict, signed};
 
-use crate::contrast::Tests;
+use crate::contrast::{Tests, effects};
 
 /// What stands around a contrast.
 #[derive(Clone, Debug, Default)]
 pub struct Around {
     /// The tests it was one of; `None` where nothing was tested.
     pub tests: Option<Tests>,
-    /// What went wrong, in switching between its variants or with the whole experiment, without an
-    /// end; `None` when nothing did.
+    /// What went wrong, in switching between its variants or with the whole experiment, or why another
+    /// figure than the one that was named stands first, without an end; `None` when nothing did.
     pub trouble: Option<String>,
 }
 
@@ -24,7 +24,8 @@ pub fn sentence(contrast: &Contrast, around: &Around) -> String {
         name if name.is_empty() => String::new(),
         name => format!("At {name}: "),
     };
-    let primary = contrast.endpoints.first().filter(|primary| primary.ratio.is_some());
+    let primary = contrast.endpoints.first();
+    let primary = primary.filter(|primary| primary.ratio.is_some() || primary.p.is_some());
     let Some(primary) = primary else {
         let trouble = around.trouble.as_ref().map(|it| format!("{it}: ")).unwrap_or_default();
         return format!("{place}{trouble}{}.", nothing(contrast));
@@ -40,7 +41,8 @@ pub fn sentence(contrast: &Contrast, around: &Around) -> String {
     parts.extend(aside.filter(|it| AROUND.contains(&it.key.as_str())).filter_map(second_part));
     let in_words =
         matches!(primary.verdict, None | Some(Verdict::Better | Verdict::Worse | Verdict::None));
-    let has_sign = parts.len() > 1 || primary.interval.is_some() || !in_words;
+    let has_sign =
+        parts.len() > 1 || primary.interval.is_some() || primary.ratio.is_some() && !in_words;
     parts.extend(around.trouble.clone());
     let convention = if has_sign { format!("; {CONVENTION}") } else { String::new() };
     format!("{place}{}{convention}.", parts.join(", "))
@@ -64,17 +66,18 @@ fn nothing(contrast: &Contrast) -> String {
 
 fn first_part(contrast: &Contrast, primary: &Endpoint, around: &Around) -> String {
     let (name, baseline, place) = (&contrast.candidate, &contrast.baseline, place_of(primary));
-    let change = primary.improvement(primary.ratio.unwrap_or(1.0));
-    let signed = primary.change_words().unwrap_or_else(|| "an unknown change".into());
+    let signed = primary.change_words().unwrap_or_else(|| "a change without a percentage".into());
     let interval = interval(primary);
-    let in_words = format!("{} {}", unsigned(change), word(primary, change));
     let same = contrast.same_treatment;
     match primary.verdict {
         Some(Verdict::Better | Verdict::Worse) if same => format!(
-            "{name} is {in_words} {place}{interval} although nothing differs: chance, which is \
-             allowed 5 %, or something that the experiment does not hold still"
+            "{name} is {}{interval} although nothing differs: chance, which is allowed 5 %, or \
+             something that the experiment does not hold still",
+            difference(primary)
         ),
-        Some(Verdict::Better | Verdict::Worse) => format!("{name} is {in_words} {place}{interval}"),
+        Some(Verdict::Better | Verdict::Worse) => {
+            format!("{name} is {}{interval}", difference(primary))
+        }
         Some(Verdict::Equivalent) => {
             format!(
                 "{name} is equivalent to {baseline} within the margin {place}: {signed}{interval}"
@@ -92,14 +95,29 @@ fn first_part(contrast: &Contrast, primary: &Endpoint, around: &Around) -> Strin
             too_few(primary, around)
         ),
         Some(Verdict::None) | None => {
-            format!("no verdict on {name}: {in_words} {place} as measured{interval}")
+            format!("no verdict on {name}: {} as measured{interval}", difference(primary))
         }
+    }
+}
+
+/// `5.2 % slower at the median`. A difference can be shown that has no size: where most pairs are
+/// equal, and where the figure of one side is zero.
+fn difference(primary: &Endpoint) -> String {
+    let change = primary.ratio.map(|ratio| primary.improvement(ratio));
+    let (word, place) = (word(primary, change.unwrap_or_default()), place_of(primary));
+    let is_shown = matches!(primary.verdict, Some(Verdict::Better | Verdict::Worse));
+    match change.map(unsigned) {
+        Some(size) if is_shown && size == unsigned(0.0) => {
+            format!("{word} {place}, by {size} in the typical pair")
+        }
+        Some(size) => format!("{size} {word} {place}"),
+        None => format!("{word} {place}, by more than any percentage"),
     }
 }
 
 /// `10 rounds, 36 tests at once need 11`.
 fn too_few(primary: &Endpoint, around: &Around) -> String {
-    let pairs = primary.blocks.iter().filter(|block| block.ratio().is_some()).count();
+    let pairs = effects(&primary.blocks).len();
     let rounds = if pairs == 1 { "round" } else { "rounds" };
     match around.tests {
         Some(Tests { count: 1, needed }) => format!("{pairs} {rounds} ({needed} would do)"),
@@ -129,8 +147,14 @@ fn place_of(endpoint: &Endpoint) -> String {
     }
 }
 
+/// Which way it goes: as the test says where that shows a difference.
 fn word(endpoint: &Endpoint, change: f64) -> &'static str {
-    match (endpoint.key.as_str(), endpoint.better, change > 0.0) {
+    let is_better = match endpoint.verdict {
+        Some(Verdict::Better) => true,
+        Some(Verdict::Worse) => false,
+        _ => change > 0.0,
+    };
+    match (endpoint.key.as_str(), endpoint.better, is_better) {
         ("p50" | "p95" | "mean" | "av2" | "wall", _, true) => "faster",
         ("p50" | "p95" | "mean" | "av2" | "wall", _, false) => "slower",
         (_, Better::Higher, true) | (_, Better::Lower, false) => "higher",
@@ -221,6 +245,28 @@ mod tests {
         assert_eq!(
             of(vec![rate]),
             "candidate is 10.0 % lower in throughput (95.75 % interval -12.0 to -8.0 %); + is better."
+        );
+    }
+
+    #[test]
+    fn a_difference_without_a_size_is_said_in_words() {
+        let time = endpoint("p50", 1.0, 0.99, 1.0, Some(Verdict::Better));
+        assert_eq!(
+            of(vec![time.clone()]),
+            "candidate is faster at the median, by 0.00 % in the typical pair (95.75 % interval 0.00 \
+             to +1.0 %); + is better."
+        );
+        let endless = Endpoint { ratio: None, interval: None, ..time };
+        let worse = Endpoint { verdict: Some(Verdict::Worse), ..endless.clone() };
+        assert_eq!(
+            of(vec![worse]),
+            "candidate is slower at the median, by more than any percentage."
+        );
+        let open = Endpoint { verdict: Some(Verdict::NoDifferenceShown), ..endless };
+        assert_eq!(
+            of(vec![open]),
+            "no difference between candidate and baseline is shown at the median: a change without \
+             a percentage."
         );
     }
 

@@ -4,6 +4,7 @@
 //! shown as an improvement everywhere: plus is better, minus is worse. What could not be computed
 //! is absent.
 
+mod block_figures;
 mod change;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::statistics::{Drift, Interval};
 use crate::{Distribution, Program, RecordError};
 
+pub use block_figures::BlockFigures;
 pub use change::{CONVENTION, signed};
 
 /// Name and version of the form; a reader refuses another name or a higher number.
@@ -51,11 +53,12 @@ impl Comparison {
     }
 
     /// The widest half of an interval of a primary figure, as a share of the baseline; `None`
-    /// when one has no interval.
+    /// when one has no interval. A candidate without a pair has no figure and counts for nothing.
     #[must_use]
     pub fn widest_half(&self) -> Option<f64> {
-        let halves = self.contrasts.iter().map(|contrast| {
-            let interval = contrast.endpoints.first()?.interval?;
+        let primaries = self.contrasts.iter().filter_map(|contrast| contrast.endpoints.first());
+        let halves = primaries.map(|primary| {
+            let interval = primary.interval?;
             Some((interval.high - interval.low) / 2.0)
         });
         halves.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
@@ -259,10 +262,10 @@ pub struct Endpoint {
     /// The figure of every complete round, in order of time; of separate runs, of every interval,
     /// and then the two have nothing to do with each other.
     pub blocks: Vec<BlockFigures>,
-    /// Candidate over baseline; absent when there is nothing to divide.
+    /// Candidate over baseline; absent when there is nothing to divide, or no finite ratio.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ratio: Option<f64>,
-    /// Interval of the ratio with its true level; absent with too few blocks.
+    /// Interval of the ratio with its true level; absent with too few blocks, or without an end.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub interval: Option<Interval>,
     /// Two-sided exact p; absent when it was not tested.
@@ -317,28 +320,6 @@ impl Endpoint {
         let interval = self.interval?;
         let (a, b) = (self.improvement(interval.low), self.improvement(interval.high));
         Some((a.min(b), a.max(b)))
-    }
-}
-
-/// A figure in one round, or at one place of two separate runs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct BlockFigures {
-    /// The round, or the number of the interval, from one.
-    pub round: u64,
-    /// Of the baseline; absent where it has no block.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub baseline: Option<f64>,
-    /// Of the candidate; absent where it has no block.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub candidate: Option<f64>,
-}
-
-impl BlockFigures {
-    /// Candidate over baseline, where both are above zero.
-    #[must_use]
-    pub fn ratio(&self) -> Option<f64> {
-        let (baseline, candidate) = (self.baseline?, self.candidate?);
-        (baseline > 0.0 && candidate > 0.0).then(|| candidate / baseline)
     }
 }
 

@@ -9,7 +9,8 @@ const PAIRS_MAX: usize = 1_000;
 /// Wilcoxon's signed-rank test of the hypothesis that `effects` lie evenly around zero.
 ///
 /// Exact, given the ties: the distribution is counted over all signs of the mid-ranks at hand.
-/// Effects of zero say nothing and are left out. `None` without any other effect, or above 1,000.
+/// Effects of zero say nothing and are left out. Infinite ones are tied, above all others. `None`
+/// without any other effect than zero, or above 1,000.
 ///
 /// # Source
 /// Wilcoxon, Individual comparisons by ranking methods, Biometrics Bulletin 1, 1945.
@@ -29,7 +30,8 @@ pub fn wilcoxon(effects: &[f64]) -> Option<TestResult> {
 }
 
 /// The estimate that belongs to the signed-rank test: the median of the means of all pairs of
-/// effects, each with itself too. `None` without effects.
+/// effects, each with itself too. `None` without effects. It is infinite where infinite effects
+/// have the middle.
 ///
 /// # Source
 /// Hodges and Lehmann, Estimates of location based on rank tests, Ann. Math. Statist. 34, 1963.
@@ -57,12 +59,16 @@ fn walsh_averages(effects: &[f64]) -> Vec<f64> {
     let mut averages: Vec<f64> = effects
         .iter()
         .enumerate()
-        .flat_map(|(at, first)| {
-            effects[at..].iter().map(move |other| f64::midpoint(*first, *other))
-        })
+        .flat_map(|(at, first)| effects[at..].iter().map(move |other| average(*first, *other)))
         .collect();
     averages.sort_by(f64::total_cmp);
     averages
+}
+
+/// Infinite effects have one size, as in the ranks: two of opposite signs make up for each other.
+#[expect(clippy::float_cmp, reason = "infinite or not is exact")]
+fn average(first: f64, other: f64) -> f64 {
+    if first.is_infinite() && first == -other { 0.0 } else { f64::midpoint(first, other) }
 }
 
 /// How probable each sum of the ranks with a positive sign is when every sign is a coin.
@@ -110,6 +116,19 @@ mod tests {
         assert_eq!(wilcoxon(&[0.0; 10]), None);
         assert_eq!(hodges_lehmann(&[0.0; 10]), Some(0.0));
         assert_eq!(hodges_lehmann(&[]), None);
+    }
+
+    #[test]
+    fn infinite_effects_stand_for_one_huge_size() {
+        let of = |huge: f64| {
+            let effects = [-huge, -huge, huge, -huge, 0.5, -0.25, 0.75, -huge, -huge, -huge];
+            let huger = |value: f64| if value.abs() > 1e9 { value.signum() * 1e300 } else { value };
+            let found = interval(&effects, 0.95).unwrap();
+            let estimate = hodges_lehmann(&effects).unwrap();
+            (wilcoxon(&effects), [estimate, found.low, found.high].map(huger))
+        };
+        assert_eq!(of(f64::INFINITY), of(1e12));
+        assert_eq!(hodges_lehmann(&[f64::INFINITY, f64::NEG_INFINITY]), Some(0.0));
     }
 
     proptest! {

@@ -13,7 +13,8 @@ use crate::experiment::{CellRecord, Failure};
 /// A contrast, and what went wrong beside it.
 pub(super) struct Found {
     pub(super) contrast: Contrast,
-    /// Switches between its variants that failed, in words without an end.
+    /// Why the figure that was to decide does not, and switches between its variants that failed, in
+    /// words without an end.
     pub(super) trouble: Option<String>,
 }
 
@@ -98,8 +99,14 @@ impl<'a> Cell<'a> {
                     .collect();
                 let labels =
                     self.labels(common_labels(of_baseline, of_candidate), points.len() > 1);
-                let contrast = contrast(&self.question(variants, candidate, at, labels), &pairs);
-                let trouble = self.trouble(&[&variants[0], candidate]);
+                let question = self.question(variants, candidate, at, labels);
+                let contrast = contrast(&question, &pairs);
+                let troubles = [
+                    question.unanswered(&contrast),
+                    self.failed_switches(&[&variants[0], candidate]),
+                ];
+                let troubles: Vec<String> = troubles.into_iter().flatten().collect();
+                let trouble = (!troubles.is_empty()).then(|| troubles.join(", "));
                 found.push(Found { contrast, trouble });
             }
         }
@@ -107,7 +114,7 @@ impl<'a> Cell<'a> {
     }
 
     /// Which switches to `variants` failed in this cell, with the last cause of each.
-    fn trouble(&self, variants: &[&VariantBlocks]) -> Option<String> {
+    fn failed_switches(&self, variants: &[&VariantBlocks]) -> Option<String> {
         let of = |variant: &&VariantBlocks| {
             let failed = variant.failed.iter().filter(|it| it.cell == self.number);
             let failed = failed.filter(|it| it.failure == Some(Failure::Switch));

@@ -146,10 +146,12 @@ fn contrasts_of(
 fn endpoints_of(baseline: &ResultRecord, candidate: &ResultRecord) -> Vec<Endpoint> {
     let latency = baseline.validity.latency_valid && candidate.validity.latency_valid;
     let p50 = |result: &ResultRecord| -> Vec<f64> {
-        intervals(result).map(|interval| interval.p50 as f64).collect()
+        let answered = whole_intervals(result).filter(|interval| interval.operations > 0);
+        answered.map(|interval| interval.p50 as f64).collect()
     };
     let rate = |result: &ResultRecord| -> Vec<f64> {
-        intervals(result)
+        whole_intervals(result)
+            .filter(|_| result.operations > 0)
             .map(|interval| interval.operations as f64 * 1e9 / interval.duration_ns as f64)
             .collect()
     };
@@ -177,10 +179,10 @@ fn endpoints_of(baseline: &ResultRecord, candidate: &ResultRecord) -> Vec<Endpoi
     .collect()
 }
 
-/// The intervals that are as long as the plan wanted and hold anything.
-fn intervals(result: &ResultRecord) -> impl Iterator<Item = &plumb_measure::Interval> {
+/// The intervals that are as long as the plan wanted.
+fn whole_intervals(result: &ResultRecord) -> impl Iterator<Item = &plumb_measure::Interval> {
     let longest = result.intervals.iter().map(|it| it.duration_ns).max().unwrap_or(0);
-    result.intervals.iter().filter(move |it| it.operations > 0 && it.duration_ns * 2 > longest)
+    result.intervals.iter().filter(move |it| it.duration_ns * 2 > longest)
 }
 
 fn endpoint_of(
@@ -192,8 +194,12 @@ fn endpoint_of(
     let [Some(of_baseline), Some(of_candidate)] = whole else {
         return None;
     };
+    // an interval without an answer has no ratio to any other: the whole runs are compared then
+    let has_ratios = baseline.iter().chain(candidate).all(|value| *value > 0.0);
     let (baseline, candidate) = (thinned(baseline), thinned(candidate));
-    let logs = |values: &[f64]| values.iter().map(|value| value.ln()).collect::<Vec<_>>();
+    let logs = |values: &[f64]| -> Vec<f64> {
+        values.iter().filter(|_| has_ratios).map(|value| value.ln()).collect()
+    };
     let (a, b) = (logs(&baseline), logs(&candidate));
     let rounds = baseline.len().max(candidate.len());
     Some(Endpoint {
@@ -220,4 +226,45 @@ fn endpoint_of(
 fn thinned(values: &[f64]) -> Vec<f64> {
     let each = values.len().div_ceil(INTERVALS_MAX).max(1);
     values.chunks(each).filter_map(median).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run of seconds with so many answers each.
+    fn run(operations: &[u64]) -> ResultRecord {
+        let all: u64 = operations.iter().sum();
+        let interval = |(at, operations): (u64, &u64)| plumb_measure::Interval {
+            users: 0,
+            start_ns: at * 1_000_000_000,
+            duration_ns: 1_000_000_000,
+            operations: *operations,
+            failures: 0,
+            p50: 1_000,
+            p99: 1_000,
+            max: 1_000,
+        };
+        ResultRecord {
+            operations: all,
+            throughput_per_s: f64::from(u32::try_from(all).unwrap()) / 10.0,
+            intervals: (0..).zip(operations).map(interval).collect(),
+            ..ResultRecord::default()
+        }
+    }
+
+    fn throughput(candidate: &[u64]) -> Endpoint {
+        let found = endpoints_of(&run(&[1_000; 10]), &run(candidate));
+        found.into_iter().find(|it| it.key == "throughput").unwrap()
+    }
+
+    #[test]
+    fn seconds_without_an_answer_belong_to_the_throughput() {
+        let stalled = throughput(&[1_000, 0, 1_000, 0, 1_000, 0, 1_000, 0, 1_000, 1_000]);
+        assert_eq!((stalled.candidate, stalled.ratio, stalled.interval), (600.0, Some(0.6), None));
+        assert_eq!(stalled.blocks[1].candidate, Some(0.0));
+        let slower = throughput(&[500; 10]);
+        assert!(slower.ratio.is_some_and(|it| (it - 0.5).abs() < 1e-9), "{slower:?}");
+        assert!(slower.interval.is_some());
+    }
 }

@@ -3,8 +3,9 @@
 use plumb_measure::statistics::{Drift, drift, hodges_lehmann, mean, standard_deviation};
 use plumb_measure::{Checks, Endpoint};
 
-use super::Pair;
+use super::{Pair, effects, ratio};
 use crate::block::Settling;
+use crate::figures::COST_KEYS;
 
 /// Effective samples of a block below which its median is shaky.
 const SAMPLES_MIN: f64 = 50.0;
@@ -21,13 +22,10 @@ const TIMES: [&str; 4] = ["p50", "p95", "mean", "av2"];
     reason = "numbers of pairs"
 )]
 pub(super) fn checks(primary: &Endpoint, pairs: &[Pair<'_>]) -> Checks {
-    let baselines: Vec<f64> = primary
-        .blocks
-        .iter()
-        .filter_map(|it| it.baseline)
-        .filter(|it| *it > 0.0)
-        .map(f64::ln)
-        .collect();
+    let baselines = primary.blocks.iter().filter_map(|it| it.baseline);
+    let baselines = baselines.map(|figure| (figure > 0.0).then(|| figure.ln()));
+    // how far a figure is from zero is no share of it
+    let baselines: Vec<f64> = baselines.collect::<Option<_>>().unwrap_or_default();
     let points = || pairs.iter().flat_map(|pair| [pair.baseline, pair.candidate]);
     let orders = || points().filter_map(|point| point.order);
     let errors: Vec<f64> = pairs
@@ -36,6 +34,7 @@ pub(super) fn checks(primary: &Endpoint, pairs: &[Pair<'_>]) -> Checks {
         .map(|it| it.standard_error.powi(2))
         .collect();
     let half_width = primary.interval.map(|it| (it.high.ln() - it.low.ln()) / 2.0);
+    let half_width = half_width.filter(|half| half.is_finite());
     let mut checks = Checks {
         drift: drift(&baselines).map(|it| Drift { change: it.change.exp_m1(), ..it }),
         effective_samples: orders().map(|it| it.effective_samples).reduce(f64::min),
@@ -51,9 +50,33 @@ pub(super) fn checks(primary: &Endpoint, pairs: &[Pair<'_>]) -> Checks {
         remarks: Vec::new(),
     };
     checks.remarks = remarks(&checks, primary);
+    checks.remarks.extend(zeros(primary));
     checks.remarks.extend(few_operations(&checks, primary, pairs));
     checks.remarks.extend(wavering(pairs));
     checks
+}
+
+fn is_time(primary: &Endpoint) -> bool {
+    TIMES.contains(&primary.key.as_str())
+}
+
+/// What figures of zero mean for the test.
+fn zeros(primary: &Endpoint) -> Option<String> {
+    let all = effects(&primary.blocks);
+    let zeros = all.iter().filter(|effect| effect.is_infinite()).count();
+    let processor_time = [COST_KEYS[1], COST_KEYS[2]].contains(&primary.key.as_str());
+    let advice = if processor_time {
+        " The kernel may count none of a short command: measure longer ones."
+    } else {
+        ""
+    };
+    (zeros > 0).then(|| {
+        format!(
+            "In {zeros} of {} pairs one of the two figures is 0: such a change has no percentage, \
+             and the test ranks it above all others.{advice}",
+            all.len()
+        )
+    })
 }
 
 /// Where the figure that decides is made of few response times, unless that is said already.
@@ -62,7 +85,7 @@ fn few_operations(checks: &Checks, primary: &Endpoint, pairs: &[Pair<'_>]) -> Op
     let points = pairs.iter().flat_map(|pair| [pair.baseline, pair.candidate]);
     let counts = points.filter_map(|point| Some(point.response.as_ref()?.histogram.count()));
     let fewest = counts.min().filter(|count| *count < OPERATIONS_MIN)?;
-    (TIMES.contains(&primary.key.as_str()) && !said).then(|| {
+    (is_time(primary) && !said).then(|| {
         format!(
             "The smallest block has {fewest} operations; below {OPERATIONS_MIN} its response times \
              are shaky: lengthen the blocks."
@@ -84,13 +107,12 @@ fn wavering(pairs: &[Pair<'_>]) -> Option<String> {
 
 /// The effect without the first pair, when that lies outside the range of all others.
 fn without_first(primary: &Endpoint) -> Option<f64> {
-    let effects: Vec<f64> =
-        primary.blocks.iter().filter_map(|it| it.ratio()).map(f64::ln).collect();
+    let effects = effects(&primary.blocks);
     let (first, others) = effects.split_first()?;
     let low = others.iter().copied().reduce(f64::min)?;
     let high = others.iter().copied().reduce(f64::max)?;
     (others.len() > 4 && !(low..=high).contains(first))
-        .then(|| hodges_lehmann(others).map(f64::exp))
+        .then(|| hodges_lehmann(others).and_then(ratio))
         .flatten()
 }
 
@@ -107,10 +129,11 @@ fn remarks(checks: &Checks, primary: &Endpoint) -> Vec<String> {
             100.0 * drift.change
         ));
     }
-    if let Some(samples) = checks.effective_samples.filter(|samples| *samples < SAMPLES_MIN) {
+    let few = checks.effective_samples.filter(|samples| *samples < SAMPLES_MIN);
+    if let Some(samples) = few.filter(|_| is_time(primary)) {
         remarks.push(format!(
-            "A block is worth only {samples:.0} independent operations, so its median is shaky: \
-             lengthen the blocks."
+            "A block is worth only {samples:.0} independent operations, so its response times are \
+             shaky: lengthen the blocks."
         ));
     }
     if let Some(without) = checks.without_first {

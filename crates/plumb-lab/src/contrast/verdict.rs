@@ -1,9 +1,9 @@
 //! What follows from the tests of the primary figures, taken together.
 
-use plumb_measure::statistics::holm;
-use plumb_measure::{BlockFigures, Endpoint, Verdict};
+use plumb_measure::statistics::{holm, wilcoxon};
+use plumb_measure::{Better, Endpoint, Verdict};
 
-use super::LEVEL;
+use super::{LEVEL, effects};
 
 /// The tests of a comparison, which pay for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,16 +40,14 @@ pub fn pairs_needed(tests: usize) -> u64 {
 
 /// The verdict on the tested figure that has place `at` among `all` unadjusted p.
 fn verdict(endpoint: &Endpoint, all: &[f64], at: usize, margin: Option<f64>) -> Verdict {
-    let (Some(p), Some(ratio)) = (endpoint.p_adjusted, endpoint.ratio) else {
-        return Verdict::None;
-    };
+    let Some(p) = endpoint.p_adjusted else { return Verdict::None };
     let within = |margin: f64| {
         endpoint.interval.is_some_and(|it| 1.0 - margin <= it.low && it.high <= 1.0 + margin)
     };
     if margin.is_some_and(within) {
         Verdict::Equivalent
     } else if shown(p) {
-        if endpoint.improvement(ratio) > 0.0 { Verdict::Better } else { Verdict::Worse }
+        if is_shown_better(endpoint) { Verdict::Better } else { Verdict::Worse }
     } else if is_testable(endpoint, all, at) {
         Verdict::NoDifferenceShown
     } else {
@@ -57,12 +55,21 @@ fn verdict(endpoint: &Endpoint, all: &[f64], at: usize, margin: Option<f64>) -> 
     }
 }
 
+/// Which way a difference that is shown goes: that of the test, for the estimate counts pairs without
+/// an effect, too, and can be none where most are equal.
+fn is_shown_better(endpoint: &Endpoint) -> bool {
+    let effects = effects(&endpoint.blocks);
+    let pairs = effects.iter().filter(|effect| **effect != 0.0).count();
+    let half = share(pairs * (pairs + 1)) / 4.0;
+    let grows = wilcoxon(&effects).is_some_and(|found| found.statistic > half);
+    grows == (endpoint.better == Better::Higher)
+}
+
 /// True when its pairs could have shown a difference, had all of them agreed, the other tests being
 /// what they are.
 fn is_testable(endpoint: &Endpoint, all: &[f64], at: usize) -> bool {
-    let pairs = endpoint.blocks.iter().filter_map(BlockFigures::ratio).count();
     let mut best = all.to_vec();
-    best[at] = smallest_p(pairs as u64);
+    best[at] = smallest_p(effects(&endpoint.blocks).len() as u64);
     shown(holm(&best)[at])
 }
 
@@ -83,29 +90,43 @@ fn share(tests: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_measure::statistics::{SplitMix64, interval, wilcoxon};
-    use plumb_measure::{Better, FigureUnit, Role};
+    use crate::contrast::{estimate, p};
+    use plumb_measure::statistics::SplitMix64;
+    use plumb_measure::{BlockFigures, FigureUnit, Role};
 
     /// A primary figure whose pairs have these effects.
     fn endpoint(effects: &[f64]) -> Endpoint {
-        let block = |(round, effect): (u64, &f64)| BlockFigures {
+        of_pairs(&effects.iter().map(|effect| (1.0, effect.exp())).collect::<Vec<_>>())
+    }
+
+    /// A primary figure, good when it is low, with these pairs of baseline and candidate.
+    fn of_pairs(pairs: &[(f64, f64)]) -> Endpoint {
+        let block = |(round, (baseline, candidate)): (u64, &(f64, f64))| BlockFigures {
             round,
-            baseline: Some(1.0),
-            candidate: Some(effect.exp()),
+            baseline: Some(*baseline),
+            candidate: Some(*candidate),
         };
         let what = ("p50", "median response time", FigureUnit::Ns, Better::Lower);
-        Endpoint {
+        let mut endpoint = Endpoint {
             role: Role::Primary,
-            blocks: (1..).zip(effects).map(block).collect(),
-            ratio: plumb_measure::statistics::hodges_lehmann(effects).map(f64::exp),
-            interval: interval(effects, LEVEL).map(|it| plumb_measure::statistics::Interval {
-                low: it.low.exp(),
-                high: it.high.exp(),
-                level: it.level,
-            }),
-            p: wilcoxon(effects).map(|it| it.p),
+            blocks: (1..).zip(pairs).map(block).collect(),
             ..Endpoint::described(what, 1.0, 1.0)
-        }
+        };
+        estimate(&mut endpoint);
+        endpoint.p = p(&endpoint);
+        endpoint
+    }
+
+    /// The only figure of a comparison, judged.
+    fn judged(pairs: &[(f64, f64)]) -> Endpoint {
+        let mut endpoint = of_pairs(pairs);
+        judge(&mut [&mut endpoint], None);
+        endpoint
+    }
+
+    /// `pair` so many times.
+    fn times(count: usize, pair: (f64, f64)) -> Vec<(f64, f64)> {
+        vec![pair; count]
     }
 
     fn slower(pairs: u32) -> Vec<f64> {
@@ -172,5 +193,61 @@ mod tests {
         let allowed = f64::from(experiments) * (0.05 + 0.017);
         assert!(f64::from(of_one) < allowed && of_one > 0, "{of_one}");
         assert!(f64::from(of_three) < allowed && of_three > 0, "{of_three}");
+    }
+
+    /// Two neighbouring buckets of a histogram: the logarithms of their quotients differ in size.
+    const BUCKETS: (f64, f64) = (60_031.0, 60_095.0);
+
+    #[test]
+    fn changes_of_one_size_are_tied_whichever_way_they_go() {
+        let (low, high) = BUCKETS;
+        let found = judged(&[times(9, (low, high)), times(3, (high, low))].concat());
+        let other_way = judged(&[times(9, (high, low)), times(3, (low, high))].concat());
+        // 2 (1 + 12 + 66 + 220) / 4096
+        assert_eq!((found.p, other_way.p), (Some(0.145_996_093_75), Some(0.145_996_093_75)));
+        assert_eq!(found.verdict, Some(Verdict::NoDifferenceShown));
+        let even = judged(&[times(6, (low, high)), times(6, (high, low))].concat());
+        assert_eq!((even.p, even.ratio), (Some(1.0), Some(1.0)));
+    }
+
+    #[test]
+    fn two_figures_that_change_places_by_chance_differ_in_one_of_twenty_orders_at_most() {
+        let (low, high) = BUCKETS;
+        for (pairs, share) in [(6, 0.031_25), (10, 0.021_484_375), (12, 0.038_574_218_75)] {
+            let differ = (0_u32..1 << pairs).filter(|order| {
+                let pair = |at: u32| if order >> at & 1 == 0 { (low, high) } else { (high, low) };
+                let found = judged(&(0..pairs).map(pair).collect::<Vec<_>>());
+                found.verdict != Some(Verdict::NoDifferenceShown)
+            });
+            let all = f64::from(1 << pairs);
+            assert_eq!(f64::from(u32::try_from(differ.count()).unwrap()) / all, share, "{pairs}");
+        }
+    }
+
+    #[test]
+    fn a_difference_goes_the_way_of_the_test_where_most_pairs_are_equal() {
+        let equal = times(15, (120.0, 120.0));
+        let lower = judged(&[equal.clone(), times(6, (120.0, 119.0))].concat());
+        assert_eq!((lower.p, lower.ratio), (Some(0.031_25), Some(1.0)));
+        assert_eq!(lower.verdict, Some(Verdict::Better));
+        let higher = judged(&[equal, times(6, (119.0, 120.0))].concat());
+        assert_eq!(higher.verdict, Some(Verdict::Worse));
+    }
+
+    #[test]
+    fn a_figure_of_zero_is_ranked_above_all_changes_and_never_left_out() {
+        // in eight rounds the candidate took nothing, in six a little more
+        let found = judged(&[times(8, (4.0, 0.0)), times(6, (4.0, 4.1))].concat());
+        assert!(found.p.is_some_and(|p| (0.04..0.06).contains(&p)), "{found:?}");
+        assert_eq!(found.ratio, Some(0.0), "the typical pair is one of them");
+        let all = judged(&times(6, (4.0, 0.0)));
+        assert_eq!((all.verdict, all.ratio), (Some(Verdict::Better), Some(0.0)));
+        let from_nothing = judged(&times(6, (0.0, 4.0)));
+        assert_eq!((from_nothing.verdict, from_nothing.ratio), (Some(Verdict::Worse), None));
+        assert_eq!(from_nothing.interval, None);
+        let nothing = judged(&times(6, (0.0, 0.0)));
+        assert_eq!((nothing.p, nothing.ratio), (Some(1.0), Some(1.0)));
+        let even = judged(&[times(4, (0.0, 4.0)), times(4, (4.0, 0.0))].concat());
+        assert_eq!((even.p, even.ratio), (Some(1.0), Some(1.0)));
     }
 }

@@ -1,4 +1,5 @@
 //! Figures against those of others, and against what is known of their operations.
 
 mod hdrhistogram;
+mod precision;
 mod step_accounts;

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use plumb_chart::{Axis, BOTTOM, Chart, Effect, Effects, Key, LEFT, RIGHT, TOP, coordinate as n};
-use plumb_measure::{BlockFigures, Design, DesignKind, Endpoint, FigureUnit};
+use plumb_measure::{BlockFigures, Design, DesignKind, Endpoint, FigureUnit, counted};
 
 use super::dot;
 use crate::comparison::figures::{change, interval, level, percent, value};
@@ -76,7 +76,10 @@ fn effects(
         keys.push(Key::new("margin", "equivalence margin"));
     }
     let title = format!("Effect of every pair, {}", endpoint.name);
-    Some(Chart { title, keys, x: x.clone(), y: y.axis, marks, notes: Vec::new() })
+    let endless = blocks.iter().filter(|it| it.effect().is_some_and(f64::is_infinite)).count();
+    let note = format!("Not drawn: {} with a figure of 0.", counted(endless as u64, "pair"));
+    let notes = (endless > 0).then_some(note).into_iter().collect();
+    Some(Chart { title, keys, x: x.clone(), y: y.axis, marks, notes })
 }
 
 /// Baseline and candidate, joined where they are a pair.

@@ -67,7 +67,8 @@ pub(super) const LEGEND: &str = "A change is an improvement in percent of the ba
 
 /// The same where there are no pairs.
 pub(super) const LEGEND_SEPARATE: &str = "A change is an improvement in percent of the baseline: + is better, for times and for rates. \
-     Baseline and candidate are medians over the intervals of their runs. Intervals of the change \
+     Baseline and candidate are those of the whole runs; the change is estimated from their \
+     intervals and need not be their quotient. Intervals of the change \
      have the level stated; they are not adjusted for several tests, the adjusted p (Holm) is.";
 
 /// The tails of both sides; `None` without any.

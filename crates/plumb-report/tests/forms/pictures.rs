@@ -3,10 +3,10 @@
 use plumb_checkup::{Checkup, CheckupLayer, CheckupOutcome, CheckupPart, Middle, PartRole};
 use plumb_measure::{Distribution, Histogram, Program};
 use plumb_report::checkup::{CheckupRun, html_with_runs};
-use plumb_report::html;
+use plumb_report::{comparison, html};
 
 use crate::page::{assert_balanced, assert_self_contained};
-use crate::records;
+use crate::{comparisons, records};
 
 /// Bytes of the page of one run, at most.
 const PAGE_MAX: usize = 300_000;
@@ -103,4 +103,19 @@ fn part(folder: &str) -> CheckupPart {
             ..CheckupOutcome::default()
         }),
     }
+}
+
+#[test]
+fn pairs_that_have_no_place_in_a_picture_are_counted_below_it() {
+    let mut record = comparisons::better();
+    let endpoint = &mut record.contrasts[0].endpoints[0];
+    // a change without a percentage: the verdict stands on p alone
+    (endpoint.ratio, endpoint.interval) = (None, None);
+    for block in &mut endpoint.blocks[..2] {
+        block.baseline = Some(0.0);
+    }
+    let page = comparison::html(&record);
+    assert_balanced(&page);
+    assert!(page.contains("Not drawn: 2 pairs with a figure of 0."));
+    assert!(!comparison::html(&comparisons::better()).contains("Not drawn: "));
 }

@@ -158,6 +158,20 @@ fn every_round_holds_each_variant_in_each_cell_once_and_each_cell_has_its_verdic
 }
 
 #[test]
+fn no_figure_decides_in_the_place_of_one_that_no_pair_has() {
+    let at = folder();
+    experiment(at.path(), &SERVERS.replace("figure = \"p95\"", "figure = \"rows\""));
+    let document = plumb(&ALL_COUNT, at.path()).with(3).json();
+    let tail = &document["contrasts"][2];
+    let figure = &tail["endpoints"][0];
+    assert_eq!((&figure["key"], &figure["verdict"]), (&"p50".into(), &"none".into()), "{tail:#}");
+    let sentence = tail["sentence"].to_string();
+    assert!(sentence.contains("no verdict on slow: "), "{sentence}");
+    assert!(sentence.contains("`rows`, which was to decide, is in no pair"), "{sentence}");
+    assert_eq!(document["design"]["tests"], 2);
+}
+
+#[test]
 fn a_dry_run_shows_the_order_that_is_taken_and_measures_nothing() {
     let at = folder();
     experiment(at.path(), PRINTED);
