@@ -7,7 +7,8 @@ use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_engine::clock;
 use plumb_engine::options::OutputOptions;
 use plumb_experiment::{ExperimentFile, ProbeSection, VariantSection, unplaced};
-use plumb_lab::{Calibration, PAIRS, calibrate};
+use plumb_folder::read_order;
+use plumb_lab::{Calibration, OrderRecord, PAIRS, calibrate, effects};
 use plumb_measure::{Comparison, Program, Span};
 use serde::Serialize;
 
@@ -85,8 +86,8 @@ fn calibrate_with(command: &str, options: &CalibrateOptions) -> anyhow::Result<E
     let overrides = Overrides { host: options.output.host.clone(), ..Overrides::default() };
     let stop = signals::stop()?;
     let place = (options.output.out.as_deref(), "calibrate");
-    let (compared, _) = experiment::take(&file, overrides, place, &stop)?;
-    let Some(calibration) = calibrate(&effects(&compared)) else {
+    let (compared, folder) = experiment::take(&file, overrides, place, &stop)?;
+    let Some(calibration) = calibrate(&primary_effects(&compared)) else {
         if stop.asked() {
             return Ok(Exit::Interrupted);
         }
@@ -96,20 +97,21 @@ fn calibrate_with(command: &str, options: &CalibrateOptions) -> anyhow::Result<E
             compared.design.complete_rounds
         );
     };
-    let round_ns = options.time.ns() / compared.design.rounds.max(1);
+    let round_ns = round_ns(&OrderRecord::from_json(&read_order(folder.path())?)?);
     print(&calibration, command, round_ns, &options.output)?;
     Ok(if stop.asked() { Exit::Interrupted } else { Exit::Ran })
 }
 
 /// The effects of the primary figure, in order of time.
-fn effects(compared: &Comparison) -> Vec<f64> {
+fn primary_effects(compared: &Comparison) -> Vec<f64> {
     let primary = compared.contrasts.first().and_then(|contrast| contrast.endpoints.first());
-    primary
-        .into_iter()
-        .flat_map(|endpoint| &endpoint.blocks)
-        .filter_map(|block| block.ratio())
-        .map(f64::ln)
-        .collect()
+    primary.map_or_else(Vec::new, |endpoint| effects(&endpoint.blocks))
+}
+
+/// How long a round took; the last one may have been interrupted.
+fn round_ns(order: &OrderRecord) -> u64 {
+    let (blocks, in_a_round) = (order.blocks.len() as u64, order.variants.len() as u64);
+    order.took_ns() * in_a_round / blocks.max(1)
 }
 
 fn print(
@@ -174,4 +176,26 @@ fn in_words(calibration: &Calibration, command: &str, round_ns: u64, markdown: b
         };
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_is_as_long_as_its_blocks_took() {
+        let block = |round: u64| serde_json::json!({ "round": round, "variant": 0, "folder": "b", "took_ns": 500 });
+        let variant = serde_json::json!({ "name": "one", "command": "c" });
+        let order = serde_json::json!({
+            "schema": plumb_lab::ORDER_SCHEMA,
+            "plumb": { "version": "1" },
+            "started": "2026-11-21T08:30:48Z",
+            "seed": 1,
+            "cells": [{ "labels": {} }],
+            "variants": [variant, variant],
+            "blocks": [block(1), block(1), block(2)], // the second round was interrupted
+        });
+        let order = OrderRecord::from_json(&order.to_string()).unwrap();
+        assert_eq!(round_ns(&order), 1_000);
+    }
 }
