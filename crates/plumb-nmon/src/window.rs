@@ -43,14 +43,14 @@ impl FromStr for Moment {
 }
 
 impl Moment {
-    /// The moment in seconds since 1970 of the same clock; of a time alone the first one that is
-    /// not before `earliest_s`.
-    fn local_s(self, earliest_s: i64) -> i64 {
+    /// The moment in seconds since 1970 of the same clock; a time alone is of the day of `day_of_s`,
+    /// or of the next one where that is before `earliest_s`.
+    fn local_s(self, day_of_s: i64, earliest_s: i64) -> i64 {
         match self {
             Self::At(at) => at.duration_since(EPOCH).as_secs(),
             Self::Daily(time) => {
                 let time_s = time.duration_since(Time::midnight()).as_secs();
-                let same_day_s = earliest_s.div_euclid(DAY_S) * DAY_S + time_s;
+                let same_day_s = day_of_s.div_euclid(DAY_S) * DAY_S + time_s;
                 if same_day_s < earliest_s { same_day_s + DAY_S } else { same_day_s }
             }
         }
@@ -66,9 +66,11 @@ impl Window {
     /// The ends in seconds since 1970 of the same clock, for a recording whose first snapshot is of
     /// `first_s`. A time a little before it is meant of the same day.
     pub(crate) fn ends_s(&self, first_s: i64) -> (i64, i64) {
-        let from_s = self.from.map(|from| from.local_s(first_s - DAY_S / 2));
-        let earliest_s = from_s.unwrap_or(first_s - DAY_S / 2);
-        let to_s = self.to.map(|to| to.local_s(earliest_s));
+        let a_little_before_s = first_s - DAY_S / 2;
+        let from_s = self.from.map(|from| from.local_s(first_s, a_little_before_s));
+        let (day_of_s, earliest_s) =
+            from_s.map_or((first_s, a_little_before_s), |from_s| (from_s, from_s));
+        let to_s = self.to.map(|to| to.local_s(day_of_s, earliest_s));
         (from_s.unwrap_or(i64::MIN), to_s.unwrap_or(i64::MAX))
     }
 }
@@ -100,6 +102,22 @@ mod tests {
             ends("2026-12-31T23:05", "2027-01-01T00:00:00", evening),
             (s("2026-12-31T23:05:00"), s("2027-01-01T00:00:00"))
         );
+    }
+
+    #[test]
+    fn a_time_more_than_half_a_day_after_the_beginning_is_of_the_same_day() {
+        let midnight = "2026-11-21T00:00:05";
+        assert_eq!(
+            ends("14:00", "15:00", midnight),
+            (s("2026-11-21T14:00:00"), s("2026-11-21T15:00:00"))
+        );
+        assert_eq!(ends("", "23:30", midnight), (i64::MIN, s("2026-11-21T23:30:00")));
+        let morning = "2026-11-21T08:00:00";
+        assert_eq!(
+            ends("22:00", "02:00", morning),
+            (s("2026-11-21T22:00:00"), s("2026-11-22T02:00:00"))
+        );
+        assert_eq!(ends("07:55", "", morning), (s("2026-11-21T07:55:00"), i64::MAX), "before it");
     }
 
     #[test]
