@@ -20,6 +20,7 @@
 //! statistics"; the readers pyNmonAnalyzer 1.0.9, nmonchart and nmon2influxdb.
 
 mod cell;
+mod disk;
 mod document;
 mod doubt;
 mod facts;

@@ -1,6 +1,7 @@
 //! The second pass over a recording: its figures.
 
 use crate::cell::{Line, snapshot_id};
+use crate::disk::Disks;
 use crate::doubt::{Doubts, Questions, Read};
 use crate::outline::RecordingOutline;
 use crate::process::{Commands, snapshot_of};
@@ -49,8 +50,13 @@ impl Reading {
         let counted = part.drafts.iter().filter(|draft| single(&draft.section.name)).count();
         let counted = u32::try_from(counted).ok().filter(|cpus| *cpus > 0);
         let cpus = part.facts.cpus().or(counted);
+        let sections = || part.drafts.iter().map(|draft| &draft.section);
+        let disks = Disks::of(sections());
+        let roles: Vec<Role> = sections()
+            .map(|section| Role::of(section, system, cpus, &disks, &mut gauges))
+            .collect();
         let mut places = Vec::with_capacity(part.drafts.len());
-        for draft in &mut part.drafts {
+        for (draft, role) in part.drafts.iter_mut().zip(roles) {
             let figures = draft.section.columns.len() * snapshots;
             let wanted = series.holds(&draft.section.name);
             if wanted && figures > *room {
@@ -63,7 +69,6 @@ impl Reading {
                     column.series = vec![f64::NAN; snapshots];
                 }
             }
-            let role = Role::of(&draft.section, system, cpus, &mut gauges);
             let questions = Questions::of(&draft.section, system);
             places.push(SectionState { role, questions, series: kept, ..SectionState::default() });
         }

@@ -1,14 +1,16 @@
 //! One recording of one host, and the figures derived from it.
 
+use std::collections::HashSet;
 use std::fmt;
 
+use crate::disk::{Counted, Disks};
 use crate::document::Document;
 use crate::doubt::Doubts;
 use crate::facts::{Facts, System};
 use crate::outline::RecordingOutline;
 use crate::perfmon;
 use crate::process::{Commands, Process};
-use crate::role::{Gauges, Name, counted_disks, counted_interfaces, interfaces};
+use crate::role::{Gauges, Name, counted_interfaces, interfaces};
 use crate::section::{Column, Section};
 use crate::stamp::Timeline;
 use crate::stat::Stat;
@@ -213,20 +215,37 @@ impl Recording {
         self.traffic(Name::RdmaRead, Name::RdmaWrite, counted, Vec::new())
     }
 
-    /// Traffic of the disks; partitions and volumes on other disks are left out.
+    /// Traffic of the disks; partitions, volumes on other disks and paths to a disk that counts
+    /// itself are left out.
     #[must_use]
     pub fn disks(&self) -> Option<Traffic> {
         let mut counted = Vec::new();
         let mut left_out = Vec::new();
+        let disks = Disks::of(&self.sections);
         for section in self.sections.iter().filter(|section| is_numbered(&section.name, "DISKREAD"))
         {
-            let whole = counted_disks(section);
+            let is_added = |it: &Counted| {
+                it.path_to.is_none_or(|disk| !self.has_used(&section.columns[disk].name))
+            };
+            let added: HashSet<usize> = disks
+                .counted(section)
+                .iter()
+                .filter(|it| is_added(it))
+                .map(|it| it.column)
+                .collect();
             for (at, column) in section.columns.iter().enumerate() {
-                let names = if whole.contains(&at) { &mut counted } else { &mut left_out };
+                let names = if added.contains(&at) { &mut counted } else { &mut left_out };
                 names.push(column.name.clone());
             }
         }
         self.traffic(Name::DiskRead, Name::DiskWrite, counted, left_out)
+    }
+
+    /// True when anything was read from or written to a disk.
+    fn has_used(&self, disk: &str) -> bool {
+        let of_disks = self.sections.iter().filter(|section| section.name.starts_with("DISK"));
+        let mut columns = of_disks.filter_map(|section| section.column(disk));
+        columns.any(|column| column.stat.max().is_some_and(|most| most > 0.0))
     }
 
     fn traffic(

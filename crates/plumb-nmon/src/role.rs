@@ -1,5 +1,6 @@
 //! What the columns of a section mean, where that is known, and the figures made from them.
 
+use crate::disk::{Counted, Disks};
 use crate::facts::System;
 use crate::gauge::{Gauge, Join, joined};
 use crate::section::Section;
@@ -72,7 +73,7 @@ pub(crate) struct Role {
 struct Feed {
     name: Name,
     join: Join,
-    columns: Vec<usize>,
+    columns: Vec<Counted>,
     /// The figures are counts of an interval, not rates.
     counts: bool,
 }
@@ -96,6 +97,7 @@ impl Role {
         section: &Section,
         system: System,
         cpus: Option<u32>,
+        disks: &Disks<'_>,
         gauges: &mut Gauges,
     ) -> Self {
         let mut role = Self::default();
@@ -118,16 +120,11 @@ impl Role {
             }
             "IBREAD" => role.sum(Name::RdmaRead, (0..section.columns.len()).collect()),
             "IBWRITE" => role.sum(Name::RdmaWrite, (0..section.columns.len()).collect()),
-            "DISKREAD" => role.sum(Name::DiskRead, counted_disks(section)),
-            "DISKWRITE" => role.sum(Name::DiskWrite, counted_disks(section)),
-            "DISKXFER" => role.sum(Name::DiskTransfers, counted_disks(section)),
-            "DISKBUSY" => role.feeds.push(Feed {
-                name: Name::DiskBusy,
-                join: Join::Max,
-                columns: counted_disks(section),
-                counts: false,
-            }),
-            "QUEUE" => role.sum(Name::DiskQueue, counted_disks(section)),
+            "DISKREAD" => role.feed(Name::DiskRead, Join::Sum, disks.counted(section)),
+            "DISKWRITE" => role.feed(Name::DiskWrite, Join::Sum, disks.counted(section)),
+            "DISKXFER" => role.feed(Name::DiskTransfers, Join::Sum, disks.counted(section)),
+            "DISKBUSY" => role.feed(Name::DiskBusy, Join::Max, disks.counted(section)),
+            "QUEUE" => role.feed(Name::DiskQueue, Join::Sum, disks.counted(section)),
             "TCP" => role.count(Name::SentAgain, all(&["sent-again"])),
             "PROC" if system == System::Linux => {
                 role.first_is_zero =
@@ -148,11 +145,15 @@ impl Role {
     }
 
     fn sum(&mut self, name: Name, columns: Vec<usize>) {
-        self.feeds.push(Feed { name, join: Join::Sum, columns, counts: false });
+        self.feed(name, Join::Sum, all_of(columns));
     }
 
     fn count(&mut self, name: Name, columns: Vec<usize>) {
-        self.feeds.push(Feed { name, join: Join::Sum, columns, counts: true });
+        self.feeds.push(Feed { name, join: Join::Sum, columns: all_of(columns), counts: true });
+    }
+
+    fn feed(&mut self, name: Name, join: Join, columns: Vec<Counted>) {
+        self.feeds.push(Feed { name, join, columns, counts: false });
     }
 
     /// Columns in which the zero of the first snapshot means that nothing is known.
@@ -173,11 +174,18 @@ impl Role {
     }
 }
 
+fn all_of(columns: Vec<usize>) -> Vec<Counted> {
+    columns.into_iter().map(|column| Counted { column, path_to: None }).collect()
+}
+
 impl Feed {
     /// A sum needs all its figures, a largest any.
     fn value(&self, figures: &[f64]) -> Option<f64> {
         let mut value = None;
-        for column in &self.columns {
+        for Counted { column, path_to } in &self.columns {
+            if path_to.and_then(|disk| figure(figures, disk)).is_some_and(|it| it > 0.0) {
+                continue;
+            }
             let figure = figure(figures, *column);
             if figure.is_none() && self.join == Join::Sum {
                 return None;
@@ -277,24 +285,6 @@ pub(crate) fn interfaces(section: &Section) -> Vec<&str> {
     section.columns.iter().filter_map(|column| column.name.strip_suffix(READ)).collect()
 }
 
-/// The disks whose transfers are counted once: no partitions where their disk is there, and
-/// nothing that is built upon other disks (LVM, RAID, multipath) where those are there.
-pub(crate) fn counted_disks(section: &Section) -> Vec<usize> {
-    let names: Vec<&str> = section.columns.iter().map(|column| column.name.as_str()).collect();
-    let real: Vec<usize> = (0..names.len()).filter(|at| is_whole(names[*at], &names)).collect();
-    if real.is_empty() { (0..names.len()).collect() } else { real }
-}
-
-fn is_whole(name: &str, names: &[&str]) -> bool {
-    const BUILT_UPON_OTHERS: [&str; 7] =
-        ["dm-", "md", "loop", "zram", "ram", "hdiskpower", "vpath"];
-    let built = BUILT_UPON_OTHERS.iter().any(|start| name.starts_with(start));
-    let disk = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    let partition = disk.len() < name.len()
-        && names.iter().any(|other| *other == disk || disk.strip_suffix('p') == Some(*other));
-    !built && !partition
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -314,12 +304,19 @@ mod tests {
         }
     }
 
+    fn role_of(section: &Section, system: System, gauges: &mut Gauges) -> Role {
+        Role::of(section, system, None, &Disks::of([section]), gauges)
+    }
+
     #[test]
-    fn partitions_and_volumes_are_not_counted_again() {
-        let disks = ["sda", "sda1", "sda2", "dm-0", "nvme0n1", "nvme0n1p1", "vdb"];
-        assert_eq!(counted_disks(&section("DISKREAD", &disks)), [0, 4, 6]);
-        assert_eq!(counted_disks(&section("DISKREAD", &["hdisk0", "hdisk1"])), [0, 1]);
-        assert_eq!(counted_disks(&section("DISKREAD", &["dm-0", "dm-1"])), [0, 1]);
+    fn a_path_counts_where_its_disk_does_not() {
+        let disks = section("DISKREAD", &["nvme0c0n1", "nvme0n1", "nvme0c1n1", "sda"]);
+        for (row, sum) in [([5.0, 8.0, 3.0, 1.0], 9.0), ([5.0, 0.0, 3.0, 1.0], 9.0)] {
+            let mut gauges = Gauges::new();
+            let role = role_of(&disks, System::Linux, &mut gauges);
+            role.row(&row, 1, 1.0, &mut gauges);
+            assert_eq!(gauges.get(Name::DiskRead).stat.max(), Some(sum), "{row:?}");
+        }
     }
 
     #[test]
@@ -344,13 +341,13 @@ mod tests {
         let columns = ["User%", "Sys%", "Wait%", "Idle%", "Steal%", "Busy", "CPUs"];
         let mut gauges = Gauges::new();
         let cpu = section("CPU_ALL", &columns);
-        let role = Role::of(&cpu, System::Linux, None, &mut gauges);
+        let role = role_of(&cpu, System::Linux, &mut gauges);
         role.row(&[10.0, 5.0, 20.0, 60.0, 5.0, f64::NAN, 4.0], 1, 1.0, &mut gauges);
         assert_eq!(gauges.get(Name::Cores).stat.max(), Some(0.8));
 
         let mut gauges = Gauges::new();
         let cpu = section("CPU_ALL", &["User%", "Sys%", "Wait%", "Idle%", "Busy", "PhysicalCPUs"]);
-        let role = Role::of(&cpu, System::Aix, None, &mut gauges);
+        let role = role_of(&cpu, System::Aix, &mut gauges);
         role.row(&[50.0, 25.0, 5.0, 20.0, f64::NAN, 2.0], 1, 1.0, &mut gauges);
         assert_eq!(gauges.get(Name::Cores).stat.max(), Some(1.5));
     }
@@ -359,7 +356,7 @@ mod tests {
     fn counts_of_an_interval_become_rates() {
         let mut gauges = Gauges::new();
         let vm = section("VM", &["pswpin", "pswpout", "pgmajfault"]);
-        let role = Role::of(&vm, System::Linux, None, &mut gauges);
+        let role = role_of(&vm, System::Linux, &mut gauges);
         role.row(&[10.0, 20.0, f64::NAN], 1, 10.0, &mut gauges);
         assert_eq!(gauges.get(Name::Paging).stat.max(), Some(3.0));
         assert_eq!(gauges.get(Name::MajorFaults).stat.missing(), 1);

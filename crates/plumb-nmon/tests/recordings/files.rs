@@ -311,3 +311,32 @@ fn what_is_no_nmon_file_is_refused_with_its_first_line() {
     let missing = plumb_nmon::open(Path::new("/nowhere/at/all"), &Options::default()).unwrap_err();
     assert!(missing.to_string().starts_with("cannot open /nowhere/at/all"), "{missing}");
 }
+
+#[test]
+fn disks_of_several_sections_are_counted_once() {
+    let text = "AAA,progname,nmon\nAAA,OS,Linux\n\
+                DISKREAD,Disk Read KB/s h,sda,sdbx\nDISKREAD1,Disk Read KB/s h,sdbx1,dm-0\n\
+                DISKREAD2,Disk Read KB/s h,dm-1,dm-2\nZZZZ,T0001,10:00:01,01-MAY-2026\n\
+                DISKREAD,T0001,5,7\nDISKREAD1,T0001,7,5\nDISKREAD2,T0001,4,3\n";
+    let nmon = read(text);
+    let disks = only(&nmon).disks().unwrap();
+    assert_eq!((disks.read.max(), disks.read.count()), (Some(12.0), 1));
+    assert_eq!(disks.counted, ["sda", "sdbx"]);
+    assert_eq!(disks.left_out, ["sdbx1", "dm-0", "dm-1", "dm-2"]);
+}
+
+#[test]
+fn a_path_to_a_disk_is_left_out_where_the_disk_counts_itself() {
+    let read_with = |disk: u32| {
+        read(format!(
+            "AAA,progname,nmon\nAAA,OS,Linux\nDISKREAD,Disk Read KB/s h,nvme0c0n1,nvme0n1\n\
+             ZZZZ,T0001,10:00:01,01-MAY-2026\nDISKREAD,T0001,5,{disk}\n"
+        ))
+    };
+    for (disk, left_out) in [(5, vec!["nvme0c0n1"]), (0, vec![])] {
+        let nmon = read_with(disk);
+        let disks = only(&nmon).disks().unwrap();
+        assert_eq!(disks.read.max(), Some(5.0), "{disk} at the disk");
+        assert_eq!(disks.left_out, left_out, "{disk} at the disk");
+    }
+}
