@@ -23,8 +23,10 @@ const PATIENCE: u32 = 60;
 pub(crate) enum Shape {
     /// In one piece: one call reads it all, if the buffer is large enough.
     Whole,
-    /// Record by record, up to a page a call.
+    /// Record by record of a line each, up to a page a call.
     Records,
+    /// Record by record, some of many lines: nothing tells how long the next one would be.
+    UnevenRecords,
     /// Record by record, and the number of records never changes while the kernel runs.
     FixedRecords,
     /// A single short line, made in a buffer as large as the one that is offered: a large one
@@ -110,7 +112,7 @@ impl Source {
 
     fn try_read(&mut self, bytes: &mut Vec<u8>) -> io::Result<usize> {
         if let Some(file) = &self.file {
-            match read_all(file, self.shape, self.records, bytes) {
+            match read_all(|room, at| file.read_at(room, at), self.shape, self.records, bytes) {
                 // the device or process behind the descriptor is gone; its name may stand for
                 // another one now
                 Err(error) if is_gone(&error) => self.file = None,
@@ -118,7 +120,7 @@ impl Source {
             }
         }
         let file = self.file.insert(File::open(&self.path)?);
-        let length = read_all(file, self.shape, 0, bytes)?;
+        let length = read_all(|room, at| file.read_at(room, at), self.shape, 0, bytes)?;
         if self.shape == Shape::FixedRecords {
             self.records = ends_of_lines(&bytes[..length]);
         }
@@ -132,7 +134,12 @@ pub(crate) fn is_gone(error: &io::Error) -> bool {
 }
 
 /// Reads a file from its start to its end, with as few calls as its shape allows.
-fn read_all(file: &File, shape: Shape, records: usize, bytes: &mut Vec<u8>) -> io::Result<usize> {
+fn read_all(
+    read_at: impl Fn(&mut [u8], u64) -> io::Result<usize>,
+    shape: Shape,
+    records: usize,
+    bytes: &mut Vec<u8>,
+) -> io::Result<usize> {
     let (mut length, mut found) = (0, 0);
     loop {
         if length == bytes.len() {
@@ -143,7 +150,7 @@ fn read_all(file: &File, shape: Shape, records: usize, bytes: &mut Vec<u8>) -> i
         }
         let end = if shape == Shape::Line { length + LINE } else { bytes.len() };
         let end = end.min(bytes.len());
-        let read = match file.read_at(&mut bytes[length..end], length as u64) {
+        let read = match read_at(&mut bytes[length..end], length as u64) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             read => read?,
         };
@@ -156,7 +163,7 @@ fn read_all(file: &File, shape: Shape, records: usize, bytes: &mut Vec<u8>) -> i
                 found += ends_of_lines(piece);
                 found >= records || (room > 0 && was_last(piece))
             }
-            Shape::FixedRecords => false, // to its end, once
+            Shape::FixedRecords | Shape::UnevenRecords => false, // to its end
             Shape::Records => room > 0 && was_last(piece),
         };
         length += read;
@@ -204,7 +211,7 @@ mod tests {
     #[test]
     fn a_file_larger_than_the_buffer_is_read_to_its_end() {
         let text = b"0123456789\n".repeat(20_000);
-        for shape in [Shape::Whole, Shape::Records] {
+        for shape in [Shape::Whole, Shape::Records, Shape::UnevenRecords] {
             let (_folder, mut source) = source(&text, shape);
             assert_eq!(source.read(&mut Buffer::new()).map(<[u8]>::len), Some(text.len()));
         }
@@ -233,6 +240,23 @@ mod tests {
         assert!(!was_last(&b"a line of forty characters or nearly so\n".repeat(100)));
         assert!(!was_last(&b"a line of forty characters or nearly so\n".repeat(204)));
         assert!(!was_last(&[b'x'; 2000]), "a record of that length would not fit again");
+    }
+
+    #[test]
+    fn a_record_that_did_not_fit_into_a_page_is_read() {
+        let (first, next) = (b" 8 0 sda 1 2 3\n".repeat(200), b" 8 16 sdb 1 2 3\n".repeat(70));
+        let in_pieces = |room: &mut [u8], at: u64| {
+            let piece = match at {
+                0 => &first[..],
+                at if at == first.len() as u64 => &next[..],
+                _ => &[],
+            };
+            room[..piece.len()].copy_from_slice(piece);
+            Ok(piece.len())
+        };
+        let read = |shape| read_all(in_pieces, shape, 0, &mut vec![0; BUFFER]).unwrap();
+        assert_eq!(read(Shape::UnevenRecords), first.len() + next.len());
+        assert_eq!(read(Shape::Records), first.len(), "a line would have had room");
     }
 
     #[test]

@@ -13,7 +13,14 @@ use tempfile::TempDir;
 
 /// A clock that stands where it was put.
 #[derive(Clone, Default)]
-struct Held(Arc<AtomicU64>);
+pub(crate) struct Held(Arc<AtomicU64>);
+
+impl Held {
+    /// Puts it on by `ns`, and tells what it shows then.
+    pub(crate) fn advance(&self, ns: u64) -> u64 {
+        self.0.fetch_add(ns, Ordering::Relaxed) + ns
+    }
+}
 
 impl Clock for Held {
     fn now_ns(&self) -> u64 {
@@ -53,7 +60,7 @@ impl Machine {
     /// What happened up to the second moment, `interval_ns` later.
     pub(crate) fn second(&mut self, interval_ns: u64) -> Sample {
         unpack(self.name, 1, self.folder.path());
-        self.clock.0.fetch_add(interval_ns, Ordering::Relaxed);
+        self.clock.advance(interval_ns);
         let sample = self.monitor.sample().expect("it is the second reading");
         // what depends on when and where the test runs
         Sample { wall_ns: 1_300_634_013_000_000_000, cost_ns: 250_000, ..sample.clone() }

@@ -1,9 +1,9 @@
 //! Machines of several kinds, each recorded or made up at two moments one second apart: what is
 //! said of the time between.
 
-use crate::kit::{Machine, check};
+use crate::kit::{Held, Machine, check};
 use plumb_host::facts::HostFacts;
-use plumb_host::{Sample, State, Subject, Usage};
+use plumb_host::{Monitor, MonitorPlan, Root, Sample, State, Subject, Usage};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -130,4 +130,32 @@ fn what_a_large_machine_is() {
     let bond = facts.interfaces.iter().find(|each| each.name == "bond0").expect("it is there");
     assert_eq!(bond.bond_mode.as_deref(), Some("802.3ad 4"));
     assert_eq!(bond.speed_mbit, Some(50_000));
+}
+
+#[test]
+fn a_rate_is_over_the_time_since_its_own_last_reading() {
+    const MS: u64 = 1_000_000;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let proc = folder.path().join("proc");
+    std::fs::create_dir_all(&proc).expect("a folder");
+    let vmstat = |faults: u64| {
+        let text = format!("pswpin {faults}\npswpout 0\npgfault {faults}\npgmajfault 0\n");
+        std::fs::write(proc.join("vmstat"), text).expect("a file");
+    };
+    std::fs::write(proc.join("stat"), "cpu 1 1 1 1\ncpu0 1 1 1 1\n").expect("a file");
+    let clock = Held::default();
+    let plan = MonitorPlan { root: Root::below(folder.path()), ..MonitorPlan::default() };
+    let mut monitor = Monitor::new(&plan, Box::new(clock.clone()));
+    vmstat(0);
+    monitor.sample();
+    // a hundred pages a second, looked at every half a second, once late and once early
+    let mut rates = Vec::new();
+    for ms in [500, 500, 700, 300, 500, 500] {
+        let now_ms = clock.advance(ms * MS) / MS;
+        vmstat(now_ms / 10);
+        let sample = monitor.sample().expect("it is not the first reading");
+        rates.push(sample.paging.map(|paging| paging.swapped_per_s));
+    }
+    let read: Vec<f64> = rates.into_iter().flatten().collect();
+    assert!(read.len() >= 3 && read.iter().all(|rate| (rate - 100.0).abs() < 1e-9), "{read:?}");
 }
