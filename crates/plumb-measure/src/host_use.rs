@@ -44,8 +44,8 @@ pub struct HostUse {
     pub foreign: Vec<ForeignProcess>,
     /// Processes under test that were found at the other end of the connection.
     pub tested: Vec<u32>,
-    /// Memory that these and their descendants held when the result was over, bytes, without what
-    /// the kernel keeps of files; absent when nobody looked.
+    /// Memory that these and their descendants held when the result was over, bytes, what they share
+    /// counted once, without what the kernel keeps of files; absent when nobody looked.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tested_memory_bytes: Option<u64>,
     /// The least memory limit of the control groups that they are in, bytes; absent where there is

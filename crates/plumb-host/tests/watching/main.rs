@@ -4,4 +4,5 @@
 mod kit;
 
 mod machines;
+mod memory;
 mod screen;

@@ -1,0 +1,59 @@
+//! Memory that processes hold, how much they may, and on how many processors they run.
+
+use std::fs;
+
+use plumb_host::Root;
+use plumb_host::process::{memory_limit_of, memory_of, processors_of};
+use tempfile::TempDir;
+
+/// A machine that has these files.
+fn machine(files: &[(&str, &str)]) -> (TempDir, Root) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (path, text) in files {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().expect("it is below a folder")).expect("a folder");
+        fs::write(path, text).expect("a file");
+    }
+    let root = Root::below(folder.path());
+    (folder, root)
+}
+
+#[test]
+fn what_processes_hold_is_added_up_and_what_they_share_counts_once() {
+    let status = |own: u32, shared: u32| {
+        format!("VmRSS:\t  999 kB\nRssAnon:\t{own} kB\nRssFile:\t 50 kB\nRssShmem:\t{shared} kB\n")
+    };
+    let (_folder, root) =
+        machine(&[("proc/7/status", &status(100, 8000)), ("proc/8/status", &status(30, 6000))]);
+    assert_eq!(memory_of(&root, &[7, 8, 9]), Some(8130 * 1024));
+    assert_eq!(memory_of(&root, &[9]), None);
+}
+
+#[test]
+fn processors_are_counted_from_their_list() {
+    let of = |list: &str| {
+        let status = format!("Name:\tx\nCpus_allowed_list:\t{list}\n");
+        let (_folder, root) = machine(&[("proc/7/status", &status)]);
+        processors_of(&root, 7)
+    };
+    assert_eq!(of("0-1"), Some(2));
+    assert_eq!(of("0,2,4-7"), Some(6));
+    assert_eq!((of("1"), of("7-4"), of("all")), (Some(1), None, None));
+}
+
+#[test]
+fn the_least_limit_above_a_process_counts_in_both_versions() {
+    let (_folder, root) = machine(&[
+        ("proc/7/cgroup", "5:memory:/app/one\n3:cpu,cpuacct:/app\n"),
+        ("proc/8/cgroup", "0::/app/two\n"),
+        ("proc/9/cgroup", "0::/\n"),
+        ("sys/fs/cgroup/memory/app/one/memory.limit_in_bytes", "9223372036854771712\n"),
+        ("sys/fs/cgroup/memory/app/memory.limit_in_bytes", "1000\n"),
+        ("sys/fs/cgroup/app/two/memory.max", "3000\n"),
+        ("sys/fs/cgroup/app/memory.max", "max\n"),
+    ]);
+    assert_eq!(memory_limit_of(&root, 7), Some(1000));
+    assert_eq!(memory_limit_of(&root, 8), Some(3000));
+    assert_eq!(memory_limit_of(&root, 9), None);
+    assert_eq!(memory_limit_of(&root, 10), None);
+}
