@@ -20,7 +20,8 @@ pub struct Stamp {
     /// file names no time zone.
     pub local_s: i64,
     /// Seconds for which the figures of the snapshot stand: the time since the one before, or the
-    /// usual interval where the clock was set meanwhile.
+    /// usual interval where the clock was set meanwhile. A second more or less is booked once it is
+    /// more than what a clock of whole seconds leaves open.
     pub seconds: u32,
     line: u64,
 }
@@ -204,25 +205,37 @@ fn median_interval(stamps: &[Stamp]) -> Option<u32> {
 
 /// Gives every snapshot the seconds it stands for.
 fn measure(stamps: &mut [Stamp], usual: u32, troubles: &mut Troubles) {
-    let mut before: Option<Stamp> = None;
+    let (mut before, mut owed): (Option<Stamp>, i64) = (None, 0);
     for stamp in stamps {
         stamp.seconds = match before {
             None => usual,
-            Some(before) => interval(before, *stamp, usual, troubles),
+            Some(before) => interval(before, *stamp, usual, &mut owed, troubles),
         };
         before = Some(*stamp);
     }
 }
 
-/// Times have a resolution of a second, so that one second more or less is no difference.
-fn interval(before: Stamp, stamp: Stamp, usual: u32, troubles: &mut Troubles) -> u32 {
+/// Times have a resolution of a second, so that one second more or less is no difference. What they
+/// differ by is `owed`: a recorder that is a little slow each time loses a second now and then, and
+/// the sum of the intervals shall be the time that passed.
+fn interval(
+    before: Stamp,
+    stamp: Stamp,
+    usual: u32,
+    owed: &mut i64,
+    troubles: &mut Troubles,
+) -> u32 {
     let steps = stamp.id - before.id;
     let seconds = stamp.local_s - before.local_s;
     let expected = i64::try_from(steps).unwrap_or(i64::MAX).saturating_mul(i64::from(usual));
     let beyond = seconds.saturating_sub(expected);
     let near = |second: i64| (beyond - second).abs() <= 1;
     if near(0) && steps == 1 {
-        return usual;
+        *owed += beyond;
+        let paid = if owed.abs() > 1 { owed.signum() } else { 0 };
+        let booked = (i64::from(usual) + paid).max(1);
+        *owed -= booked - i64::from(usual);
+        return u32::try_from(booked).unwrap_or(usual);
     }
     let hour = HOUR_S > 3 * i64::from(usual) && (near(HOUR_S) || near(-HOUR_S));
     if hour || seconds < 0 {
@@ -334,6 +347,25 @@ mod tests {
         let (timeline, troubles) = timeline(&lines, Some(1));
         assert_eq!(seconds(&timeline), [1, 1, 8]);
         assert_eq!(troubles, [TroubleKind::Gap { seconds: 8, expected: 1 }]);
+    }
+
+    #[test]
+    fn seconds_that_a_slow_recorder_loses_one_by_one_are_counted() {
+        for (period_ms, usual) in [(1_250_u32, 1), (10_200, 10), (9_800, 10)] {
+            let at = |number: u32| number * period_ms / 1000;
+            let lines: Vec<String> = (0..800)
+                .map(|number| {
+                    let (s, id) = (at(number), number + 1);
+                    format!("ZZZZ,T{id:04},{:02}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60)
+                })
+                .collect();
+            let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+            let (timeline, troubles) = timeline(&lines, Some(usual));
+            assert!(troubles.is_empty(), "{troubles:?}");
+            assert_eq!(timeline.interval_s(), Some(usual));
+            let all = f64::from(at(799) + usual);
+            assert!((timeline.duration_s() - all).abs() <= 1.0, "{} s", timeline.duration_s());
+        }
     }
 
     #[test]
