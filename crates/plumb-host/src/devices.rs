@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::kernel::{DiskKind, Diskstats, InterfaceKind, NetDev};
+use crate::kernel::{Disk, DiskKind, Diskstats, InterfaceKind, NetDev};
 use crate::label::Label;
 use crate::root::Root;
 
@@ -26,6 +26,17 @@ impl Devices {
             let kind = self.disks.entry(disk.name).or_insert_with(|| disk_kind(root, disk.name));
             disk.kind = *kind;
         }
+        let disks = &mut diskstats.disks;
+        for place in 0..disks.len() {
+            let name = disks[place].name;
+            let Some(path_to) = path_to(name.as_str()) else { continue };
+            let is_disk = |it: &Disk| {
+                it.kind == DiskKind::Whole && namespace(it.name.as_str()) == Some(path_to)
+            };
+            if disks.iter().any(is_disk) {
+                disks[place].kind = DiskKind::Stacked;
+            }
+        }
     }
 
     /// Says of every interface what it stands for, and how fast its link is.
@@ -39,6 +50,19 @@ impl Devices {
             (interface.kind, interface.speed_mbit) = *known;
         }
     }
+}
+
+/// The subsystem and the namespace of a path of NVMe multipath: `0` and `2` of `nvme0c1n2`. Linux
+/// counts at the path and at the disk (`nvme0n2`) since 6.4; before, the disk never does anything, and
+/// is not among those that were used.
+fn path_to(name: &str) -> Option<(&str, &str)> {
+    let (subsystem, rest) = name.strip_prefix("nvme")?.split_once('c')?;
+    Some((subsystem, rest.split_once('n')?.1))
+}
+
+/// The same of a disk.
+fn namespace(name: &str) -> Option<(&str, &str)> {
+    name.strip_prefix("nvme")?.split_once('n')
 }
 
 fn disk_kind(root: &Root, name: Label) -> DiskKind {
@@ -79,7 +103,7 @@ pub(crate) fn link_speed(root: &Root, name: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::{Disk, Interface};
+    use crate::kernel::Interface;
 
     #[test]
     fn sys_knows_better_than_the_name() {
@@ -88,16 +112,17 @@ mod tests {
             ("sys/class/block/sdb/partition", "1"),
             ("sys/class/block/nvme0n1/slaves/nvme0c0n1", ""),
         ]);
-        let mut devices = Devices::new(root);
-        let disk = |name: &str| Disk { name: Label::new(name.as_bytes()), ..Disk::default() };
-        let mut all =
-            Diskstats { disks: ["vda1", "sdb", "nvme0n1", "sdc1"].into_iter().map(disk).collect() };
-        devices.tell_disks(&mut all);
-        let kinds: Vec<DiskKind> = all.disks.iter().map(|disk| disk.kind).collect();
-        assert_eq!(
-            kinds,
-            [DiskKind::Whole, DiskKind::Partition, DiskKind::Stacked, DiskKind::Partition]
-        );
+        let kinds = |names: &[&str]| -> Vec<DiskKind> {
+            let disk = |name: &&str| Disk { name: Label::new(name.as_bytes()), ..Disk::default() };
+            let mut all = Diskstats { disks: names.iter().map(disk).collect() };
+            Devices::new(root.clone()).tell_disks(&mut all);
+            all.disks.iter().map(|disk| disk.kind).collect()
+        };
+        use DiskKind::{Partition, Stacked, Whole};
+        let names = ["vda1", "sdb", "nvme0n1", "nvme0c0n1", "sdc1"];
+        assert_eq!(kinds(&names), [Whole, Partition, Stacked, Whole, Partition]);
+        let names = ["nvme1c0n1", "nvme1n1", "nvme1c1n1", "nvme1c1n2", "nvme11n1", "nvme1n1p1"];
+        assert_eq!(kinds(&names), [Stacked, Whole, Stacked, Whole, Whole, Partition]);
     }
 
     #[test]

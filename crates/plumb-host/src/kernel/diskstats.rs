@@ -14,7 +14,7 @@ pub enum DiskKind {
     Whole,
     /// A part of one.
     Partition,
-    /// On top of others: device mapper, RAID, loop.
+    /// On top of others: device mapper, RAID, loop; or a path to a disk that counts itself.
     Stacked,
     /// Memory: ram, zram.
     Memory,
