@@ -6,8 +6,9 @@ use std::thread::Scope;
 use crate::trouble::TroubleKind;
 use crate::unpack::Unpacked;
 
-/// Longest line that is read, bytes.
-pub(crate) const LINE_BYTES_MAX: usize = 1 << 20;
+/// Longest line that is read, bytes: a header of Windows has some seventy for each counter, and tens
+/// of thousands of these where every thread is recorded.
+pub(crate) const LINE_BYTES_MAX: usize = 8 << 20;
 const BUFFER_BYTES: usize = 1 << 18;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";

@@ -164,8 +164,16 @@ impl Perfmon {
         let Some(time) = cells.next().and_then(|cell| moment(&text(&cell))) else {
             return book(Next::Strange(line.number, TroubleKind::BadTime(excerpt(line.text))));
         };
-        let values: Vec<Vec<u8>> = cells.take(self.paths.len() + 1).collect();
+        let mut values: Vec<Vec<u8>> = cells.take(self.paths.len() + 1).collect();
         let mut go_on = true;
+        if is_cut(line) {
+            let what = "its last line does not end; the last cell is left out".to_owned();
+            go_on = book(Next::Strange(line.number, TroubleKind::Truncated(what)));
+            match values.last_mut() {
+                Some(last) => last.clear(),
+                None => return go_on, // the time is that cell
+            }
+        }
         if values.len() != self.paths.len() {
             let (section, header) = ("the row".to_owned(), self.paths.len());
             let kind = TroubleKind::Ragged { section, header, row: values.len() };
@@ -189,6 +197,13 @@ impl Perfmon {
         }));
         go_on && tell(&lines, line.number, book)
     }
+}
+
+/// True when the last cell of a line may lack its end: only a quote closes it for certain.
+fn is_cut(line: Text<'_>) -> bool {
+    let quotes = || line.text.iter().filter(|byte| **byte == b'"').count();
+    let is_closed = || line.text.trim_ascii_end().ends_with(b"\"") && quotes().is_multiple_of(2);
+    !line.ended && !is_closed()
 }
 
 /// Hands over lines that stand for the line `number` of the file. All of them are, and only the last

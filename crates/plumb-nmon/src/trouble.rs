@@ -95,7 +95,7 @@ impl fmt::Display for TroubleKind {
         match self {
             Self::Truncated(what) => write!(f, "the file is cut off: {what}"),
             Self::Garbage(text) => write!(f, "not a line of nmon: {text:?}"),
-            Self::LongLine => write!(f, "a line longer than 1 MiB was left out"),
+            Self::LongLine => write!(f, "a line longer than 8 MiB was left out"),
             Self::HeaderWithoutData(section) => write!(f, "{section} has a header but no figures"),
             Self::DataWithoutHeader(section) => {
                 write!(f, "{section} has no header; its columns are numbered")

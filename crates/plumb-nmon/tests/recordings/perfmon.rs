@@ -143,6 +143,44 @@ fn what_is_wrong_with_a_line_is_said_with_its_number_and_the_rest_is_read() {
 }
 
 #[test]
+fn the_last_cell_of_a_log_that_is_still_written_is_left_out() {
+    let whole = "\"11/21/2026 02:58:00.000\",\"1\",\"2\",\"3\",\"4\",\"5\"";
+    let read_up_to =
+        |end: &str| read(&format!("{FIXTURE}\r\n{}", whole.split(end).next().unwrap()));
+    let busy = |nmon: &Nmon| row(nmon, "Processor(_Total): % Processor Time").stat;
+    for (end, count, missing) in
+        [("\",\"2", 3, 2), ("1\",\"2", 3, 2), (",\"2\"", 4, 1), (":00.000", 3, 1)]
+    {
+        let nmon = read_up_to(end);
+        let said = messages(&nmon).join("\n");
+        let cut = said.contains("the file is cut off: its last line does not end");
+        assert_eq!(cut, end != ",\"2\"", "up to {end}: {said}");
+        assert_eq!((busy(&nmon).count(), busy(&nmon).missing()), (count, missing), "up to {end}");
+        assert_eq!(busy(&nmon).min(), Some(if cut { 6.666 } else { 1.0 }), "up to {end}");
+    }
+    assert_eq!(messages(&read(&format!("{FIXTURE}\r\n{whole}"))), [""; 0]);
+    let bare = whole.replace('"', "");
+    assert_eq!(messages(&read(&format!("{FIXTURE}\r\n{bare}"))).len(), 1, "5 may be 50");
+}
+
+#[test]
+fn a_header_of_every_thread_is_read() {
+    let paths: Vec<String> = (0..16_000)
+        .map(|at| {
+            format!(
+                "\"\\\\SAP01\\Thread(disp+work/{at:05}#{at:05})\\Context Switches/sec ({at:05})\""
+            )
+        })
+        .collect();
+    let header = format!("\"(PDH-CSV 4.0) (UTC)(0)\",{}", paths.join(","));
+    assert!(header.len() > 1 << 20, "{}", header.len());
+    let row = format!("\"11/21/2026 02:57:00.000\"{}", ",\"1\"".repeat(paths.len()));
+    let nmon = read(&format!("{header}\r\n{row}\r\n"));
+    assert_eq!(nmon.recordings[0].facts.host(), Some("SAP01"));
+    assert_eq!(nmon.recordings[0].timeline.stamps().len(), 1);
+}
+
+#[test]
 fn a_file_that_cannot_be_read_is_refused_with_what_to_do() {
     let header = FIXTURE.lines().next().unwrap();
     let wide: Vec<u8> =
