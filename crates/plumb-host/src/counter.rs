@@ -9,9 +9,9 @@ pub(crate) fn moved(now: u64, before: u64) -> Option<u64> {
     (forward < 1 << 63).then_some(forward)
 }
 
-/// The same for a counter of 32 bits.
+/// The same for a counter of 32 bits, or of more than promised: one that rose has not wrapped.
 pub(crate) fn moved_32(now: u64, before: u64) -> Option<u64> {
-    if now.max(before) > u64::from(u32::MAX) {
+    if now >= before || before > u64::from(u32::MAX) {
         return moved(now, before);
     }
     let forward = now.wrapping_sub(before) & u64::from(u32::MAX);
@@ -65,6 +65,11 @@ mod tests {
         assert_eq!(moved(5, 1_000_000), None);
         assert_eq!(moved_32(4, u64::from(u32::MAX) - 5), Some(10));
         assert_eq!(moved_32(5, 1_000_000), None);
+        assert_eq!(
+            moved_32(4_100_000_000, 100_000_000),
+            Some(4_000_000_000),
+            "a second at 32 Gbit/s"
+        );
         assert_eq!(moved_32(1 << 40, 1 << 39), Some(1 << 39), "it has more bits than promised");
         assert_eq!(sum_moved_32(7_000, (1 << 32) + 5_000), Some(2_000), "one of them wrapped");
         assert_eq!(rise(90, 100), 0);
