@@ -25,7 +25,7 @@ pub struct Ticks {
     pub softirq: u64,
     /// Taken by the hypervisor for other machines.
     pub steal: u64,
-    /// Given to virtual machines of this one; part of `user`.
+    /// Given to virtual machines of this one, of any priority; part of `user` and `nice`.
     pub guest: u64,
     /// Columns that the kernel wrote; old ones know no steal (8) or guest (9).
     pub columns: u8, // in [4, 10]
@@ -92,7 +92,7 @@ fn ticks(words: Words<'_>) -> Option<Ticks> {
         *column = number(word)?;
         count += 1;
     }
-    let [user, nice, system, idle, iowait, irq, softirq, steal, guest, _] = columns;
+    let [user, nice, system, idle, iowait, irq, softirq, steal, guest, guest_nice] = columns;
     (count >= 4).then_some(Ticks {
         user,
         nice,
@@ -102,7 +102,7 @@ fn ticks(words: Words<'_>) -> Option<Ticks> {
         irq,
         softirq,
         steal,
-        guest,
+        guest: guest.saturating_add(guest_nice),
         columns: count,
     })
 }

@@ -40,9 +40,9 @@ pub struct CpuShare {
     pub number: u32,
     /// Work of any kind: user, nice, system, irq and softirq. What the hypervisor took is none.
     pub busy_pct: f64,
-    /// Programs; with `guest`.
+    /// Programs; with virtual machines.
     pub user_pct: f64,
-    /// Programs of low priority.
+    /// Programs of low priority; with virtual machines.
     pub nice_pct: f64,
     /// The kernel on behalf of programs.
     pub system_pct: f64,
@@ -138,14 +138,14 @@ mod tests {
         let before = snapshot(S, "cpu 0 0 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\nctxt 100\n");
         let now = snapshot(
             3 * S,
-            "cpu 20 0 10 140 10 2 8 10 5 0\ncpu0 20 0 10 140 10 2 8 10 5 0\nctxt 300\n",
+            "cpu 14 6 10 140 10 2 8 10 5 6\ncpu0 14 6 10 140 10 2 8 10 5 6\nctxt 300\n",
         );
         let cpu = total(&before, &now).unwrap();
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} {b}");
         close(cpu.share.busy_pct, 20.0);
         close(cpu.share.steal_pct.unwrap(), 5.0);
         close(cpu.share.idle_pct + cpu.share.iowait_pct, 75.0);
-        close(cpu.share.guest_pct.unwrap(), 2.5);
+        close(cpu.share.guest_pct.unwrap(), 5.5);
         close(cpu.context_switches_per_s, 100.0);
         close(cpu.busy_cores, 0.2);
         assert_eq!(cpu.share.ticks, 200);
