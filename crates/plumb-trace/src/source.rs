@@ -125,3 +125,30 @@ fn is_there(store: &SpanStore, trace: TraceId) -> bool {
     let own = Some(SpanId(trace.own_span()));
     !store.has_room_for(trace) || store.of(trace).iter().any(|span| span.parent == own)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_read_again_brings_each_span_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("spans.json");
+        std::fs::write(&path, "").unwrap();
+        let mut source = SpanSource::file(&path).unwrap();
+        source.begin(7);
+        let trace = TraceId::of_run(7, 1).unwrap();
+        let request = format!(
+            r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{{"traceId":"{trace}","spanId":"{:016x}","startTimeUnixNano":"1","endTimeUnixNano":"2"}}]}}]}}]}}"#,
+            9
+        );
+        // over several lines, in one without an end, and in one with an end
+        for text in [request.replace(',', ",\n"), request.clone(), request + "\n"] {
+            std::fs::write(&path, text).unwrap();
+            for _ in 0..3 {
+                assert_eq!(source.look(&[trace]).unwrap().0, 1);
+            }
+        }
+        assert_eq!(source.take().of(trace).len(), 1);
+    }
+}
