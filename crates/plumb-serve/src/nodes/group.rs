@@ -66,14 +66,21 @@ impl Version {
 }
 
 impl MemoryGroups {
-    /// Where this process may make groups.
+    /// Where this process may make groups, for which in version 2 it moves into one of its own.
     ///
     /// # Errors
     /// [`NotEnforced`] when the kernel has no such groups, or they may not be made here.
     pub fn find() -> Result<Self, NotEnforced> {
-        let found = Self::around()?;
-        found.sweep();
-        Ok(found)
+        Self::around()?.ready()
+    }
+
+    /// The same, once groups can be made there by any thread.
+    fn ready(self) -> Result<Self, NotEnforced> {
+        self.sweep();
+        if self.version == Version::Two {
+            self.hand_down()?;
+        }
+        Ok(self)
     }
 
     fn around() -> Result<Self, NotEnforced> {
@@ -130,9 +137,6 @@ impl MemoryGroups {
     /// # Errors
     /// [`NotEnforced`] says what the kernel refused.
     pub fn make(&self, name: &str, limit: ByteSize) -> Result<MemoryGroup, NotEnforced> {
-        if self.version == Version::Two {
-            self.hand_down()?;
-        }
         let folder = self.own.join(name);
         std::fs::create_dir(&folder).map_err(|error| no(&folder.display(), &error))?;
         let group = MemoryGroup { version: self.version, folder };
@@ -278,7 +282,7 @@ mod tests {
     #[test]
     fn a_limit_of_the_second_version_is_for_a_group_below_one_without_processes() {
         let folder = tempfile::tempdir().unwrap();
-        let groups = second_version(folder.path());
+        let groups = second_version(folder.path()).ready().unwrap();
         let group = groups.make("node-1", mib(64)).unwrap();
         let own = folder.path().join("user/session");
         let read = |path: &str| std::fs::read_to_string(own.join(path)).unwrap();
@@ -290,8 +294,13 @@ mod tests {
         assert_eq!((group.ended_by_limit(), group.peak_bytes()), (Some(2), Some(4096)));
         let node = MemoryGroups { own: own.join("node-1"), ..groups.clone() };
         assert_eq!((node.reached(), groups.reached()), (Some(3), None));
+        let other = groups.make("node-2", mib(64)).unwrap();
+        assert_eq!(read("node-2/memory.max"), (64 << 20).to_string());
+        assert_eq!(other.folder(), own.join("node-2"));
         // as the kernel shows what was written
         std::fs::write(own.join("cgroup.subtree_control"), "cpu memory\n").unwrap();
+        let again = groups.clone().ready();
+        assert_eq!(again, Ok(groups.clone()), "it is divided already");
         let twice = groups.make("node-1", mib(64)).unwrap_err().to_string();
         assert!(twice.contains("node-1"), "{twice}");
     }
