@@ -23,7 +23,6 @@ mod generate;
 mod instance;
 mod locks;
 mod log_ons;
-mod memory;
 mod options;
 mod pages;
 mod priority;

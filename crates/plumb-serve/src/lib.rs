@@ -22,6 +22,7 @@ mod held_folder;
 mod host;
 pub mod link;
 mod log;
+pub mod memory;
 pub mod negotiation;
 pub mod nodes;
 mod peer;

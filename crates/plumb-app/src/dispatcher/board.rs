@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use plumb_measure::Histogram;
 use serde::Serialize;
 
+use super::queue::Found;
 use super::recent::{Recent, Sums};
 use crate::answer::{Answer, Timings};
 use crate::database::{Activity, Database};
@@ -34,7 +35,7 @@ struct Running {
     since_ns: u64,
     /// How long it had waited before.
     queued_ns: u64,
-    crowded: bool,
+    found: Found,
     /// What its database session is doing, and had spent in calls when the step began.
     activity: Arc<Activity>,
     spent_ns: u64,
@@ -124,8 +125,7 @@ pub(crate) struct Totals {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waited {
     pub(crate) queued_ns: u64,
-    /// True when it found every work process taken.
-    pub(crate) crowded: bool,
+    pub(crate) found: Found,
 }
 
 impl Running {
@@ -135,12 +135,9 @@ impl Running {
         // of its time in the queue, what falls into the window
         let before_ns = self.since_ns.saturating_sub(since_ns);
         all.sums += Sums {
-            steps: 1,
-            crowded: u64::from(self.crowded),
-            queue_ns: self.queued_ns.min(before_ns),
-            load_ns: 0,
             database_ns: database_ns.min(busy_ns),
             busy_ns,
+            ..Sums::of(self.found, self.queued_ns.min(before_ns))
         };
         all.in_database += u64::from(self.activity.waiting_ns(now_ns).is_some());
         all.longest_ns = all.longest_ns.max(now_ns.saturating_sub(self.since_ns));
@@ -171,7 +168,7 @@ impl Board {
         database: &Database,
         now_ns: u64,
     ) {
-        let Waited { queued_ns, crowded } = waited;
+        let Waited { queued_ns, found } = waited;
         let mut place = self.lock(number);
         let mut name = std::mem::take(&mut place.name);
         name.clear();
@@ -180,7 +177,7 @@ impl Board {
             program: name,
             since_ns: now_ns,
             queued_ns,
-            crowded,
+            found,
             activity: database.activity(),
             spent_ns: database.spent_ns(),
         });
@@ -196,16 +193,14 @@ impl Board {
         let Timings { queue_ns, load_ns, database_ns, .. } = answer.timings;
         let busy_ns = answer.timings.service_ns();
         let mut place = self.lock(number);
-        let crowded = place.running.take().is_some_and(|running| {
+        let found = place.running.take().map(|running| {
             place.name = running.program;
-            running.crowded
+            running.found
         });
         place.queue.record(queue_ns);
         place.service.record(busy_ns);
-        let crowded = u64::from(crowded);
-        place
-            .recent
-            .add(now_ns, Sums { steps: 1, crowded, queue_ns, load_ns, database_ns, busy_ns });
+        let waited = Sums::of(found.unwrap_or_default(), queue_ns);
+        place.recent.add(now_ns, Sums { load_ns, database_ns, busy_ns, ..waited });
         let figures = &mut place.figures;
         let done = &mut figures.done;
         done.steps += 1;

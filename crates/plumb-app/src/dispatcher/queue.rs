@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
-use tokio::sync::oneshot;
+use tokio::sync::oneshot::{self, error::TryRecvError};
 
 use crate::answer::Answer;
 use crate::asked::Asked;
@@ -20,15 +20,26 @@ use crate::priority::Priority;
 pub(crate) struct Job {
     pub(crate) asked: Asked,
     pub(crate) reply: oneshot::Sender<Answer>,
-    /// True when it found every work process taken.
-    pub(crate) crowded: bool,
+    pub(crate) found: Found,
     /// True when others waited behind it as it began.
     pub(crate) more: bool,
 }
 
+/// What a step found when it came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// A work process that takes it at once.
+    #[default]
+    Free,
+    /// Every work process taken.
+    Taken,
+    /// As many background steps before it as may run at once, and it is one.
+    Limit,
+}
+
 impl Job {
     pub(crate) fn new(asked: Asked, reply: oneshot::Sender<Answer>) -> Self {
-        Self { asked, reply, crowded: false, more: false }
+        Self { asked, reply, found: Found::Free, more: false }
     }
 }
 
@@ -36,8 +47,11 @@ impl Job {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Waiting {
     pub(crate) steps: u64,
+    /// Those of them that wait for other background steps.
+    pub(crate) limited: u64,
     /// How long all of them together have been waiting, each as far as it falls into the window.
     pub(crate) sum_ns: u64,
+    pub(crate) limited_ns: u64,
     /// How long the first of them has been waiting.
     pub(crate) longest_ns: u64,
 }
@@ -73,7 +87,7 @@ pub(crate) struct QueueFigures {
     pub(crate) length: usize,
     /// The most that waited.
     pub(crate) length_max: usize,
-    /// Steps that found every work process taken.
+    /// Steps that found every work process taken that they may have.
     pub(crate) crowded: u64,
     /// Steps refused because of the limit.
     pub(crate) refused: u64,
@@ -130,6 +144,18 @@ impl State {
         self.may_begin() && self.idle > 0 && self.woken == 0
     }
 
+    /// What a step of this priority finds that comes now.
+    fn found(&self, priority: Priority) -> Found {
+        let BackgroundFigures { processes, running, .. } = self.figures.background;
+        let left = processes.saturating_sub(running);
+        if priority == Priority::Background && self.background.len() >= left {
+            return Found::Limit;
+        }
+        // background steps that may not begin stand in nobody's way
+        let before = self.dialog.len() + self.background.len().min(left);
+        if before < self.idle + self.woken { Found::Free } else { Found::Taken }
+    }
+
     /// The step whose turn it is.
     fn next(&mut self) -> Option<Job> {
         const ONE: u32 = 100;
@@ -173,9 +199,8 @@ impl Queue {
             state.figures.background.refused += u64::from(background);
             return Err(Refused);
         }
-        let free = state.idle + state.woken;
-        job.crowded = state.waiting() >= free;
-        state.figures.crowded += u64::from(job.crowded);
+        job.found = state.found(job.asked.priority);
+        state.figures.crowded += u64::from(job.found != Found::Free);
         if background {
             state.background.push_back(job);
             let length = state.background.len();
@@ -186,6 +211,13 @@ impl Queue {
         }
         state.figures.length_max = state.figures.length_max.max(state.waiting());
         Ok(state.wants_another())
+    }
+
+    /// The answer to a step that was [put](Self::put), or `None` when the server stops. Whoever no longer
+    /// waits for it has the step taken out: it keeps nobody's place, and its request no memory.
+    pub(crate) async fn answer(&self, answer: oneshot::Receiver<Answer>) -> Option<Answer> {
+        let mut awaited = Awaited { queue: self, answer };
+        (&mut awaited.answer).await.ok()
     }
 
     /// Waits for the next step whose client is still there; `None` once the queue is closed and
@@ -267,8 +299,13 @@ impl Queue {
         let jobs = state.dialog.iter().chain(&state.background);
         for job in jobs.filter(|job| !job.reply.is_closed()) {
             let arrived_ns = job.asked.arrived_ns;
+            let waited_ns = now_ns.saturating_sub(arrived_ns.max(since_ns));
             all.steps += 1;
-            all.sum_ns += now_ns.saturating_sub(arrived_ns.max(since_ns));
+            all.sum_ns += waited_ns;
+            if job.found == Found::Limit {
+                all.limited += 1;
+                all.limited_ns += waited_ns;
+            }
             all.longest_ns = all.longest_ns.max(now_ns.saturating_sub(arrived_ns));
         }
         all
@@ -276,6 +313,28 @@ impl Queue {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An answer that is waited for.
+struct Awaited<'a> {
+    queue: &'a Queue,
+    answer: oneshot::Receiver<Answer>,
+}
+
+impl Drop for Awaited<'_> {
+    fn drop(&mut self) {
+        if !matches!(self.answer.try_recv(), Err(TryRecvError::Empty)) {
+            return; // it was given
+        }
+        self.answer.close();
+        let mut state = self.queue.lock();
+        let State { dialog, background, figures, .. } = &mut *state;
+        for jobs in [dialog, background] {
+            let before = jobs.len();
+            jobs.retain(|job| !job.reply.is_closed());
+            figures.abandoned += (before - jobs.len()) as u64;
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::ops::AddAssign;
 
+use super::queue::Found;
+
 /// The length of a slot, nanoseconds.
 const SLOT_NS: u64 = 5_000_000_000;
 /// Slots that are kept, the present one included.
@@ -13,18 +15,39 @@ pub(crate) struct Sums {
     pub(crate) steps: u64,
     /// Steps that found every work process taken.
     pub(crate) crowded: u64,
+    /// Background steps that waited for others of their kind.
+    pub(crate) limited: u64,
     pub(crate) queue_ns: u64,
+    /// That of those steps.
+    pub(crate) limited_ns: u64,
     pub(crate) load_ns: u64,
     pub(crate) database_ns: u64,
     /// In work processes, load and database included.
     pub(crate) busy_ns: u64,
 }
 
+impl Sums {
+    /// A step that found that when it came, and waited so long for its work process.
+    pub(crate) fn of(found: Found, queue_ns: u64) -> Self {
+        let (crowded, limited) = (found == Found::Taken, found == Found::Limit);
+        Self {
+            steps: 1,
+            crowded: u64::from(crowded),
+            limited: u64::from(limited),
+            queue_ns,
+            limited_ns: if limited { queue_ns } else { 0 },
+            ..Self::default()
+        }
+    }
+}
+
 impl AddAssign for Sums {
     fn add_assign(&mut self, more: Self) {
         self.steps += more.steps;
         self.crowded += more.crowded;
+        self.limited += more.limited;
         self.queue_ns += more.queue_ns;
+        self.limited_ns += more.limited_ns;
         self.load_ns += more.load_ns;
         self.database_ns += more.database_ns;
         self.busy_ns += more.busy_ns;

@@ -22,7 +22,7 @@ const UNREAD: u32 = 32;
 /// Does steps as process `number` until the queue is closed.
 pub(crate) fn work(dispatcher: &Dispatcher, services: &Services, log: &Log, number: usize) {
     let process = Process { dispatcher, services, log, number };
-    let mut database = session(dispatcher);
+    let mut database = Database::new(dispatcher.target.clone()).keeps_reading();
     let (mut ended, mut unread) = (None, 0);
     let look = || dispatcher.board.spent(number, clock::thread_cpu_ns());
     let rest = |database: &mut Database| {
@@ -32,7 +32,7 @@ pub(crate) fn work(dispatcher: &Dispatcher, services: &Services, log: &Log, numb
     while let Some(job) = dispatcher.queue.take(ended, || rest(&mut database)) {
         let began_ns = MonotonicClock.now_ns();
         let queued_ns = began_ns.saturating_sub(job.asked.arrived_ns);
-        let waited = Waited { queued_ns, crowded: job.crowded };
+        let waited = Waited { queued_ns, found: job.found };
         let path = job.asked.request.path();
         dispatcher.board.begin(number, path, waited, &database, began_ns);
         let mut answer = process.perform(&mut database, &job.asked, began_ns);
@@ -46,10 +46,6 @@ pub(crate) fn work(dispatcher: &Dispatcher, services: &Services, log: &Log, numb
         ended = Some(job.asked.priority);
         dispatcher.answers.give(job.reply, answer);
     }
-}
-
-fn session(dispatcher: &Dispatcher) -> Database {
-    Database::new(dispatcher.target.clone()).keeps_reading()
 }
 
 struct Process<'a> {
@@ -78,7 +74,7 @@ impl Process<'_> {
             self.dispatcher.board.dump(number);
             let path = asked.request.path();
             self.log.tell(format!("work process {number}: {path} broke off"));
-            *database = session(self.dispatcher);
+            database.abandon();
         } else if connected && !database.connected() {
             self.log.tell(format!("work process {number} lost its database session"));
         }

@@ -15,6 +15,7 @@ use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, COOKIE, HOST, HeaderNam
 use hyper::{HeaderMap, Response, StatusCode, Uri};
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::Clock as _;
+use plumb_serve::memory::{Share, held};
 use plumb_serve::{Body, Gone, Peer, Pieces, ReadError, Request};
 use tokio::sync::Semaphore;
 
@@ -25,7 +26,6 @@ use crate::asked::Target;
 use crate::config::PART_MAX;
 use crate::flights::batch::{Asks, Parser, Part};
 use crate::flights::{Change, Service, Version, parts};
-use crate::memory::{Share, held};
 use crate::route::{ErrorForm, Route};
 use crate::services::bytes;
 use crate::session::{COOKIE as SESSION, unguessable};

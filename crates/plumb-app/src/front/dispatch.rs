@@ -6,6 +6,7 @@ use hyper::StatusCode;
 use hyper::body::Incoming;
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::Clock as _;
+use plumb_serve::memory::Memory;
 use plumb_serve::{Gauge, Peer, ReadError, Request};
 use tokio::sync::{Notify, Semaphore, SemaphorePermit, oneshot};
 
@@ -13,7 +14,6 @@ use crate::answer::{Answer, Failure};
 use crate::asked::Asked;
 use crate::dispatcher::Job;
 use crate::instance::Instance;
-use crate::memory::Memory;
 use crate::priority::Priority;
 use crate::route::{ErrorForm, Route};
 use crate::services::bytes;
@@ -99,7 +99,8 @@ impl Dispatch {
         if put? {
             self.wanted.notify_one();
         }
-        answer.await.map_err(|_| Failure::busy("the server stops"))
+        let answer = self.instance.dispatcher.queue.answer(answer).await;
+        answer.ok_or_else(|| Failure::busy("the server stops"))
     }
 
     /// Waits for the right to be under way.

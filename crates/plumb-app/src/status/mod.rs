@@ -7,13 +7,13 @@ mod verdict;
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::{Clock as _, Histogram};
 use plumb_serve::ConnectionFigures;
+use plumb_serve::memory::MemoryFigures;
 use serde::Serialize;
 
 use crate::backend::BackendFigures;
 use crate::cache::CacheFigures;
 use crate::dispatcher::{ProcessFigures, QueueFigures, Recent, Totals};
 use crate::instance::Instance;
-use crate::memory::MemoryFigures;
 use crate::program::BufferFigures;
 use crate::session::SessionFigures;
 

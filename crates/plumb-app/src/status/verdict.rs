@@ -23,8 +23,8 @@ pub(super) struct Lately {
 /// of those that run or wait at its end.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Verdict {
-    /// `queue`, `processor`, `load`, `database`, `render` or `idle`: the largest part of the
-    /// response time.
+    /// `queue`, `background`, `processor`, `load`, `database`, `render` or `idle`: the largest part of
+    /// the response time.
     pub(crate) cause: &'static str,
     /// Its share in percent; absent without steps.
     pub(crate) share_percent: Option<f64>,
@@ -69,10 +69,12 @@ impl Verdict {
         let mut all = ended;
         all += running.sums;
         all.queue_ns += waiting.sum_ns;
+        all.limited_ns += waiting.limited_ns;
         if let Some((part, ns, whole)) = largest(&all) {
             // a step that finds a work process free waits only for a processor to run it
-            let crowded = all.crowded + waiting.steps;
-            let free = crowded.saturating_mul(2) < all.steps + waiting.steps;
+            let waiting = waiting.steps - waiting.limited;
+            let crowded = all.crowded + waiting;
+            let free = crowded.saturating_mul(2) < all.steps - all.limited + waiting;
             verdict.cause = if part == "queue" && free { "processor" } else { part };
             verdict.share_percent = percent(ns, whole);
         }
@@ -104,6 +106,11 @@ impl Verdict {
                      (dispatcher.work-processes) as long as processors and database allow."
                 )
             }
+            "background" => format!(
+                "Background steps wait for each other: {share:.0} % of the response time is their \
+                 queue in front of the work processes that they may have at once, even where others \
+                 are free. A smaller dispatcher.dialog-reserved leaves them more."
+            ),
             "load" => format!(
                 "Programs are loaded: {share:.0} % of the response time is reading and compiling \
                  them. That is normal at the first use; if it goes on, the program buffer is too \
@@ -146,7 +153,8 @@ impl Verdict {
 /// The largest part of the time, and the whole of it; `None` when there is none.
 fn largest(all: &Sums) -> Option<(&'static str, u64, u64)> {
     let parts = [
-        ("queue", all.queue_ns),
+        ("queue", all.queue_ns - all.limited_ns),
+        ("background", all.limited_ns),
         ("load", all.load_ns),
         ("database", all.database_ns),
         ("render", all.busy_ns.saturating_sub(all.load_ns + all.database_ns)),
@@ -182,7 +190,7 @@ mod tests {
             busy_ns: 1_000_000_000,
             database_ns: 900_000_000,
             queue_ns: 9_000_000_000,
-            load_ns: 0,
+            ..Sums::default()
         };
         let verdict = of(ended);
         assert_eq!(verdict.cause, "queue");
@@ -208,7 +216,6 @@ mod tests {
     fn steps_that_hang_count_although_none_ends() {
         let hanging = Sums {
             steps: 2,
-            crowded: 0,
             busy_ns: 20_000_000_000,
             database_ns: 19_000_000_000,
             ..Sums::default()
@@ -224,10 +231,19 @@ mod tests {
         assert!(
             verdict.words.contains("2 steps under way, for up to 10.0 s, 2 of them in a database")
         );
-        lately.waiting = Waiting { steps: 9, sum_ns: 90_000_000_000, longest_ns: 10_000_000_000 };
+        let (sum_ns, longest_ns) = (90_000_000_000, 10_000_000_000);
+        lately.waiting = Waiting { steps: 9, sum_ns, longest_ns, ..Waiting::default() };
         let verdict = Verdict::of(&lately, 2);
         assert_eq!((verdict.cause, verdict.waiting), ("queue", 9));
         assert!(verdict.words.ends_with("; 9 steps waiting, for up to 10.0 s."), "{verdict:?}");
+        // all of them for the background steps before them, and one more for a work process
+        lately.waiting = Waiting { limited: 9, limited_ns: sum_ns, ..lately.waiting };
+        let verdict = Verdict::of(&lately, 2);
+        assert_eq!((verdict.cause, verdict.waiting), ("background", 9));
+        assert!(verdict.words.contains("dispatcher.dialog-reserved"), "{verdict:?}");
+        lately.waiting.steps = 10;
+        lately.waiting.sum_ns += 2 * sum_ns;
+        assert_eq!(Verdict::of(&lately, 2).cause, "processor", "5 of 8 found one free");
     }
 
     #[test]

@@ -168,4 +168,19 @@ mod tests {
         one.rest();
         assert_eq!((count(&mut one), one.logons()), (400, 1));
     }
+
+    #[test]
+    fn a_session_that_is_abandoned_leaves_nothing_of_its_transaction_but_its_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = DatabaseTarget::file(folder.path().join("a.db"));
+        let mut database = Database::new(target).keeps_reading();
+        database.batch("CREATE TABLE a (n INTEGER)").unwrap();
+        database.begin().unwrap();
+        database.rows("INSERT INTO a VALUES (1)", &[]).unwrap();
+        let (calls, logons) = (database.calls(), database.logons());
+        database.abandon();
+        assert!(!database.connected());
+        let count = database.row("SELECT count(*) FROM a", &[]).unwrap().unwrap().int(0);
+        assert_eq!((count, database.calls(), database.logons()), (0, calls + 1, logons + 1));
+    }
 }

@@ -104,6 +104,14 @@ impl Database {
         Self { keeps_reading: true, ..self }
     }
 
+    /// Lets go of the session in whatever state it is, as after a panic, with all that it holds; the next
+    /// call logs on anew. What was counted stays counted.
+    pub fn abandon(&mut self) {
+        let (calls, logons) = (self.calls, self.logons);
+        let (target, keeps_reading) = (self.target.clone(), self.keeps_reading);
+        *self = Self { calls, logons, keeps_reading, ..Self::new(target) };
+    }
+
     /// Nothing is asked for now: lets go of what is [kept](Self::keeps_reading).
     pub fn rest(&mut self) {
         if let Some(Session::Sqlite(session)) = &mut self.session

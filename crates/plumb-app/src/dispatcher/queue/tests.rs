@@ -140,8 +140,54 @@ fn those_that_wait_count_with_their_time_in_the_window() {
     for job in [gone, old, new] {
         put(&queue, job);
     }
-    let expected = Waiting { steps: 2, sum_ns: 150, longest_ns: 190 };
+    let expected = Waiting { steps: 2, sum_ns: 150, longest_ns: 190, ..Waiting::default() };
     assert_eq!(queue.waiting(100, 200), expected);
+}
+
+#[test]
+fn background_steps_that_may_not_begin_crowd_nobody() {
+    let config =
+        DispatcherConfig { work_processes: 4, dialog_reserved: 2, ..DispatcherConfig::default() };
+    let queue = Queue::new(&config);
+    let free = |count| {
+        let mut state = queue.lock();
+        (state.idle, state.woken) = (count, 0);
+    };
+    free(4);
+    let put = |path, priority| {
+        let (mut job, kept) = job(path);
+        (job.asked.priority, job.asked.arrived_ns) = (priority, 10);
+        queue.put(job).unwrap();
+        kept
+    };
+    let mut kept = vec![put("/A", Priority::Background), put("/B", Priority::Background)];
+    let begun = [queue.take(None, || ()).unwrap(), queue.take(None, || ()).unwrap()];
+    free(2);
+    kept.extend((0..5).map(|_| put("/C", Priority::Background)));
+    kept.extend((0..3).map(|_| put("/d", Priority::Dialog)));
+    let dialog = (0..3).map(|_| queue.take(None, || ()).unwrap());
+    let found: Vec<_> = begun.into_iter().chain(dialog).map(|job| job.found).collect();
+    // two of the dialog steps find a work process each, although five steps wait before them
+    assert_eq!(found, [Found::Free, Found::Free, Found::Free, Found::Free, Found::Taken]);
+    let waiting = queue.waiting(0, 20);
+    assert_eq!((waiting.steps, waiting.limited, waiting.limited_ns), (5, 5, 50));
+    assert_eq!(queue.figures().crowded, 6);
+}
+
+#[test]
+fn a_step_that_nobody_waits_for_any_more_keeps_no_place() {
+    let queue = queue(2);
+    let [(gone, answer), (there, _kept), (late, _kept_too)] = [job("/1"), job("/2"), job("/3")];
+    put(&queue, gone);
+    put(&queue, there);
+    let mut waits = Box::pin(queue.answer(answer));
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    assert!(waits.as_mut().poll(&mut context).is_pending());
+    drop(waits);
+    let figures = queue.figures();
+    assert_eq!((figures.length, figures.abandoned), (1, 1));
+    put(&queue, late);
+    assert_eq!(queue.take(None, || ()).unwrap().asked.request.path(), "/2");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The memory that the answers of all batches take together.
+//! The memory that answers of one kind take together.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,9 +10,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// Memory is counted in units of so many bytes.
 const UNIT: usize = 1 << 10;
 
-/// So much memory, of which each batch takes its part while it is answered.
+/// So much memory, of which each answer takes its part while it is made and sent.
 #[derive(Debug)]
-pub(crate) struct Memory {
+pub struct Memory {
     size: usize,
     free: Arc<Semaphore>,
     used_max: AtomicUsize,
@@ -20,36 +20,41 @@ pub(crate) struct Memory {
 
 /// What is taken and was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct MemoryFigures {
-    /// Bytes that the answers of batches may take.
-    pub(crate) size: usize,
+pub struct MemoryFigures {
+    /// Bytes that answers may take.
+    pub size: usize,
     /// Bytes that are set aside for those being made and sent.
-    pub(crate) used: usize,
+    pub used: usize,
     /// The most bytes that were set aside.
-    pub(crate) used_max: usize,
+    pub used_max: usize,
 }
 
 /// Some of it, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Share {
+pub struct Share {
     _permit: OwnedSemaphorePermit,
 }
 
 impl Memory {
-    pub(crate) fn new(size: usize) -> Self {
+    /// `size` bytes, rounded down to whole KiB.
+    #[must_use]
+    pub fn new(size: usize) -> Self {
         let size = size - size % UNIT;
         Self { size, free: Arc::new(Semaphore::new(size / UNIT)), used_max: AtomicUsize::new(0) }
     }
 
-    /// Waits until `bytes` are free, and sets them aside.
-    pub(crate) async fn set_aside(&self, bytes: usize) -> Option<Share> {
+    /// Waits until `bytes` are free, which more than the size never are, and sets them aside; `None` of
+    /// a number beyond any size.
+    pub async fn set_aside(&self, bytes: usize) -> Option<Share> {
         let units = u32::try_from(bytes.div_ceil(UNIT)).ok()?;
         let share = Arc::clone(&self.free).acquire_many_owned(units).await.ok()?;
         self.used_max.fetch_max(self.figures().used, Ordering::Relaxed);
         Some(Share { _permit: share })
     }
 
-    pub(crate) fn figures(&self) -> MemoryFigures {
+    /// What is taken now, and was at most.
+    #[must_use]
+    pub fn figures(&self) -> MemoryFigures {
         let used = self.size - self.free.available_permits() * UNIT;
         let used_max = self.used_max.load(Ordering::Relaxed).max(used);
         MemoryFigures { size: self.size, used, used_max }
@@ -57,7 +62,8 @@ impl Memory {
 }
 
 /// `bytes` that keep `held` as long as they are there.
-pub(crate) fn held<T: Send + 'static>(bytes: Bytes, held: T) -> Bytes {
+#[must_use]
+pub fn held<T: Send + 'static>(bytes: Bytes, held: T) -> Bytes {
     struct Held<T>(Bytes, T);
     impl<T> AsRef<[u8]> for Held<T> {
         fn as_ref(&self) -> &[u8] {
