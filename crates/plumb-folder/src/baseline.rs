@@ -1,6 +1,6 @@
 //! Baselines with names: which run of a folder others are compared with.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -77,12 +77,22 @@ impl Baselines {
         }
     }
 
-    /// Writes them into the folder `runs`. A reader sees the file before or after.
+    /// Reads those of the folder `runs`, has `alter` change them, and writes them. Nobody else alters
+    /// them meanwhile, and a reader sees the file before or after.
     ///
     /// # Errors
-    /// [`FolderError::Write`]; what was written before, if anything, still stands.
-    pub fn write(&self, runs: &Path) -> Result<(), FolderError> {
-        Place::of_another(runs).replace(BASELINES, &written(self)).map(drop)
+    /// What `alter` says, [`FolderError::Write`], and what [`read`](Self::read) says; what was written
+    /// before, if anything, still stands.
+    pub fn alter<T, E: From<FolderError>>(
+        runs: &Path,
+        alter: impl FnOnce(&mut Self) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let _alone = alone(runs);
+        let mut all = Self::read(runs)?;
+        let altered = alter(&mut all)?;
+        // under a name beside it, which is ours alone as well
+        Place::of_another(runs).replace(BASELINES, &written(&all))?;
+        Ok(altered)
     }
 
     /// The baseline called `name`.
@@ -104,6 +114,15 @@ impl Baselines {
         let at = self.baselines.iter().position(|it| it.name == name)?;
         Some(self.baselines.remove(at))
     }
+}
+
+/// Waits until nobody else alters the baselines of the folder `runs`: until what is returned is
+/// dropped, nobody does. The folder itself is locked, so that nothing of it lies beside the runs.
+fn alone(runs: &Path) -> Option<File> {
+    // what cannot be opened has no baselines to alter, or says so when that is tried; a file system
+    // without locks keeps nobody out
+    let folder = File::open(runs).ok()?;
+    folder.lock().ok().map(|()| folder)
 }
 
 impl Baseline {
@@ -155,15 +174,17 @@ mod tests {
     #[test]
     fn what_was_set_is_read_again_and_the_later_one_of_a_name_counts() {
         let at = tempfile::tempdir().unwrap();
-        let mut all = Baselines::read(at.path()).unwrap();
-        assert!(all.baselines.is_empty());
-        assert_eq!(all.set(baseline("main")), None);
-        assert_eq!(all.set(baseline("a")), None);
-        assert_eq!(
-            all.set(Baseline { run: "b".into(), ..baseline("main") }),
-            Some(baseline("main"))
-        );
-        all.write(at.path()).unwrap();
+        assert!(Baselines::read(at.path()).unwrap().baselines.is_empty());
+        let mut all = Baselines::alter(at.path(), |all| {
+            assert_eq!(all.set(baseline("main")), None);
+            assert_eq!(all.set(baseline("a")), None);
+            assert_eq!(
+                all.set(Baseline { run: "b".into(), ..baseline("main") }),
+                Some(baseline("main"))
+            );
+            Ok::<_, FolderError>(all.clone())
+        })
+        .unwrap();
         let again = Baselines::read(at.path()).unwrap();
         assert_eq!(again, all);
         assert_eq!(again.baselines[0].name, "a");
@@ -171,6 +192,42 @@ mod tests {
         assert_eq!(all.remove("none"), None);
         fs::write(at.path().join(BASELINES), "{\"schema\":\"plumb.baselines/2\"}").unwrap();
         assert!(Baselines::read(at.path()).unwrap_err().to_string().contains("plumb.baselines/2"));
+    }
+
+    #[test]
+    fn baselines_that_are_set_at_once_are_all_there() {
+        let at = tempfile::tempdir().unwrap();
+        let both = std::sync::Barrier::new(4);
+        std::thread::scope(|threads| {
+            for thread in 0..4 {
+                let (at, both) = (at.path(), &both);
+                threads.spawn(move || {
+                    both.wait();
+                    for number in 0..25 {
+                        let new = baseline(&format!("{thread}-{number}"));
+                        let set = |all: &mut Baselines| Ok::<_, FolderError>(all.set(new));
+                        assert_eq!(Baselines::alter(at, set).unwrap(), None);
+                    }
+                });
+            }
+        });
+        assert_eq!(Baselines::read(at.path()).unwrap().baselines.len(), 100);
+    }
+
+    #[test]
+    fn what_is_refused_alters_nothing_and_a_folder_that_is_not_there_has_none() {
+        let at = tempfile::tempdir().unwrap();
+        let refused = |runs: &Path| {
+            Baselines::alter(runs, |all| {
+                all.set(baseline("main"));
+                Err::<(), _>(FolderError::NoRun { path: "a".into() })
+            })
+        };
+        for runs in [at.path(), &at.path().join("none")] {
+            assert!(matches!(refused(runs), Err(FolderError::NoRun { .. })));
+        }
+        assert!(Baselines::read(at.path()).unwrap().baselines.is_empty());
+        assert!(!at.path().join("none").exists());
     }
 
     #[test]

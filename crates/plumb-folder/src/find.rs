@@ -128,8 +128,26 @@ impl Found {
                 if self.folders > FOLDERS_MAX {
                     return Err(FolderError::TooMany { path: path.into(), most: FOLDERS_MAX });
                 }
-                self.look(&inner, depth + 1)?;
+                let looked = self.look(&inner, depth + 1);
+                self.unless_too_many(&inner, looked)?;
             }
+        }
+        Ok(())
+    }
+
+    /// What came of looking into `path`, which lies in a folder and was not named itself: the others
+    /// are shown although it cannot be read, and nobody misses what is gone by now.
+    fn unless_too_many(
+        &mut self,
+        path: &Path,
+        looked: Result<(), FolderError>,
+    ) -> Result<(), FolderError> {
+        match looked {
+            Err(error @ FolderError::TooMany { .. }) => return Err(error),
+            Err(error) if path.symlink_metadata().is_ok() => {
+                self.unread.push(Unread::of(path, &error));
+            }
+            Ok(()) | Err(_) => {}
         }
         Ok(())
     }
@@ -223,4 +241,30 @@ fn folders_in(path: &Path) -> Result<Vec<PathBuf>, FolderError> {
     }
     inner.sort();
     Ok(inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_beside_runs_that_cannot_be_read_is_told_and_one_that_is_gone_is_not() {
+        let at = tempfile::tempdir().unwrap();
+        let (closed, gone) = (at.path().join("lost+found"), at.path().join("gone"));
+        fs::create_dir(&closed).unwrap();
+        let refused = |path: &Path| {
+            Err(FolderError::Read { path: path.into(), cause: ErrorKind::PermissionDenied.into() })
+        };
+        let mut found = Found::default();
+        found.unless_too_many(&closed, refused(&closed)).unwrap();
+        let looked = found.look(&gone, 1);
+        assert!(matches!(looked, Err(FolderError::NoRun { .. })), "{looked:?}");
+        found.unless_too_many(&gone, looked).unwrap();
+        let unread: Vec<_> = found.unread.iter().map(|it| it.place.as_str()).collect();
+        assert_eq!(unread, [closed.to_str().unwrap()]);
+        let many = FolderError::TooMany { path: closed.clone(), most: FOLDERS_MAX };
+        assert!(found.unless_too_many(&closed, Err(many)).is_err());
+    }
 }

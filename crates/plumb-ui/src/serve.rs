@@ -4,7 +4,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use plumb_engine::layer::{JobError, Output, Verb, announce, note_all};
@@ -112,7 +112,6 @@ impl Ui {
             stopping: stop.flag(),
             streams: Gauge::default(),
             making: Gauge::default(),
-            baselines: Mutex::default(),
         });
         let said = greeting(&listeners, &secret, tls.is_some());
         let access = Access::new(secret, &hosts, tls.is_some(), port);
@@ -192,29 +191,35 @@ fn whole(path: &Path) -> Result<PathBuf, UiError> {
 /// Every `Host` under which browsers may ask, and the first port.
 fn hosts(listeners: &[Listener], options: &UiOptions) -> Result<(Vec<String>, u16), UiError> {
     let (mut hosts, mut ports) = (Vec::new(), Vec::new());
+    let usual = if options.cert.is_some() { 443 } else { 80 };
     for listener in listeners {
         let address = listener.local();
         let Ok(bound) = address.parse::<SocketAddr>() else { continue };
-        let port = bound.port();
-        ports.push(port);
-        if bound.ip().is_unspecified() {
-            if options.name.is_empty() {
-                return Err(UiError::NoName { address });
-            }
-        } else {
-            hosts.push(bound.to_string());
+        ports.push(bound.port());
+        if bound.ip().is_unspecified() && options.name.is_empty() {
+            return Err(UiError::NoName { address });
         }
-        if bound.ip().is_loopback() {
-            hosts.push(format!("localhost:{port}"));
-        }
-        for name in &options.name {
-            hosts.push(format!("{name}:{port}"));
-            if port == 443 {
-                hosts.push(name.clone()); // a browser leaves the usual one out
-            }
-        }
+        hosts.extend(hosts_of(bound, &options.name, usual));
     }
     Ok((hosts, ports.first().copied().unwrap_or(0)))
+}
+
+/// Those at the address `bound` of a server that has `names`.
+fn hosts_of(bound: SocketAddr, names: &[String], usual: u16) -> Vec<String> {
+    let behind = format!(":{}", bound.port());
+    let mut hosts = names.to_vec();
+    if !bound.ip().is_unspecified() {
+        let whole = bound.to_string();
+        hosts.push(whole.strip_suffix(&behind).unwrap_or(&whole).to_owned());
+    }
+    if bound.ip().is_loopback() {
+        hosts.push("localhost".into());
+    }
+    let mut all: Vec<String> = hosts.iter().map(|host| format!("{host}{behind}")).collect();
+    if bound.port() == usual {
+        all.append(&mut hosts); // a browser leaves the usual one out
+    }
+    all
 }
 
 /// What is printed for whoever opens the app.
@@ -250,4 +255,29 @@ fn password(options: &UiOptions) -> Result<Option<String>, UiError> {
         return Err(UiError::Password { place, cause });
     }
     Ok(Some(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_browser_leaves_the_usual_port_out_of_any_name() {
+        let names = ["runs.example".to_owned()];
+        let hosts = |bound: &str, usual| {
+            let mut hosts = hosts_of(bound.parse().unwrap(), &names, usual);
+            hosts.sort();
+            hosts.join(" ")
+        };
+        assert_eq!(
+            hosts("10.1.2.3:443", 443),
+            "10.1.2.3 10.1.2.3:443 runs.example runs.example:443"
+        );
+        assert_eq!(
+            hosts("[::1]:80", 80),
+            "[::1] [::1]:80 localhost localhost:80 runs.example runs.example:80"
+        );
+        assert_eq!(hosts("0.0.0.0:443", 443), "runs.example runs.example:443");
+        assert_eq!(hosts("10.1.2.3:443", 80), "10.1.2.3:443 runs.example:443");
+    }
 }

@@ -1,8 +1,9 @@
 //! A request becomes an answer.
 
+use std::error::Error;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hyper::body::Incoming;
@@ -54,8 +55,6 @@ pub(crate) struct Shared {
     pub(crate) stopping: Arc<AtomicBool>,
     pub(crate) streams: Gauge,
     pub(crate) making: Gauge,
-    /// Held by whoever reads and writes the baselines.
-    pub(crate) baselines: Mutex<()>,
 }
 
 impl HttpService for Site {
@@ -377,7 +376,8 @@ impl Shared {
         match change {
             Change::SetBaseline { name, run } => self.set_baseline(name, &run),
             Change::RemoveBaseline(name) => self.alter_baselines(|all| {
-                all.remove(&name).map(drop).ok_or_else(|| format!("There is no baseline {name}."))
+                let removed = all.remove(&name).map(drop);
+                removed.ok_or_else(|| format!("There is no baseline {name}.").into())
             }),
             Change::StartCheckup { landscape, length } => {
                 started(self.jobs.checkup(landscape.as_deref(), &length))
@@ -424,17 +424,13 @@ impl Shared {
         })
     }
 
-    fn alter_baselines(&self, alter: impl FnOnce(&mut Baselines) -> Result<(), String>) -> Answer {
-        let _alone = self.baselines.lock().unwrap_or_else(PoisonError::into_inner);
-        let folder = self.index.folder();
-        let altered = Baselines::read(folder).map_err(|error| error.to_string());
-        let altered = altered.and_then(|mut all| {
-            alter(&mut all)?;
-            all.write(folder).map_err(|error| error.to_string())
-        });
-        match altered {
+    fn alter_baselines(
+        &self,
+        alter: impl FnOnce(&mut Baselines) -> Result<(), Box<dyn Error>>,
+    ) -> Answer {
+        match Baselines::alter(self.index.folder(), alter) {
             Ok(()) => Answer::see("/baselines"),
-            Err(words) => Answer::refused(StatusCode::BAD_REQUEST, &words),
+            Err(error) => Answer::refused(StatusCode::BAD_REQUEST, &error.to_string()),
         }
     }
 }

@@ -109,7 +109,6 @@ fn set(options: &SetOptions) -> anyhow::Result<Exit> {
             path.display()
         );
     }
-    let mut all = Baselines::read(runs)?;
     let baseline = Baseline {
         name: options.name.clone(),
         run: within(&path, runs),
@@ -119,9 +118,8 @@ fn set(options: &SetOptions) -> anyhow::Result<Exit> {
         tolerance: options.tolerance.map(Share::of_one),
     };
     let said = format!("baseline {} is {} ({})", baseline.name, path.display(), baseline.plan);
-    let before = all.set(baseline);
     fs::create_dir_all(runs)?;
-    all.write(runs)?;
+    let before = Baselines::alter(runs, |all| anyhow::Ok(all.set(baseline)))?;
     match before {
         Some(before) => writeln!(io::stdout(), "{said}; before it was {}", before.run)?,
         None => writeln!(io::stdout(), "{said}")?,
@@ -149,9 +147,9 @@ fn list(options: &ListOptions) -> anyhow::Result<Exit> {
 
 fn remove(options: &RemoveOptions) -> anyhow::Result<Exit> {
     let runs = &options.runs.folder;
-    let mut all = Baselines::read(runs)?;
-    let removed = all.remove(&options.name).ok_or_else(|| unknown(&all, &options.name, runs))?;
-    all.write(runs)?;
+    let removed = Baselines::alter(runs, |all| {
+        all.remove(&options.name).ok_or_else(|| unknown(all, &options.name, runs))
+    })?;
     writeln!(
         io::stdout(),
         "baseline {} is forgotten; its run stays: {}",
