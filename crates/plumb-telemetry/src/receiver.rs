@@ -1,20 +1,20 @@
 //! Who is told.
 
 use std::fmt;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, ErrorKind, Read, Write as _};
 use std::net::IpAddr;
 
 use plumb_engine::tls::TrustOptions;
 use plumb_measure::Span;
 use plumb_serve::link::{Encryption, Links};
-use plumb_wire::http::{Scheme, Url};
+use plumb_wire::http::{Ask, Body, Memo, Scheme, Url};
 
 use crate::{Family, Identity, TelemetryError, credentials, otlp, remote_write};
 
 /// A request is answered within this time.
 const PATIENCE: Span = Span::from_ms(5_000);
 /// Bytes of an answer that are read at most.
-const ANSWER_MAX: u64 = 64 << 10;
+const ANSWER_MAX: usize = 64 << 10;
 /// Characters of a refusal that are shown.
 const SAID_MAX: usize = 160;
 
@@ -178,9 +178,7 @@ impl Receiver {
         let answer = link.ask_fresh(self.patience, |connection| {
             connection.get_mut().write_all(head.as_bytes())?;
             connection.get_mut().write_all(&body)?;
-            let mut answer = Vec::new();
-            connection.take(ANSWER_MAX).read_to_end(&mut answer)?;
-            Ok(answer)
+            read(connection)
         });
         link.discard();
         judge(&answer?)
@@ -204,6 +202,31 @@ impl Receiver {
 /// True for a name or number of this machine.
 fn is_here(host: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+/// Reads an answer to its end, as far as it tells where that is. Of one that says that everything was
+/// taken the head is enough, and what else has a head is judged by what came of it: servers close a
+/// connection without a word of TLS, or keep it.
+fn read(connection: &mut impl Read) -> io::Result<Vec<u8>> {
+    let (mut answer, mut piece) = (Vec::new(), [0; 4 << 10]);
+    let mut memo = Memo::new(Ask::Content);
+    loop {
+        let head = memo.read(&answer).ok().flatten();
+        let complete = head.is_some_and(|(head, length)| {
+            let body = Body::new(head.framing).take(&answer[length..]);
+            (200..300).contains(&head.status) || body.is_ok_and(|taken| taken.complete)
+        });
+        if complete || answer.len() >= ANSWER_MAX {
+            return Ok(answer);
+        }
+        match connection.read(&mut piece) {
+            Ok(0) => return Ok(answer),
+            Ok(count) => answer.extend_from_slice(&piece[..count]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) if head.is_some() => return Ok(answer),
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// Whether an answer says that everything was taken.
@@ -259,6 +282,37 @@ mod tests {
         ] {
             let refused = receiver(url, token).expect_err("it cannot be used").to_string();
             assert!(refused.contains(said) && !refused.contains("a:b"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_is_there_counts_however_its_connection_ends() {
+        /// Brings `0`, and then fails.
+        struct Broken<'a>(&'a [u8], ErrorKind);
+        impl Read for Broken<'_> {
+            fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+                match self.0.read(&mut bytes[..7])? {
+                    0 => Err(self.1.into()),
+                    count => Ok(count),
+                }
+            }
+        }
+        // closed without a word, and kept until patience is over
+        for end in [ErrorKind::UnexpectedEof, ErrorKind::TimedOut] {
+            for (answer, most) in [
+                ("HTTP/1.1 204 No Content\r\n\r\n", 0),
+                ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}", 2),
+                ("HTTP/1.1 400 Bad\r\nContent-Length: 2\r\n\r\nno", 0),
+                ("HTTP/1.1 400 Bad\r\n\r\nno", 0),
+                ("HTTP/1.1 400 Bad\r\nContent-Length: 9\r\n\r\nno", 0),
+            ] {
+                let read = read(&mut Broken(answer.as_bytes(), end)).expect("an answer");
+                assert!(answer.len() - read.len() <= most, "{answer}");
+            }
+            for cut in ["", "HTTP/1.1 204 No Content\r\n"] {
+                let failed = read(&mut Broken(cut.as_bytes(), end)).expect_err("none");
+                assert_eq!(failed.kind(), end, "{cut}");
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! When figures are sent, on a thread of its own: whoever measures never waits.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver as Queue, Sender as QueueEnd, channel};
 use std::time::Duration;
 
@@ -77,6 +77,22 @@ struct Around {
     waiting: AtomicUsize,
     /// The last batch is in the queue, or comes at once.
     ending: AtomicBool,
+    /// Batches that the receiver took, and that it did not take.
+    taken: AtomicU64,
+    refused: AtomicU64,
+}
+
+impl Around {
+    /// What became of the batches where one is under way that is not waited for any longer.
+    fn given_up(&self) -> Delivered {
+        Delivered {
+            taken: self.taken.load(Ordering::Acquire),
+            refused: self.refused.load(Ordering::Acquire) + 1,
+            left_out: self.waiting.load(Ordering::Acquire) as u64,
+            trouble: Some("it keeps us waiting".into()),
+            whole: false,
+        }
+    }
 }
 
 /// Sends the figures of a run to a receiver.
@@ -159,11 +175,7 @@ impl Sender {
         self.queue = None;
         let patience = Duration::from_nanos(2 * self.receiver.patience().ns()) + END_PATIENCE;
         let outcome = self.outcome.recv_timeout(patience);
-        let mut delivered = outcome.unwrap_or_else(|_| Delivered {
-            refused: 1,
-            trouble: Some("it keeps us waiting".into()),
-            ..Delivered::default()
-        });
+        let mut delivered = outcome.unwrap_or_else(|_| self.around.given_up());
         delivered.left_out += self.left_out;
         delivered
     }
@@ -191,13 +203,15 @@ fn send_all(
         let told = receiver.tell(&links, &batch.families, identity, (start_ns, batch.at_ns));
         delivered.whole = told.is_ok();
         match told {
-            Ok(()) => delivered.taken += 1,
+            Ok(()) => around.taken.fetch_add(1, Ordering::AcqRel),
             Err(error) => {
-                delivered.refused += 1;
                 delivered.trouble = Some(error.to_string());
+                around.refused.fetch_add(1, Ordering::AcqRel)
             }
-        }
+        };
     }
+    delivered.taken = around.taken.load(Ordering::Acquire);
+    delivered.refused = around.refused.load(Ordering::Acquire);
     delivered
 }
 
@@ -253,6 +267,21 @@ mod tests {
         assert_eq!(delivered.refused + delivered.left_out, offered + 1, "{delivered:?}");
         let said = delivered.complaint(&receiver).expect("a complaint");
         assert!(said.contains("121 of 121 sendings of the figures not delivered"), "{said}");
+    }
+
+    #[test]
+    fn what_was_taken_counts_where_the_last_is_waited_for_in_vain() {
+        let around = Around {
+            waiting: AtomicUsize::new(3),
+            ending: AtomicBool::new(true),
+            taken: AtomicU64::new(60),
+            refused: AtomicU64::new(2),
+        };
+        let receiver = Receiver::new(ReceiverKind::RemoteWrite, "http://127.0.0.1:9");
+        let said = around.given_up().complaint(&receiver.expect("a receiver"));
+        let said = said.expect("a complaint");
+        assert!(said.contains(": 6 of 66 sendings of the figures not delivered"), "{said}");
+        assert!(said.contains("(3 refused, 3 left out): it keeps us waiting"), "{said}");
     }
 
     #[test]
