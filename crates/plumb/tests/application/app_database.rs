@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use kit::postgres::{PASSWORD, Postgres, USER};
+use kit::postgres::{PASSWORD, Postgres, USER, psql};
 use kit::web::{DEMO, Web};
 use kit::{PLUMB, Program, Server, plumb};
 use serde_json::json;
@@ -126,6 +126,40 @@ fn every_step_works_on_postgresql_and_a_second_server_finds_its_tables() {
     let (_second_folder, second) = serve(&postgres.address, "");
     let order = second.web().get(&format!("/sap/bc/sd/orders/{number}")).with(200).json();
     assert_eq!(order["status"], "invoiced");
+}
+
+#[test]
+fn a_server_that_begins_while_another_makes_the_tables_begins_too() {
+    let postgres = Postgres::start("");
+    let url = postgres.url();
+    let making = {
+        let url = url.clone();
+        thread::spawn(move || {
+            // what the other server does, with its transaction open until this one waits for it
+            let waits = "SELECT count(*) > 0 FROM pg_locks WHERE NOT granted";
+            psql(
+                &url,
+                &format!(
+                    "SELECT pg_advisory_xact_lock(482855972194);
+                     CREATE TABLE carrier (carrid TEXT PRIMARY KEY, carrname TEXT NOT NULL,
+                       currcode TEXT NOT NULL, url TEXT NOT NULL);
+                     DO $$ BEGIN
+                       FOR look IN 1..600 LOOP
+                         EXIT WHEN ({waits});
+                         PERFORM pg_sleep(0.05);
+                       END LOOP;
+                     END $$"
+                ),
+            );
+        })
+    };
+    let begun = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'";
+    while psql(&url, begun) == "0" {
+        thread::yield_now();
+    }
+    let (_folder, server) = serve(&postgres.address, "");
+    making.join().expect("the tables are made");
+    server.web().get(PAGE).with(200);
 }
 
 #[test]
