@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -123,18 +123,20 @@ async fn beyond_the_limit<T>(
 {
     let reserve = Arc::clone(&acceptor.reserve);
     let _place = reserve.hold(place);
+    let answered = AtomicBool::new(false);
     let heard = async {
         match &acceptor.tls {
-            None => acceptor.hear_once(peer, &mut stream).await,
+            None => acceptor.hear_once(peer, &mut stream, &answered).await,
             Some(tls) => match tls.accept(&mut stream).await {
-                Ok(mut stream) => acceptor.hear_once(peer, &mut stream).await,
+                Ok(mut stream) => acceptor.hear_once(peer, &mut stream, &answered).await,
                 Err(_) => acceptor.site.counters().malformed(),
             },
         }
     };
     tokio::select! {
         () = heard => farewell(&mut stream).await,
-        _ = tokio::time::timeout(RESERVE_PATIENCE, told) => {
+        // of an answer that is on its way the rest is cut off: nothing may follow it
+        _ = tokio::time::timeout(RESERVE_PATIENCE, told) => if !answered.load(Ordering::Relaxed) {
             acceptor.site.counters().refused();
             if acceptor.tls.is_none() {
                 // whoever is gone hears nothing
@@ -145,15 +147,18 @@ async fn beyond_the_limit<T>(
 }
 
 impl Acceptor {
-    /// Answers one request of `stream`, or refuses it.
-    async fn hear_once(&self, peer: Peer, stream: &mut dyn Stream) {
+    /// Answers one request of `stream`, or refuses it; from then on it is `answered`.
+    async fn hear_once(&self, peer: Peer, stream: &mut dyn Stream, answered: &AtomicBool) {
         let site = &self.site;
         let service = service_fn(|request| async {
-            if site.is_urgent(&request) {
-                return Ok::<_, Infallible>(self.checked(request, peer).await);
-            }
-            site.counters().refused();
-            Ok(no_room())
+            let answer = if site.is_urgent(&request) {
+                self.checked(request, peer).await
+            } else {
+                site.counters().refused();
+                no_room()
+            };
+            answered.store(true, Ordering::Relaxed);
+            Ok::<_, Infallible>(answer)
         });
         let heard = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -282,4 +287,68 @@ async fn farewell(mut stream: &mut dyn Stream) {
     let _ = stream.shutdown().await;
     let (mut stream, mut nowhere) = ((&mut stream).take(LINGER_BYTES), tokio::io::sink());
     let _ = tokio::time::timeout(LINGER, tokio::io::copy(&mut stream, &mut nowhere)).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_measure::Span;
+    use tokio::net::UnixStream;
+
+    use super::*;
+    use crate::Counters;
+    use crate::service::HttpService;
+    use crate::settings::kib;
+
+    /// Answers urgent requests with more than any buffer holds.
+    struct Large(ConnectionLimits, Counters);
+
+    impl HttpService for Large {
+        async fn answer(&self, _: Request<Incoming>, _: Peer) -> Response<Body> {
+            Response::new(Body::whole(Bytes::from(vec![b'x'; 8 << 20])))
+        }
+
+        fn is_urgent(&self, _: &Request<Incoming>) -> bool {
+            true
+        }
+
+        fn limits(&self) -> &ConnectionLimits {
+            &self.0
+        }
+
+        fn counters(&self) -> &Counters {
+            &self.1
+        }
+
+        fn tell(&self, _: String) {}
+    }
+
+    #[test]
+    fn nothing_follows_an_answer_that_is_cut_off() {
+        let time = Span::from_ms(10_000);
+        let limits = ConnectionLimits {
+            allow: Vec::new(),
+            connections: 0,
+            header_size: kib(16),
+            keep_alive: time,
+            stall: time,
+        };
+        let site = Arc::new(Large(limits, Counters::default()));
+        let (_stop, stop) = watch::channel(false);
+        let (present, _ended) = mpsc::channel(1);
+        let acceptor =
+            Acceptor::new(Arc::<Large>::clone(&site) as Arc<dyn Site>, None, stop, present);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let rest = runtime.block_on(async {
+            let (mut client, stream) = UnixStream::pair().unwrap();
+            acceptor.admit(stream, None);
+            client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
+            client.read_exact(&mut [0; 64]).await.unwrap();
+            let _others: Vec<_> = (0..RESERVE).map(|_| acceptor.reserve.enter()).collect();
+            let mut rest = Vec::new();
+            client.read_to_end(&mut rest).await.unwrap();
+            rest
+        });
+        assert!(rest.len() < 8 << 20 && !rest.ends_with(FULL), "{} bytes", rest.len());
+        assert_eq!(site.1.figures(0).refused, 0);
+    }
 }
