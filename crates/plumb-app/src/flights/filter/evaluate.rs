@@ -10,6 +10,9 @@ use super::lexer::{Literal, SCALE};
 use super::parser::{Expression, Function, Operator};
 use crate::database::Value;
 
+/// What is said of a result that has no room.
+const TOO_LARGE: &str = "a number becomes too large";
+
 /// A value while it is computed with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Datum {
@@ -39,7 +42,7 @@ impl Expression {
                 other => return Err(format!("`not` takes true or false, not {}", other.kind())),
             },
             Self::Negative(inner) => match inner.evaluate(entity)? {
-                Datum::Number(value) => Datum::Number(-value),
+                Datum::Number(value) => Datum::Number(value.checked_neg().ok_or(TOO_LARGE)?),
                 Datum::Null => Datum::Null,
                 other => return Err(format!("`-` takes a number, not {}", other.kind())),
             },
@@ -186,7 +189,7 @@ fn arithmetic(left: &Datum, operator: Operator, right: &Datum) -> Result<Datum, 
         Operator::Divide => a.checked_mul(SCALE).and_then(|a| a.checked_div(b)),
         _ => a.checked_rem(b),
     };
-    result.map(Datum::Number).ok_or_else(|| "a number becomes too large".into())
+    Ok(Datum::Number(result.ok_or(TOO_LARGE)?))
 }
 
 fn call(function: Function, arguments: &[Datum]) -> Result<Datum, String> {
@@ -230,14 +233,22 @@ fn call(function: Function, arguments: &[Datum]) -> Result<Datum, String> {
         Function::Year => part_of_date(&arguments[0], 0..4)?,
         Function::Month => part_of_date(&arguments[0], 5..7)?,
         Function::Day => part_of_date(&arguments[0], 8..10)?,
-        Function::Floor => Datum::Number(number(0)?.div_euclid(SCALE) * SCALE),
-        Function::Ceiling => Datum::Number(-(-number(0)?).div_euclid(SCALE) * SCALE),
+        Function::Floor => Datum::Number(floor(number(0)?).ok_or(TOO_LARGE)?),
+        Function::Ceiling => {
+            let up = number(0)?.checked_neg().and_then(floor).and_then(i128::checked_neg);
+            Datum::Number(up.ok_or(TOO_LARGE)?)
+        }
         Function::Round => {
             let number = number(0)?;
             let half = if number < 0 { -SCALE / 2 } else { SCALE / 2 };
-            Datum::Number((number + half) / SCALE * SCALE)
+            Datum::Number(number.checked_add(half).ok_or(TOO_LARGE)? / SCALE * SCALE)
         }
     })
+}
+
+/// The largest whole number that is no larger; `None` where there is no room for it.
+fn floor(number: i128) -> Option<i128> {
+    number.div_euclid(SCALE).checked_mul(SCALE)
 }
 
 fn part_of_date(moment: &Datum, digits: std::ops::Range<usize>) -> Result<Datum, String> {
@@ -272,6 +283,10 @@ mod tests {
         ];
         Entity::new(&FLIGHT, Row(row.concat()))
     }
+
+    /// Nearly the largest number that there is.
+    const MOST: &str =
+        "(1701411834.604692 mul 100000000000000000 add 31731687303.715884) div 0.000001";
 
     fn says(text: &str) -> Result<bool, String> {
         Expression::parse(&FLIGHT, text)?.accepts(&flight())
@@ -321,6 +336,11 @@ mod tests {
             ("PRICE div 0 eq 1", "it divides by zero"),
             ("length(PRICE) eq 1", "takes a text, not a number"),
             ("year(carrid) eq 1", "takes a date, not a text"),
+            // every step up to the last has room
+            (&format!("round({MOST}) gt 0"), TOO_LARGE),
+            (&format!("ceiling({MOST} add 0.1) gt 0"), TOO_LARGE),
+            (&format!("floor(-({MOST}) sub 0.1) lt 0"), TOO_LARGE),
+            (&format!("-(-({MOST}) sub 0.105728) gt 0"), TOO_LARGE),
         ] {
             let problem = says(text).unwrap_err();
             assert!(problem.contains(expected), "{text}: {problem}");
