@@ -8,6 +8,7 @@ use plumb_folder::{Found, read_record};
 use plumb_measure::statistics::half_width;
 use plumb_measure::{
     Distribution, HostUse, PartRecord, ResultRecord, RunRecord, Span, counted, hdr, real,
+    times_that_add_up,
 };
 use plumb_size::ladder::{Ladder, Step};
 use serde::Serialize;
@@ -307,22 +308,22 @@ fn busy(host: &HostUse, cores: u64) -> Option<f64> {
     Some((host.busy_pct? - foreign).max(0.0) / 100.0 * real(cores))
 }
 
-/// Times of a server's account in which an operation holds no place of its pool, or that hold the
-/// others: its front, and its whole.
-const BESIDE: [&str; 3] = ["front", "total", "gwtotal"];
+/// The time of a server's account in which an operation holds no place of its pool.
+const FRONT: &str = "front";
 
 /// The parts of the server's account that are the wait for a place or the work in it, an average over
-/// all operations.
+/// all operations. None of them lies within another.
 fn told(parts: &[PartRecord]) -> Vec<(String, f64)> {
     let mut sums: Vec<(String, f64)> = Vec::new();
     let operations: u64 = parts.iter().map(|it| it.operations).sum();
     for part in parts {
-        let beside = |name: &str| BESIDE.iter().any(|it| name.eq_ignore_ascii_case(it));
-        for (name, distribution) in part.told_ns.iter().filter(|(name, _)| !beside(name)) {
-            let all_s = total_s(distribution);
+        let names: Vec<String> = part.told_ns.keys().cloned().collect();
+        let in_pool = times_that_add_up(&names).into_iter();
+        for name in in_pool.filter(|name| !name.eq_ignore_ascii_case(FRONT)) {
+            let all_s = total_s(&part.told_ns[name]);
             match sums.iter_mut().find(|(it, _)| it == name) {
                 Some((_, sum)) => *sum += all_s,
-                None => sums.push((name.clone(), all_s)),
+                None => sums.push((name.to_owned(), all_s)),
             }
         }
     }
@@ -331,4 +332,38 @@ fn told(parts: &[PartRecord]) -> Vec<(String, f64)> {
 
 fn total_s(distribution: &Distribution) -> f64 {
     seconds(distribution.mean) * real(distribution.count)
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_measure::Histogram;
+
+    use super::*;
+
+    #[test]
+    fn a_time_within_another_holds_a_place_once() {
+        let all_ms = |ms: u64| {
+            let mut times = Histogram::new();
+            (0..10).for_each(|_| times.record(ms * 1_000_000));
+            Distribution::of(&times).unwrap()
+        };
+        let account = [
+            ("front", 2),
+            ("queue", 5),
+            ("load", 1),
+            ("database", 40),
+            ("database.wire", 38),
+            ("database.logon", 1),
+            ("db", 40),
+            ("render", 1),
+            ("total", 50),
+            ("request", 50),
+        ];
+        let told_ns = account.map(|(name, ms)| (name.to_owned(), all_ms(ms))).into();
+        let parts = told(&[PartRecord { operations: 10, told_ns, ..PartRecord::default() }]);
+        let names: Vec<&str> = parts.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["database", "load", "queue", "render"]);
+        let held_s: f64 = parts.iter().filter(|(name, _)| name != "queue").map(|it| it.1).sum();
+        assert!((held_s - 0.042).abs() < 1e-9, "{parts:?}");
+    }
 }

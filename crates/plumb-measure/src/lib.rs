@@ -107,7 +107,7 @@ pub use scenario::{ScenarioFigures, ThresholdRecord};
 pub use series::Series;
 pub use split::{CannotBeSplit, PartShare, Split};
 pub use stalls::{RTO_MIN_NS, StallEvidence, may_be_delayed};
-pub use step::{StepSource, StepTimes, Telling, is_whole_time};
+pub use step::{StepSource, StepTimes, Telling, is_whole_time, times_that_add_up};
 pub use stream::{
     DatagramFlow, GapClass, OneWay, Portion, StreamFigures, StreamInterval, bits_per_s,
 };

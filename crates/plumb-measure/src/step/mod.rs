@@ -7,5 +7,5 @@ mod times;
 
 pub(crate) use account::of_the_slowest;
 pub use account::{StepSource, Telling};
-pub use names::is_whole_time;
+pub use names::{is_whole_time, times_that_add_up};
 pub use times::StepTimes;

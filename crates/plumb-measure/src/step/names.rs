@@ -44,6 +44,17 @@ pub fn is_whole_time(name: &str) -> bool {
     WHOLES.iter().any(|whole| name.eq_ignore_ascii_case(whole))
 }
 
+/// Those of `names`, all that one server tells, whose times add up: neither the whole of others, nor
+/// a part of another, nor a second word for one.
+#[must_use]
+pub fn times_that_add_up(names: &[String]) -> Vec<&str> {
+    let adds = |(name, meaning): &(&String, Meaning)| {
+        matches!(meaning, Meaning::Part { of: None, .. }) && !is_whole_time(name)
+    };
+    let all = names.iter().zip(meanings(names));
+    all.filter(adds).map(|(name, _)| name.as_str()).collect()
+}
+
 /// The time that `name` is a part of: the longest other name that it begins with, before a full stop
 /// or a hyphen. An action may have a hyphen in its own name.
 fn parent(names: &[String], name: &str) -> Option<usize> {
@@ -115,6 +126,23 @@ mod tests {
         assert_eq!(all[2], Meaning::Aside);
         assert_eq!(all[3], part(PartKind::Server, None));
         assert_eq!(all[4], part(PartKind::Server, None));
+    }
+
+    #[test]
+    fn what_is_told_twice_is_added_once() {
+        let names = [
+            "all",
+            "backend",
+            "backend-database",
+            "database",
+            "database.wire",
+            "db",
+            "queue",
+            "total",
+        ]
+        .map(str::to_owned);
+        assert_eq!(times_that_add_up(&names), ["backend", "database", "queue"]);
+        assert_eq!(times_that_add_up(&["db".to_owned()]), ["db"], "the only word for it");
     }
 
     #[test]
