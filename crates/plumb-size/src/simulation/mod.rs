@@ -16,10 +16,12 @@ mod tally;
 use serde::Serialize;
 
 use crate::bounded::Bounded;
-use crate::landscape::{Landscape, LandscapeError};
+use crate::landscape::{Element, Landscape, LandscapeError};
 
 /// Users at once, and operations under way, at most.
 pub const USERS_MAX: u32 = 5_000_000;
+/// Times that refused users may ask at most; a processor is busy for minutes with as many.
+const ASKS_MAX: f64 = 1e9;
 
 /// Why nothing can be simulated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,6 +35,15 @@ pub enum SimulationError {
     /// Too many users.
     #[error("at most {USERS_MAX} users can be simulated")]
     Users,
+    /// Users who are refused and hardly think: they would ask for ever before any time passes.
+    #[error(
+        "users who are refused ask again after they thought: {users} would ask more than a billion \
+         times; give them a longer think time, such as think=1s"
+    )]
+    Restless {
+        /// How many there are.
+        users: u32,
+    },
     /// An open load that the landscape cannot carry: ever more operations are under way.
     #[error(
         "more than {USERS_MAX} operations were under way at once: the landscape cannot carry this \
@@ -195,8 +206,47 @@ impl Plan {
             positive(bursts.on_s, "the length of a burst")?;
             positive(bursts.off_s, "the time between bursts")?;
         }
+        self.check_refused()
+    }
+
+    /// Whoever is refused thinks and asks again: time must pass meanwhile.
+    fn check_refused(&self) -> Result<(), SimulationError> {
+        let Load::Closed { users, think_s, .. } = self.load else { return Ok(()) };
+        let Patience { time_out_s, retries, back_off_s } = self.patience;
+        let think_s = think_s / self.bursts.map_or(1.0, |it| it.factor.max(1.0));
+        let at_session = self.sessions.filter(|it| it.most < users).map(|_| think_s);
+        // what was given up is still under way, so that few users may fill a queue
+        let at_once = if time_out_s.is_some() { u64::MAX } else { u64::from(users) };
+        let at_queue = refused_after_s(&self.landscape.elements, at_once).map(|after_s| {
+            let waits_s = think_s + f64::from(retries) * back_off_s;
+            after_s + waits_s / (1.0 + f64::from(retries))
+        });
+        let soonest_s = [at_session, at_queue].into_iter().flatten().reduce(f64::min);
+        let most = soonest_s.map(|it| f64::from(users) * (self.warm_up_s + self.for_s) / it);
+        if most.is_some_and(|most| most > ASKS_MAX) {
+            return Err(SimulationError::Restless { users });
+        }
         Ok(())
     }
+}
+
+/// Seconds that an operation takes until a queue may turn it away when `at_once` are under way; `None`
+/// where none does.
+fn refused_after_s(elements: &[Element], at_once: u64) -> Option<f64> {
+    let mut before_s = 0.0;
+    for element in elements {
+        if let Element::Pool(pool) = element {
+            let room = pool.queue.map(|queue| u64::from(queue) + u64::from(pool.size));
+            if room.is_some_and(|room| at_once > room) {
+                return Some(before_s);
+            }
+            if let Some(inside_s) = refused_after_s(&pool.inside, at_once) {
+                return Some(before_s + inside_s);
+            }
+        }
+        before_s += element.alone_s();
+    }
+    None
 }
 
 fn number(value: f64, fits: bool, name: &'static str) -> Result<(), SimulationError> {

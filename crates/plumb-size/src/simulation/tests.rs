@@ -198,6 +198,33 @@ fn one_seed_gives_one_result() {
 }
 
 #[test]
+fn users_who_are_refused_must_think() {
+    let inside = || vec![station("cores", Servers::Shared(2), 0.01, 1.0)];
+    let restless = |users| Err(SimulationError::Restless { users });
+    for think_s in [0.0, 1e-9] {
+        let mut few = plan(inside(), closed(20, think_s), 100.0);
+        few.sessions = Some(Sessions { most: 10, operations: 20 });
+        assert_eq!(few.simulate(), restless(20));
+        few.sessions = Some(Sessions { most: 20, operations: 20 });
+        assert_eq!(few.simulate().unwrap().refused_sessions, 0, "there is one for each");
+        let mut full = plan(vec![pool(10, Some(5), inside())], closed(20, think_s), 100.0);
+        assert_eq!(full.simulate(), restless(20));
+        full.load = closed(15, think_s);
+        assert_eq!(full.simulate().unwrap().turned_away, 0, "nobody finds the queue full");
+        full.patience.time_out_s = Some(1.0);
+        assert_eq!(full.simulate(), restless(15), "but for what was given up");
+    }
+    // what passes a delay first, or waits before it tries again, lets time pass
+    let network = station("network", Servers::Delay, 0.01, 1.0);
+    let elements = vec![network, pool(10, Some(5), inside())];
+    let mut full = plan(elements, closed(20, 0.0), 100.0);
+    assert!(full.simulate().unwrap().turned_away > 0);
+    full.landscape.elements.remove(0);
+    full.patience = Patience { retries: 3, back_off_s: 0.01, time_out_s: None };
+    assert!(full.simulate().unwrap().turned_away > 0);
+}
+
+#[test]
 fn what_cannot_be_simulated_is_refused() {
     let elements = || vec![station("cores", Servers::Queue(1), 0.1, 1.0)];
     let refused = |plan: Plan| plan.simulate().unwrap_err();
