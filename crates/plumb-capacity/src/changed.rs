@@ -23,14 +23,16 @@ pub(crate) fn page(page: &mut Page, what_if: &WhatIf) {
         |it: Option<Bounded>, show: fn(Bounded) -> String| it.map_or("too few".into(), show);
     let row =
         |name: &str, model: String, simulated: String| vec![name.to_owned(), model, simulated];
+    let model = what_if.model.as_ref();
+    let told = |it: Option<f64>, show: fn(f64) -> String| it.map_or("none".into(), show);
     let rows = vec![
         row(
             "operations a second",
-            rate(what_if.model.throughput_per_s),
+            told(model.map(|it| it.throughput_per_s), rate),
             shown(found.throughput_per_s, between),
         ),
-        row("mean", time(what_if.model.mean_s), shown(found.mean_s, times)),
-        row("p95", time(what_if.model_p95_s), shown(found.p95_s, times)),
+        row("mean", told(model.map(|it| it.mean_s), time), shown(found.mean_s, times)),
+        row("p95", told(what_if.model_p95_s, time), shown(found.p95_s, times)),
     ];
     page.table("The model and the simulation beside each other", &["", "model", "simulated"], rows);
     agreement(page, what_if);
@@ -62,16 +64,23 @@ fn load(load: Load) -> String {
 }
 
 fn agreement(page: &mut Page, what_if: &WhatIf) {
-    if let Some(p95_s) = what_if.simulated.p95_s
-        && (what_if.model_p95_s / p95_s.value - 1.0).abs() > P95_APART_MAX
+    let unknown = what_if.unknown_to_model.join(", ");
+    let Some(model) = &what_if.model else {
+        page.sentence(format!(
+            "The model knows nothing of {unknown}: without them more arrives than can be done, and ever \
+             more would wait, so that it has no figures."
+        ));
+        return;
+    };
+    if let (Some(model_s), Some(p95_s)) = (what_if.model_p95_s, what_if.simulated.p95_s)
+        && (model_s / p95_s.value - 1.0).abs() > P95_APART_MAX
     {
         page.sentence(format!(
             "The 95th percentiles are apart: the model's is multiplied by {:.2}, what those of the ladder \
              were of it, and the simulation has only what it draws.",
-            what_if.model_p95_s / what_if.model.p95_s
+            model_s / model.p95_s
         ));
     }
-    let unknown = what_if.unknown_to_model.join(", ");
     if !unknown.is_empty() {
         page.sentence(format!(
             "The model knows nothing of {unknown}: its column is the same landscape without them."

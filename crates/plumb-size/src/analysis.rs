@@ -14,10 +14,12 @@
 //! Chandy, Herzog and Woo, Parametric analysis of queuing networks, IBM J. R&D 1975; Sevcik and
 //! Mitrani, The distribution of queuing network states at input and output instants, JACM 1981.
 
+mod open;
 mod tail;
 
 use serde::Serialize;
 
+pub use open::OpenAnalysis;
 pub use tail::Tail;
 
 use crate::gamma;
@@ -47,7 +49,7 @@ pub struct Analysis {
 /// What so many users see.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Point {
-    /// Users at once.
+    /// Users at once; of arrivals, the operations under way on average.
     pub users: usize,
     /// Operations a second.
     pub throughput_per_s: f64,
@@ -228,8 +230,7 @@ impl Level {
     fn moments(&self, solution: &Solution<'_>, others: usize) -> Moments {
         let sum = Moments { mean: self.delays_s, variance: self.delays_variance };
         self.parts.iter().enumerate().fold(sum, |sum, (at, part)| {
-            let presence = &solution.present(at, &[others])[0];
-            let of = part.moments(presence);
+            let of = part.moments(&solution.present(at, others));
             Moments { mean: sum.mean + of.mean, variance: sum.variance + of.variance }
         })
     }
@@ -242,10 +243,9 @@ impl Level {
                     into.push(Busy { name: name.clone(), places: *servers, share });
                 }
                 StationOrPool::Pool(inner) => {
-                    let presence = &solution.present(at, &[users])[0];
+                    let presence = solution.present(at, users);
                     let size = inner.size;
-                    let held = |(k, share): (usize, &f64)| held(k, size) * share;
-                    let held: f64 = presence.shares.iter().enumerate().map(held).sum();
+                    let held: f64 = presence.shares().map(|(k, share)| held(k, size) * share).sum();
                     let share = held / f64::from(size);
                     into.push(Busy { name: inner.name.clone(), places: size, share });
                     inner.busy(rate_per_s, into);
@@ -268,9 +268,21 @@ fn servers(station: &Station) -> u32 {
 }
 
 impl StationOrPool {
+    fn name(&self) -> &str {
+        match self {
+            Self::Station { name, .. } => name,
+            Self::Pool(inner) => &inner.name,
+        }
+    }
+
     /// The time of one who finds `presence` here.
     fn moments(&self, presence: &Presence) -> Moments {
-        let given = |others: usize| match self {
+        mixture(presence.shares().map(|(others, share)| (share, self.given(others))))
+    }
+
+    /// The time of one who finds so many `others` here.
+    fn given(&self, others: usize) -> Moments {
+        match self {
             Self::Station { servers, service_s, variation, shared, .. } => {
                 let servers = f64::from(*servers);
                 let stretch = (count(others + 1) / servers).max(1.0);
@@ -285,8 +297,7 @@ impl StationOrPool {
                 Moments { mean, variance }
             }
             Self::Pool(inner) => inner.given(others),
-        };
-        mixture(presence.shares.iter().enumerate().map(|(others, share)| (*share, given(others))))
+        }
     }
 }
 
@@ -306,7 +317,7 @@ impl Inner {
         let level = Level::of(&pool.inside, 0.0, most)?;
         let solution = level.network.solve(most)?;
         let throughput_per_s = (0..=most).map(|n| solution.throughput_per_s(n)).collect();
-        let moments = level.all_moments(&solution, most);
+        let moments = level.all_moments(&solution);
         Ok(Self { name: pool.name.clone(), size: pool.size, throughput_per_s, moments, level })
     }
 
@@ -358,12 +369,13 @@ impl Inner {
 }
 
 impl Level {
-    /// The time of one who is inside with 0, 1, ... `most - 1` others; its mean by Little's law.
-    fn all_moments(&self, solution: &Solution<'_>, most: usize) -> Vec<Moments> {
-        let others: Vec<usize> = (0..most).collect();
-        let mut all = vec![Moments { mean: 0.0, variance: self.delays_variance }; most];
+    /// The time of one who is inside with 0, 1, ... others, one fewer than were solved for; its mean by
+    /// Little's law.
+    fn all_moments(&self, solution: &Solution<'_>) -> Vec<Moments> {
+        let alone = Moments { mean: 0.0, variance: self.delays_variance };
+        let mut all = vec![alone; solution.users_max()];
         for (at, part) in self.parts.iter().enumerate() {
-            for (sum, presence) in all.iter_mut().zip(solution.present(at, &others)) {
+            for (sum, presence) in all.iter_mut().zip(solution.presences(at)) {
                 sum.variance += part.moments(&presence).variance;
             }
         }

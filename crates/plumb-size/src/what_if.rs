@@ -6,7 +6,7 @@ use serde::Serialize;
 
 pub use change::{Change, changes};
 
-use crate::analysis::{Analysis, AnalysisError, Point};
+use crate::analysis::{Analysis, AnalysisError, OpenAnalysis, Point};
 use crate::bounded::Bounded;
 use crate::landscape::{Element, Landscape};
 use crate::simulation::{Bursts, Load, Patience, Plan, Sessions, Simulated, SimulationError};
@@ -16,10 +16,6 @@ use crate::sizing::{RANGE_MAX, Sizing};
 const OPERATIONS: f64 = 200_000.0;
 /// Users of a what-if at most.
 pub const USERS_MAX: u32 = 1_000_000;
-/// Arrivals are solved as a closed load of so many users for each operation under way.
-const CROWD: f64 = 200.0;
-/// Users of that closed load.
-const CROWD_RANGE: (f64, f64) = (2_000.0, 50_000.0);
 
 /// Why a change cannot be made.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -73,10 +69,12 @@ pub struct WhatIf {
     pub beyond: bool,
     /// What is simulated: the changed landscape, its load, its users' patience.
     pub plan: Plan,
-    /// The model's figures.
-    pub model: Point,
+    /// The model's figures; absent where more arrives than can be done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<Point>,
     /// The model's 95th percentile with the ladder's factor for it, seconds.
-    pub model_p95_s: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model_p95_s: Option<f64>,
     /// What is simulated and the model knows nothing of.
     pub unknown_to_model: Vec<&'static str>,
     /// The simulation's figures.
@@ -110,12 +108,12 @@ pub fn what_if(sizing: &Sizing, changes: Vec<Change>) -> Result<WhatIf, WhatIfEr
     }
     let load = asked.load(sizing)?;
     let model = modelled(&landscape, load)?;
-    let plan = asked.plan(landscape, load, &model, sizing.question.seed);
+    let plan = asked.plan(landscape, load, model.as_ref(), sizing.question.seed);
     let simulated = plan.simulate()?;
     Ok(WhatIf {
         beyond: grown(&plan.landscape, &had) || is_beyond(sizing, load),
-        apart: apart(&model, &simulated),
-        model_p95_s: sizing.model.tail.p95_s(&model),
+        apart: model.as_ref().and_then(|model| apart(model, &simulated)),
+        model_p95_s: model.as_ref().map(|model| sizing.model.tail.p95_s(model)),
         unknown_to_model: unknown_to_model(&plan),
         changes,
         plan,
@@ -160,10 +158,14 @@ impl Asked {
         }
     }
 
-    fn plan(&self, landscape: Landscape, load: Load, model: &Point, seed: u64) -> Plan {
+    fn plan(&self, landscape: Landscape, load: Load, model: Option<&Point>, seed: u64) -> Plan {
+        let mean_s = model.map_or_else(|| filled_s(&landscape), |model| model.mean_s);
         let (rate_per_s, round_s) = match load {
-            Load::Closed { think_s, .. } => (model.throughput_per_s, think_s + model.mean_s),
-            Load::Open { rate_per_s } => (rate_per_s, model.mean_s),
+            Load::Closed { users, think_s, .. } => {
+                (f64::from(users) / (think_s + mean_s), think_s + mean_s)
+            }
+            // however long a queue is, it is simulated for a time that ends
+            Load::Open { rate_per_s } => (rate_per_s, mean_s.min(OPERATIONS / rate_per_s)),
         };
         // bursts are rare, and an interval knows only of those that came
         let burst_s = self.bursts.map_or(0.0, |it| 50.0 * (it.on_s + it.off_s));
@@ -181,50 +183,52 @@ impl Asked {
     }
 }
 
-/// The model of a load; it knows of no time-outs, sessions, bursts or limits of queues.
-fn modelled(landscape: &Landscape, load: Load) -> Result<Point, WhatIfError> {
+/// The model of a load; it knows of no time-outs, sessions, bursts or limits of queues. `None` where
+/// more arrives than can be done, and a queue turns it away.
+fn modelled(landscape: &Landscape, load: Load) -> Result<Option<Point>, WhatIfError> {
     match load {
         Load::Closed { users, think_s, .. } => {
-            Ok(Analysis::of(landscape, think_s, users as usize)?.at(users as usize)?)
+            Ok(Some(Analysis::of(landscape, think_s, users as usize)?.at(users as usize)?))
         }
         Load::Open { rate_per_s } => open(landscape, rate_per_s),
     }
 }
 
-/// Arrivals that depend on nobody are a closed load of a crowd that thinks very long: its think time
-/// is set so that operations begin as often.
-fn open(landscape: &Landscape, rate_per_s: f64) -> Result<Point, WhatIfError> {
+fn open(landscape: &Landscape, rate_per_s: f64) -> Result<Option<Point>, WhatIfError> {
+    let overloaded = |bottleneck: &str, most_per_s| {
+        let bottleneck = bottleneck.to_owned();
+        if limited(&landscape.elements) {
+            Ok(None)
+        } else {
+            Err(WhatIfError::Overloaded { rate_per_s, bottleneck, most_per_s })
+        }
+    };
     let full = landscape.bottleneck().filter(|it| rate_per_s >= it.rate_max_per_s());
-    let Some(full) = full else { return Ok(crowd(landscape, rate_per_s)?) };
-    let (bottleneck, most_per_s) = (full.name.clone(), full.rate_max_per_s());
-    if !limited(&landscape.elements) {
-        return Err(WhatIfError::Overloaded { rate_per_s, bottleneck, most_per_s });
+    if let Some(full) = full {
+        return overloaded(&full.name, full.rate_max_per_s());
     }
-    // what cannot be done is turned away: the model knows only what can
-    Ok(crowd(landscape, most_per_s * 0.999)?)
+    let open = OpenAnalysis::of(landscape)?;
+    if let Some(point) = open.at(rate_per_s) {
+        return Ok(Some(point));
+    }
+    // those in a pool wait for each other, too, so that it does less than its places alone could
+    let (bottleneck, most_per_s) = open.bottleneck().unwrap_or_default();
+    overloaded(bottleneck, most_per_s)
 }
 
-fn crowd(landscape: &Landscape, rate_per_s: f64) -> Result<Point, AnalysisError> {
-    let alone_s = landscape.alone_s();
-    let (low, high) = CROWD_RANGE;
-    let users = (CROWD * rate_per_s * alone_s).clamp(low, high).ceil();
-    let round_s = users / rate_per_s;
-    let mut think_s = (round_s - alone_s).max(0.0);
-    let mut point = solved(landscape, think_s, users)?;
-    for _ in 0..4 {
-        think_s = (round_s - point.mean_s).max(0.0);
-        point = solved(landscape, think_s, users)?;
-    }
-    Ok(point)
+/// How long an operation takes, about, that waits in every queue that is limited, and full.
+fn filled_s(landscape: &Landscape) -> f64 {
+    let most_per_s = landscape.bottleneck().map_or(f64::INFINITY, |it| it.rate_max_per_s());
+    landscape.alone_s() + room(&landscape.elements) / most_per_s
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a limited number of users"
-)]
-fn solved(landscape: &Landscape, think_s: f64, users: f64) -> Result<Point, AnalysisError> {
-    Analysis::of(landscape, think_s, users as usize)?.at(users as usize)
+/// Operations that may wait in limited queues, all together.
+fn room(elements: &[Element]) -> f64 {
+    let of = |element: &Element| match element {
+        Element::Pool(pool) => pool.queue.map_or(0.0, f64::from) + room(&pool.inside),
+        Element::Station(_) => 0.0,
+    };
+    elements.iter().map(of).sum()
 }
 
 fn limited(elements: &[Element]) -> bool {
@@ -290,20 +294,41 @@ mod tests {
 
     #[test]
     fn arrivals_wait_as_those_of_one_server_do() {
-        for share in [0.1, 0.5, 0.8] {
-            let found = open(&server(None), share * 100.0).unwrap();
+        for share in [0.0001, 0.1, 0.5, 0.8, 0.95, 0.98, 0.99, 0.999_999] {
+            let found = open(&server(None), share * 100.0).unwrap().unwrap();
             // M/M/1: R = S / (1 - rho)
             let exact_s = 0.01 / (1.0 - share);
-            assert!((found.mean_s / exact_s - 1.0).abs() < 0.02, "{share}: {found:?}");
-            assert!((found.throughput_per_s / (share * 100.0) - 1.0).abs() < 0.01, "{found:?}");
+            assert!((found.mean_s / exact_s - 1.0).abs() < 1e-9, "{share}: {found:?}");
+            assert!((found.throughput_per_s / (share * 100.0) - 1.0).abs() < 1e-12, "{found:?}");
         }
     }
 
     #[test]
     fn more_than_can_be_done_is_refused_unless_a_queue_turns_it_away() {
-        let error = open(&server(None), 200.0).unwrap_err();
-        assert!(matches!(error, WhatIfError::Overloaded { .. }), "{error}");
-        assert!(error.to_string().contains("cores can do, 100.0"), "{error}");
-        assert!(open(&server(Some(10)), 200.0).is_ok());
+        for rate_per_s in [100.0, 200.0] {
+            let error = open(&server(None), rate_per_s).unwrap_err();
+            assert!(matches!(error, WhatIfError::Overloaded { .. }), "{error}");
+            assert!(error.to_string().contains("cores can do, 100.0"), "{error}");
+            assert_eq!(open(&server(Some(10)), rate_per_s), Ok(None));
+        }
+        assert!(open(&server(Some(10)), 50.0).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_pool_whose_operations_wait_for_each_other_is_full_before_its_places_are() {
+        let mut landscape = server(None);
+        landscape.resize("places", 2);
+        let wait = Station {
+            name: "wait".into(),
+            servers: Servers::Delay,
+            service_s: 0.01,
+            variation: 1.0,
+        };
+        landscape.pool_mut("places").unwrap().inside.push(Element::Station(wait));
+        // two machines and one repairman, as long each: 2 / (1 + 2 + 2) of the time both run
+        let most_per_s = 100.0 * (1.0 - 1.0 / 5.0);
+        assert!(open(&landscape, most_per_s * 0.999).unwrap().is_some());
+        let error = open(&landscape, most_per_s * 1.001).unwrap_err();
+        assert!(error.to_string().contains("more than places can do, 80.0"), "{error}");
     }
 }

@@ -59,3 +59,38 @@ fn the_most_users_within_a_target_are_just_within() {
     assert_eq!(solved.users_within(Figure::Mean, 0.01, &tail).unwrap(), None);
     assert_eq!(solved.users_within(Figure::Mean, 1e6, &tail).unwrap(), Some(2_000));
 }
+
+#[test]
+fn arrivals_find_servers_as_erlang_says() {
+    // M/M/4 that is busy by 95 %: Erlang's C is 0.891
+    let plain = Landscape { elements: vec![station("cores", Servers::Queue(4), 0.1)] };
+    let open = OpenAnalysis::of(&plain).unwrap();
+    assert_eq!(open.bottleneck(), Some(("cores", 40.0)));
+    let found = open.at(38.0).unwrap();
+    assert!((found.mean_s / (0.1 + 0.891_4 / (40.0 - 38.0)) - 1.0).abs() < 1e-3, "{found:?}");
+    assert!((found.resources[0].share - 0.95).abs() < 1e-12);
+    assert_eq!(open.at(40.0), None);
+    // the time at one server is exponential
+    let one = Landscape { elements: vec![station("cores", Servers::Queue(1), 0.1)] };
+    let found = OpenAnalysis::of(&one).unwrap().at(9.9).unwrap();
+    assert!((found.p95_s / (20.0_f64.ln() / (10.0 - 9.9)) - 1.0).abs() < 1e-6, "{found:?}");
+}
+
+#[test]
+fn arrivals_are_a_crowd_that_thinks_very_long() {
+    let inside = vec![
+        station("cores", Servers::Shared(2), 0.010),
+        station("disk", Servers::Queue(1), 0.004),
+        station("wait", Servers::Delay, 0.030),
+    ];
+    let elements = vec![station("network", Servers::Delay, 0.002), pool("places", 6, inside)];
+    let landscape = Landscape { elements };
+    let (crowd, think_s) = (40_000, 400.0);
+    let crowd = Analysis::of(&landscape, think_s, crowd).unwrap().at(crowd).unwrap();
+    let open = OpenAnalysis::of(&landscape).unwrap().at(crowd.throughput_per_s).unwrap();
+    assert!((open.mean_s / crowd.mean_s - 1.0).abs() < 1e-3, "{open:?} {crowd:?}");
+    assert!((open.p95_s / crowd.p95_s - 1.0).abs() < 1e-3, "{open:?} {crowd:?}");
+    for (a, b) in open.resources.iter().zip(&crowd.resources) {
+        assert!(a.name == b.name && (a.share - b.share).abs() < 1e-3, "{a:?} {b:?}");
+    }
+}

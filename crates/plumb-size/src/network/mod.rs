@@ -14,9 +14,13 @@
 //! Buzen, Computational algorithms for closed queueing networks with exponential servers, CACM 1973;
 //! Casale and Serazzi, Stabilization techniques for load-dependent queueing networks algorithms, 2005.
 
+mod arrivals;
+mod presence;
 mod scaled;
 mod speed;
 
+pub use arrivals::AtRandom;
+pub use presence::{Presence, Presences};
 use scaled::Scaled;
 pub use speed::Speed;
 
@@ -64,6 +68,12 @@ impl ClosedNetwork {
             return Err(NetworkError::Empty);
         }
         Ok(Self { delay_s, stations })
+    }
+
+    /// Its stations.
+    #[must_use]
+    pub fn stations(&self) -> &[Speed] {
+        &self.stations
     }
 
     /// Solves it for 1 to `users` users at once.
@@ -133,39 +143,33 @@ impl Solution<'_> {
         users as f64 / self.throughput_per_s(users) - self.network.delay_s
     }
 
-    /// How many users are at the station with the number `station` (from 0), for each of the
-    /// populations `users`: `shares[k]` is the share of the time at which `k` users are there.
+    /// How many of `users` are at the station with the number `station` (from 0); of more users than
+    /// were solved for, as of the most of them.
     ///
     /// # Panics
     /// When there is no such station.
     #[must_use]
-    pub fn present(&self, station: usize, users: &[usize]) -> Vec<Presence> {
-        let most = users.iter().copied().max().unwrap_or(0).min(self.users_max());
-        let others = self.network.constants(most, Some(station));
-        let alone = self.network.stations[station].alone(most);
-        let presence = |users: usize| {
-            let users = users.min(most);
-            let all = self.constants[users];
-            let share = |k: usize| (alone[k] * others[users - k]).over(all);
-            Presence { shares: (0..=users).map(share).collect() }
-        };
-        users.iter().map(|users| presence(*users)).collect()
+    pub fn present(&self, station: usize, users: usize) -> Presence {
+        let users = users.min(self.users_max());
+        let others = self.network.constants(users, Some(station));
+        let alone = self.network.stations[station].alone(users);
+        let all = self.constants[users];
+        let share = |k: usize| (alone[k] * others[users - k]).over(all);
+        Presence { fewest: 0, shares: (0..=users).map(share).collect() }
     }
-}
 
-/// How many users are at a station.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Presence {
-    /// `shares[k]` is the share of the time at which `k` users are there.
-    pub shares: Vec<f64>,
-}
-
-impl Presence {
-    /// Users there on average, waiting and served.
+    /// The same of 0, 1, 2, ... users up to the most that were solved for, one after the other.
+    ///
+    /// # Panics
+    /// When there is no such station.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "at most two million users")]
-    pub fn mean(&self) -> f64 {
-        self.shares.iter().enumerate().map(|(k, share)| k as f64 * share).sum()
+    pub fn presences(&self, station: usize) -> Presences<'_> {
+        let most = self.users_max();
+        Presences::new(
+            &self.constants,
+            self.network.stations[station].alone(most),
+            self.network.constants(most, Some(station)),
+        )
     }
 }
 

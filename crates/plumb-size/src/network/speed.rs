@@ -56,15 +56,29 @@ impl Speed {
 
     /// The constants of the network that is this station alone, for 0 to `users` users.
     pub(super) fn alone(&self, users: usize) -> Vec<Scaled> {
-        let mut alone = Vec::with_capacity(users + 1);
+        self.powers(self.demand_s, users)
+    }
+
+    /// How likely it is that 0, 1, ... users are there where so many arrive a second, as long as the
+    /// station gets faster, and then of one more; none of them a share yet.
+    pub(super) fn weights(&self, rate_per_s: f64) -> (Vec<Scaled>, Scaled) {
+        let faster = self.factors.len();
+        let mut weights = self.powers(self.demand_s * rate_per_s, faster);
+        let next = weights.pop().unwrap_or(Scaled::ONE);
+        (weights, next)
+    }
+
+    /// `p^k / (s(1) .. s(k))` for `k` from 0 to `users`.
+    fn powers(&self, p: f64, users: usize) -> Vec<Scaled> {
+        let mut powers = Vec::with_capacity(users + 1);
         let mut last = Scaled::ONE;
-        alone.push(last);
+        powers.push(last);
         for k in 0..users {
             let factor = self.factors.get(k).copied().unwrap_or_else(|| self.fastest());
-            last = last.times(self.demand_s / factor);
-            alone.push(last);
+            last = last.times(p / factor);
+            powers.push(last);
         }
-        alone
+        powers
     }
 
     /// Adds this station to the network whose constants are given.

@@ -49,7 +49,7 @@ fn a_hundred_thousand_users_are_as_exact_as_forty() {
     close(solved.throughput_per_s(100_000), most, 1e-9);
     let light = solved.throughput_per_s(40_000);
     assert!(light < 40_000.0 / 10.008 && light > 0.999 * 40_000.0 / 10.0081, "{light}");
-    let present = [0, 1].map(|at| solved.present(at, &[100_000])[0].mean());
+    let present = [0, 1].map(|at| solved.present(at, 100_000).mean());
     let balance = solved.throughput_per_s(100_000) * 10.0 + present[0] + present[1];
     close(balance, 100_000.0, 1e-9);
 }
@@ -62,6 +62,16 @@ fn where_the_recursion_of_the_textbooks_fails_this_does_not() {
     assert!((solved.throughput_per_s(1_500) - 148.07).abs() < 0.005);
     assert!((solved.response_s(1_500) - 0.130).abs() < 0.001);
     assert!(solved.throughput_per_s(2_500) <= 2.0 / 0.012 * (1.0 + 1e-12));
+}
+
+#[test]
+fn of_many_users_only_numbers_that_are_likely_are_looked_at() {
+    let network = network(0.030, &[(0.010, 16), (0.002, 4)]);
+    let solved = network.solve(20_000).unwrap();
+    let most = solved.presences(0).map(|presence| presence.shares().count()).max();
+    assert!(most.is_some_and(|most| most < 2_000), "{most:?}");
+    let all = solved.presences(0).last().unwrap().mean();
+    close(all, solved.present(0, 20_000).mean(), 1e-10);
 }
 
 #[test]
@@ -119,9 +129,29 @@ proptest! {
         let solved = network.solve(users as usize).unwrap();
         let (throughput, present) = by_states(delay_s, stations, users);
         close(solved.throughput_per_s(users as usize), throughput, 1e-10);
-        let presence = &solved.present(0, &[users as usize])[0];
+        let presence = solved.present(0, users as usize);
         close(presence.mean(), present, 1e-10);
-        close(presence.shares.iter().sum(), 1.0, 1e-10);
+        close(presence.shares().map(|(_, share)| share).sum(), 1.0, 1e-10);
+    }
+
+    #[test]
+    fn one_population_after_the_other_is_as_each_of_them(
+        delay_s in prop_oneof![Just(0.0), 0.0..5.0_f64],
+        demands in prop::collection::vec((prop_oneof![Just(0.0), 1e-4..2.0_f64], 1..40_u32), 1..4),
+    ) {
+        prop_assume!(delay_s + demands.iter().map(|(demand_s, _)| demand_s).sum::<f64>() > 0.0);
+        let network = network(delay_s, &demands);
+        let solved = network.solve(120).unwrap();
+        for station in 0..demands.len() {
+            let mut all = solved.presences(station);
+            for users in 0..=120 {
+                let (one, alone) = (all.next().unwrap(), solved.present(station, users));
+                prop_assert!((one.mean() - alone.mean()).abs() <= 1e-10 * alone.mean().max(1e-10));
+                let sum: f64 = one.shares().map(|(_, share)| share).sum();
+                prop_assert!((sum - 1.0).abs() < 1e-10, "{}: {}", users, sum);
+            }
+            prop_assert_eq!(all.next(), None);
+        }
     }
 
     #[test]
