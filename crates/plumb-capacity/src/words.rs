@@ -143,7 +143,7 @@ fn checks(page: &mut Page, sizing: &Sizing) {
         let peak = law.peak_users().filter(|peak| *peak <= RANGE_MAX * highest);
         let peak = peak.map_or_else(
             || format!("no peak up to {:.0} users", RANGE_MAX * highest),
-            |peak| format!("a peak at {peak:.0} users"),
+            |peak| format!("a peak at {peak:.0} user{}", if peak < 1.5 { "" } else { "s" }),
         );
         page.sentence(format!(
             "Scalability law: {} operations a second of one user, contention {}, coherency {}, {peak}.",

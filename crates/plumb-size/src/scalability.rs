@@ -101,12 +101,15 @@ impl Scalability {
         curve(users, &self.figures())
     }
 
-    /// The number of users with the highest throughput; `None` when it grows without end.
+    /// The number of users with the highest throughput, one where it falls from the first on; `None`
+    /// when it never falls.
     #[must_use]
     pub fn peak_users(&self) -> Option<f64> {
         let [_, contention, coherency] = self.figures();
-        let peak = ((1.0 - contention) / coherency).sqrt();
-        (coherency > 0.0 && contention < 1.0).then_some(peak)
+        if contention + coherency >= 1.0 {
+            return Some(1.0);
+        }
+        (coherency > 0.0).then(|| ((1.0 - contention) / coherency).sqrt())
     }
 
     /// The throughput that is never passed, however many users there are; `None` without contention
@@ -319,6 +322,17 @@ mod tests {
         near(fit.single_per_s.value, 50.0, 1e-5);
         near(fit.contention.value, 0.03, 1e-7);
         near(fit.coherency.value, 0.0005, 1e-9);
+    }
+
+    #[test]
+    fn a_throughput_that_falls_from_the_first_user_on_has_its_peak_there() {
+        for figures in [[100.0, 1.2, 0.0], [100.0, 1.2, 0.01], [100.0, 0.5, 0.6]] {
+            let steps = [1.0, 2.0, 4.0, 8.0, 16.0].map(|n| (n, curve(n, &figures)));
+            let fit = Scalability::fit(&steps).unwrap();
+            near(fit.contention.value, figures[1], 1e-6);
+            near(fit.peak_users().unwrap(), 1.0, 1e-12);
+            near(fit.limit_per_s().unwrap(), 100.0, 1e-6);
+        }
     }
 
     #[test]
