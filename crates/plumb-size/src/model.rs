@@ -108,6 +108,32 @@ pub struct Demands {
     pub stations_s: Vec<(String, Bounded)>,
     #[serde(skip)]
     cores_error_s: f64,
+    /// How much longer the delays are where the load generator's work is none of the landscape.
+    #[serde(skip)]
+    without_generator: Delays,
+}
+
+/// The delays of one operation, seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Delays {
+    inside_s: f64,
+    outside_s: f64,
+}
+
+impl Delays {
+    /// Those of an operation of `whole_s` seconds that holds its place for `held_s`, `worked_s` of them
+    /// at processors and stations of their own.
+    fn of(whole_s: f64, held_s: f64, worked_s: f64) -> Self {
+        let inside_s = (held_s - worked_s).max(0.0);
+        Self { inside_s, outside_s: (whole_s - worked_s - inside_s).max(0.0) }
+    }
+
+    fn less(self, other: Self) -> Self {
+        Self {
+            inside_s: self.inside_s - other.inside_s,
+            outside_s: self.outside_s - other.outside_s,
+        }
+    }
 }
 
 /// A landscape that was fitted to a ladder.
@@ -221,9 +247,15 @@ impl Model {
         let Some(cores) = landscape.station_mut(CORES) else { return };
         let generator_s = self.demands.generator_s.min(cores.service_s);
         cores.service_s -= generator_s;
+        if self.setup.pool.is_none() {
+            return;
+        }
         // a place is held for as long as the server says, which knows of no generator
-        if let Some(inside) = landscape.station_mut(INSIDE).filter(|_| self.setup.pool.is_some()) {
-            inside.service_s += generator_s;
+        let Delays { inside_s, outside_s } = self.demands.without_generator;
+        for (name, longer_s) in [(INSIDE, inside_s), (OUTSIDE, outside_s)] {
+            if let Some(delay) = landscape.station_mut(name) {
+                delay.service_s += longer_s;
+            }
         }
     }
 
@@ -293,25 +325,23 @@ impl Demands {
         }
         let generator_s = average(steps.iter().filter_map(|step| step.generator_s)).unwrap_or(0.0);
         let own_s: f64 = stations_s.iter().map(|(_, it)| it.value).sum();
-        let worked = |(name, _): &&(String, f64)| name != QUEUE_PART;
-        let held_s: f64 = first.parts.iter().filter(worked).map(|(_, s)| s).sum();
-        let told = steps.iter().any(|step| !step.parts.is_empty());
-        // of a server that tells nothing all of an operation is taken to hold its place
-        let held_s = if told || setup.pool.is_none() { held_s } else { first.mean_s };
+        let held_s = held_s(ladder, setup);
         // all processor time stands inside the pool, whoever's it is: what is left of the time that a
         // place is held makes up for it, so that the pool does as much as it did
-        let inside_s = (held_s - line.slope.value - own_s).max(0.0);
-        let outside_s = (first.mean_s - line.slope.value - inside_s - own_s).max(0.0);
+        let with = |cores_s: f64| Delays::of(first.mean_s, held_s, cores_s + own_s);
+        let delays = with(line.slope.value);
+        let without_generator = with((line.slope.value - generator_s).max(0.0)).less(delays);
         let half = first.mean_half_s.unwrap_or(0.0);
         let around = |value: f64| Bounded::around(value, half.min(value)).not_negative();
         Ok(Self {
             cores_s: line.slope,
             cores_rest: line.rest,
             generator_s,
-            inside_s: around(inside_s),
-            outside_s: around(outside_s),
+            inside_s: around(delays.inside_s),
+            outside_s: around(delays.outside_s),
             stations_s,
             cores_error_s: line.slope_error,
+            without_generator,
         })
     }
 
@@ -327,6 +357,18 @@ impl Demands {
         let cores_s = self.cores_s.value + self.cores_error_s * normal(random);
         Drawn { cores_s: cores_s.max(0.0) * all, inside_s, outside_s, stations_s }
     }
+}
+
+/// How long an operation holds its place when nobody is in its way, seconds, as the server tells it. Of
+/// a server that tells nothing, or no more than the wait for a place, all else of an operation is taken
+/// to hold it.
+fn held_s(ladder: &Ladder, setup: &Setup) -> f64 {
+    let is_work = |(name, _): &&(String, f64)| name != QUEUE_PART;
+    let told = ladder.steps().iter().any(|step| step.parts.iter().any(|it| is_work(&it)));
+    let first = ladder.lowest();
+    let (work, wait): (Vec<_>, Vec<_>) = first.parts.iter().partition(is_work);
+    let sum = |parts: &[&(String, f64)]| parts.iter().map(|(_, s)| s).sum::<f64>();
+    if told || setup.pool.is_none() { sum(&work) } else { (first.mean_s - sum(&wait)).max(0.0) }
 }
 
 /// Busy processors over throughput. Where fewer steps know them than a line needs, but the clock of
@@ -390,3 +432,6 @@ pub fn users(step: &Step) -> usize {
 fn count(steps: usize) -> f64 {
     steps as f64
 }
+
+#[cfg(test)]
+mod tests;

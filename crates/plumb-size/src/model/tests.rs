@@ -1,0 +1,43 @@
+use super::*;
+
+/// A ladder of one processor second in a thousand an operation, whose server tells `parts` and whose load
+/// generator takes a quarter of that.
+fn ladder(parts: &[(&str, f64)], mean_s: f64) -> Ladder {
+    let step = |users: f64| Step {
+        users,
+        throughput_per_s: users / (1.0 + mean_s),
+        mean_s,
+        p95_s: mean_s * 2.0,
+        busy_cores: Some(0.004 * users / (1.0 + mean_s)),
+        generator_s: Some(0.001),
+        parts: parts.iter().map(|(name, s)| ((*name).to_owned(), *s)).collect(),
+        ..Step::default()
+    };
+    Ladder::of([1.0, 2.0, 4.0, 8.0].map(step).into()).unwrap()
+}
+
+fn served(parts: &[(&str, f64)], mean_s: f64) -> Landscape {
+    let setup = Setup { cores: 8, pool: Some(("places".into(), 10)), ..Setup::default() };
+    Model::fit(&ladder(parts, mean_s), &setup).unwrap().served()
+}
+
+fn close(found: f64, expected: f64) {
+    assert!((found / expected - 1.0).abs() < 1e-6, "{found} is not {expected}");
+}
+
+#[test]
+fn a_place_is_held_for_as_long_as_the_server_says_whoever_asks() {
+    // 4 ms of processor time with that of the generator, of which the server knows nothing
+    for held_s in [0.003, 0.0035, 0.020] {
+        let mut served = served(&[("queue", 0.0), ("work", held_s)], 0.030);
+        close(served.resources()[0].held_s, held_s);
+        close(served.alone_s(), 0.030);
+        close(served.station_mut(CORES).unwrap().service_s, 0.003);
+    }
+}
+
+#[test]
+fn a_server_that_tells_of_its_queue_alone_holds_a_place_for_the_rest() {
+    close(served(&[("queue", 0.010)], 0.030).resources()[0].held_s, 0.020);
+    close(served(&[], 0.030).resources()[0].held_s, 0.030);
+}
