@@ -3,8 +3,8 @@
 use super::scaled::Scaled;
 
 /// Shares that are smaller than the largest by this factor are no part of any figure: all of two million
-/// together are below 1e-13.
-const NEGLIGIBLE: f64 = 1e-20;
+/// together are below 1e-12.
+const NEGLIGIBLE: f64 = 1e-19;
 
 /// How many users are at a station.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,11 +41,12 @@ pub struct Presences<'a> {
     others: Vec<Scaled>,
     users: usize,
     likely: usize,
+    room: usize,
 }
 
 impl<'a> Presences<'a> {
     pub(super) fn new(constants: &'a [Scaled], alone: Vec<Scaled>, others: Vec<Scaled>) -> Self {
-        Self { constants, alone, others, users: 0, likely: 0 }
+        Self { constants, alone, others, users: 0, likely: 0, room: 1 }
     }
 }
 
@@ -55,17 +56,23 @@ impl Iterator for Presences<'_> {
     fn next(&mut self) -> Option<Presence> {
         let (users, all) = (self.users, *self.constants.get(self.users)?);
         let share = |k: usize| (self.alone[k] * self.others[users - k]).over(all);
-        let mut likely = self.likely;
-        while likely < users && share(likely + 1) > share(likely) {
-            likely += 1;
+        let (mut likely, mut largest) = (self.likely, share(self.likely));
+        while likely < users {
+            let more = share(likely + 1);
+            if more <= largest {
+                break;
+            }
+            (likely, largest) = (likely + 1, more);
         }
-        let least = share(likely) * NEGLIGIBLE;
-        let counts = |share: &f64| *share > least;
-        let mut shares: Vec<f64> = (0..likely).rev().map(share).take_while(counts).collect();
+        let least = largest * NEGLIGIBLE;
+        let mut shares = Vec::with_capacity(self.room);
+        shares.extend((0..likely).rev().map(share).take_while(|share| *share > least));
         let fewest = likely - shares.len();
         shares.reverse();
-        shares.extend((likely..=users).map(share).take_while(counts));
-        (self.users, self.likely) = (users + 1, likely);
+        shares.push(largest);
+        shares.extend((likely + 1..=users).map(share).take_while(|share| *share > least));
+        // the next one has about as many
+        (self.users, self.likely, self.room) = (users + 1, likely, shares.len() + 1);
         Some(Presence { fewest, shares })
     }
 }
