@@ -267,15 +267,23 @@ fn sizes(measured: &[(&PathPart, &PartOutcome)]) -> (Judgement, String) {
     }
 }
 
-/// True when the size at `at` takes far longer than both its neighbours.
+/// True when the size at `at` takes far longer than both its neighbours, each of which may take less by
+/// as much as it is smaller: that is the time of the bytes on a slow line.
 fn slower_than_neighbours(measured: &[(&PathPart, &PartOutcome)], at: usize) -> bool {
-    let p50 = |at: usize| measured.get(at).and_then(|(_, outcome)| outcome.p50_ns);
-    let Some(here) = p50(at) else {
+    let of =
+        |at: usize| measured.get(at).and_then(|(part, it)| Some((part.size_bytes, it.p50_ns?)));
+    let Some((bytes, here)) = of(at) else {
         return false;
     };
-    let beside = [at.checked_sub(1).and_then(p50), p50(at + 1)];
-    let neighbour = beside.into_iter().flatten().max();
-    neighbour.is_some_and(|it| here > SLOW_FACTOR * it && here > it + SLOW_NS)
+    let as_large = |(other, p50): (u64, u64)| {
+        let larger = u128::from(bytes.max(other)) * u128::from(p50) / u128::from(other.max(1));
+        u64::try_from(larger).unwrap_or(u64::MAX)
+    };
+    let beside = [at.checked_sub(1).and_then(of), of(at + 1)];
+    let neighbour = beside.into_iter().flatten().map(as_large).max();
+    neighbour.is_some_and(|it| {
+        here > it.saturating_mul(SLOW_FACTOR) && here > it.saturating_add(SLOW_NS)
+    })
 }
 
 fn stalled(p50_ns: u64, max_ns: u64) -> bool {

@@ -155,6 +155,23 @@ fn a_size_that_waits_every_time_is_told_from_one_that_waits_once() {
 }
 
 #[test]
+fn what_a_slow_line_takes_for_more_bytes_is_no_wait() {
+    // there and back, a message as a whole each way: kbit/s, round trip in ms
+    for (rate, rtt_ms) in [(10_000, 5), (4_000, 10), (2_000, 20), (1_000, 40)] {
+        let sizes = [1_500, 4_000, 8_956, 10_000, 40_000].map(|bytes| {
+            let p50 = rtt_ms * MS + 2 * bytes * 8 * MS / rate;
+            let (p50_ns, max_ns) = (Some(p50), Some(p50 + MS));
+            (bytes, PartOutcome { operations: 3, p50_ns, max_ns, ..outcome() })
+        });
+        says(&over(&sizes), Judgement::Fine, "5 sizes from 1500 to 40000 bytes");
+    }
+    // at the ends, too
+    let slow = || PartOutcome { p50_ns: Some(41 * MS), max_ns: Some(44 * MS), ..outcome() };
+    let verdict = over(&[(500, slow()), (1_460, outcome()), (10_000, outcome()), (40_000, slow())]);
+    says(&verdict, Judgement::Look, "those of 500, 40000 bytes take far longer");
+}
+
+#[test]
 fn what_is_not_measured_is_not_judged() {
     let parts = [part(PathTest::Sizes, 1, Some(outcome())), part(PathTest::Sizes, 2, None)];
     let verdict = judge(PathTest::Sizes, &parts.iter().collect::<Vec<_>>(), None);
