@@ -1,7 +1,7 @@
 //! Servers that work long on one operation of one user.
 
 use super::sentence::named;
-use super::{Evidence, one_a_server, stalled_ns};
+use super::{Evidence, one_a_server, stalled_at};
 use crate::finding::{CheckupFinding, FaultCost, FaultKind};
 use crate::middle::SAMPLES_MIN;
 use crate::{CheckupLayer, CheckupOutcome, CheckupPart, PartRole};
@@ -87,24 +87,33 @@ fn attributed(outcome: &CheckupOutcome) -> Option<(FaultCost, String)> {
 /// What the server tells of its time, waits in its queue aside.
 fn told(outcome: &CheckupOutcome) -> Option<(FaultCost, String)> {
     let (whole_ns, median) = (outcome.mean_ns?, outcome.median?);
-    let (name, most) = largest(outcome)?;
     let ns = all_told(outcome).saturating_sub(queue(outcome).unwrap_or(0)).min(whole_ns);
     // times that a server tells may lie within each other: the largest is surely its own
+    let (most, by) = match largest(outcome) {
+        Some((name, most)) => (most, most_of_it(name, most)),
+        None => whole(outcome).map(|_| (ns, String::new()))?,
+    };
     let low = most.min(ns).saturating_sub(median.ns.saturating_sub(median.low_ns));
     let high = ns.saturating_add(median.high_ns.saturating_sub(median.ns));
-    let said = format!(
-        "is its own work, as the server reports; most of it is {} ({})",
-        of_action(name).map_or_else(|| name.to_owned(), |action| format!("the action {action}")),
-        show_ns(most)
-    );
+    let said = format!("is its own work, as the server reports{by}");
     Some((FaultCost::of(ns, low, high, whole_ns), said))
+}
+
+/// Said of the largest of several times that the server tells.
+fn most_of_it(name: &str, most: u64) -> String {
+    let name = of_action(name).map_or_else(|| name.to_owned(), |it| format!("the action {it}"));
+    format!("; most of it is {name} ({})", show_ns(most))
 }
 
 /// All that a server tells of one operation, nanoseconds: its total where it names one, or the sum.
 pub(super) fn all_told(outcome: &CheckupOutcome) -> u64 {
-    let told = || outcome.told_ns.iter();
-    let total = told().find(|(name, _)| is_whole_time(name)).map(|(_, ns)| *ns);
-    total.unwrap_or_else(|| told().fold(0, |sum: u64, (_, ns)| sum.saturating_add(*ns)))
+    let told = outcome.told_ns.values();
+    whole(outcome).unwrap_or_else(|| told.fold(0, |sum: u64, ns| sum.saturating_add(*ns)))
+}
+
+/// The total that the server names, nanoseconds.
+fn whole(outcome: &CheckupOutcome) -> Option<u64> {
+    outcome.told_ns.iter().find(|(name, _)| is_whole_time(name)).map(|(_, ns)| *ns)
 }
 
 /// Waits that the server tells of, nanoseconds; `None` where it tells of none.
@@ -121,7 +130,7 @@ fn left(evidence: &Evidence<'_>, outcome: &CheckupOutcome) -> Option<(FaultCost,
         (None, Some(rtt)) if rtt > 0 => (rtt, "TCP's shortest round trip does not explain"),
         _ => (0, "is that of the server with the way to it"),
     };
-    let taken = taken.saturating_add(stalled_ns(outcome));
+    let taken = taken.saturating_add(stalled_at(median, outcome));
     let less = |ns: u64| ns.saturating_sub(taken);
     let cost = FaultCost::of(less(median.ns), less(median.low_ns), less(median.high_ns), median.ns);
     Some((cost, format!("{said}; it reports no times of its own")))

@@ -3,7 +3,7 @@
 use super::loss::Loss;
 use super::sentence::named;
 use super::slow::all_told;
-use super::{Evidence, one_a_server, stalled_ns};
+use super::{Evidence, one_a_server, stalled_at, stalled_ns};
 use crate::finding::{CheckupFinding, FaultCost, FaultKind};
 use crate::{CheckupLayer, CheckupOutcome, CheckupPart, Middle};
 use plumb_measure::{Calls, PartKind, show_ns};
@@ -27,8 +27,8 @@ pub(super) fn findings(evidence: &Evidence<'_>, lost: &[Loss]) -> Vec<CheckupFin
 
 /// The round trip itself.
 fn to_host(part: &CheckupPart, outcome: &CheckupOutcome) -> Option<CheckupFinding> {
-    let stalled = stalled_ns(outcome);
-    let long = |median: &Middle| median.low_ns.saturating_sub(stalled) >= WAY_MIN_NS;
+    let long =
+        |median: &Middle| median.low_ns.saturating_sub(stalled_at(*median, outcome)) >= WAY_MIN_NS;
     let median = outcome.median.filter(long)?;
     let host = outcome.host.as_deref().unwrap_or("its host");
     let evidence = format!(
@@ -68,14 +68,15 @@ fn to_server(
     part: &CheckupPart,
     outcome: &CheckupOutcome,
 ) -> Option<CheckupFinding> {
-    let way = attributed(outcome).or_else(|| untold(outcome)).or_else(|| by_tcp(outcome))?;
-    let floor = evidence.floor(outcome);
-    // what lost segments cost is no length of the way, and the way to the host is another finding
-    let waits = outcome.waited.map_or(0, |it| it.excess_ns / outcome.operations.max(1));
+    let mean = attributed(outcome).or_else(|| untold(outcome));
+    // what segments that are lost or acknowledged late cost a mean is no length of the way; TCP's
+    // shortest round trip has none of it
     let waits =
-        if lost.iter().any(|it| Some(&it.host) == outcome.host.as_ref()) { waits } else { 0 };
+        mean.as_ref().map_or(0, |_| lost_ns(lost, outcome).saturating_add(stalled_ns(outcome)));
+    let way = mean.or_else(|| by_tcp(outcome))?;
+    let floor = evidence.floor(outcome);
+    // the way to the host is another finding
     let other = floor.map_or(0, |floor| floor.ns).saturating_add(waits);
-    let other = other.saturating_add(stalled_ns(outcome));
     let left = way.low_ns.saturating_sub(other);
     if left < WAY_MIN_NS || left.saturating_mul(PART_OF) < way.whole_ns {
         return None;
@@ -112,6 +113,14 @@ fn to_server(
         evidence,
         next: next.into(),
     })
+}
+
+/// What waits for lost segments cost one operation at the mean, nanoseconds, where some were lost on the
+/// way to its host.
+fn lost_ns(lost: &[Loss], outcome: &CheckupOutcome) -> u64 {
+    let is_there = lost.iter().any(|it| Some(&it.host) == outcome.host.as_ref());
+    let waited = outcome.waited.filter(|_| is_there);
+    waited.map_or(0, |it| it.excess_ns / outcome.operations.max(1))
 }
 
 /// The layer measured it itself: a message that asks for no work.
