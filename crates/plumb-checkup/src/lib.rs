@@ -72,7 +72,11 @@ pub struct Checkup {
     pub command: Vec<String>,
     /// What was measured: `this machine`, or the file that names the landscape.
     pub target: String,
-    /// The machine that asked; absent where that was not written down.
+    /// The remote that measured; absent where that was the machine on which the checkup was started.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub remote: Option<String>,
+    /// The machine that asked; absent where that was not written down, and of a remote until it has
+    /// measured something.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub host: Option<HostFacts>,
     /// The measurements, in order.
@@ -152,6 +156,7 @@ impl Checkup {
             status: Status::Running,
             command: Vec::new(),
             target: String::new(),
+            remote: None,
             host: None,
             parts,
             left_out: Vec::new(),
@@ -159,6 +164,14 @@ impl Checkup {
             idle: None,
             verdict: CheckupVerdict::default(),
         }
+    }
+
+    /// The machine that asks, as a sentence names it: `this machine`, `the remote app-1`.
+    #[must_use]
+    pub fn who_asks(&self) -> String {
+        self.remote
+            .as_ref()
+            .map_or_else(|| "this machine".into(), |name| format!("the remote {name}"))
     }
 
     /// Judges the layers by what is measured so far.

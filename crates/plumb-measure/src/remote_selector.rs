@@ -36,6 +36,18 @@ pub enum RemoteQuery {
     Labels(BTreeMap<String, String>),
 }
 
+impl RemoteSelector {
+    /// Which of those that wait in a server, in the words in which they are asked for; `None` of processes on
+    /// this machine.
+    #[must_use]
+    pub fn asked_for(&self) -> Option<String> {
+        match self {
+            Self::Local(_) => None,
+            Self::Nats { of, .. } => Some(of.to_string()),
+        }
+    }
+}
+
 impl FromStr for RemoteSelector {
     type Err = String;
 

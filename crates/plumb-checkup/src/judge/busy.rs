@@ -1,16 +1,18 @@
 //! The machine that asked had other work: said once, whatever it spoiled.
 
 use super::Evidence;
+use super::sentence::capitalised;
 use crate::CheckupOutcome;
 use crate::finding::{CheckupFinding, FaultKind};
 use plumb_measure::{Finding, FindingKind, ForeignProcess, HostUse, Scope};
 
 /// At most one finding of each kind.
 pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<CheckupFinding> {
+    let who = evidence.checkup.who_asks();
     let finding = |kind, evidence, next: &str| CheckupFinding {
         kind,
         layer: None,
-        server: "this machine".into(),
+        server: who.clone(),
         operation: None,
         cost: None,
         evidence,
@@ -43,14 +45,16 @@ fn foreign(evidence: &Evidence<'_>) -> Option<String> {
     let named = culprits(met.iter().flat_map(|(_, outcome)| &outcome.foreign));
     let named = if named.is_empty() { named } else { format!(": {named}") };
     let spoiled = spoiled(met.len(), all);
-    Some(format!("This machine is busy with other work: {said}{named}. {spoiled}"))
+    let who = capitalised(&evidence.checkup.who_asks());
+    Some(format!("{who} is busy with other work: {said}{named}. {spoiled}"))
 }
 
 fn stolen(evidence: &Evidence<'_>) -> Option<String> {
     let (met, all) = met(evidence, FindingKind::Steal);
     let (first, _) = met.first()?;
     let text = first.text.trim_end_matches('.');
-    Some(format!("This machine does not get its processors: {text}. {}", spoiled(met.len(), all)))
+    let who = capitalised(&evidence.checkup.who_asks());
+    Some(format!("{who} does not get its processors: {text}. {}", spoiled(met.len(), all)))
 }
 
 /// The parts that `kind` took away, with the reason, and how many parts were measured.

@@ -23,21 +23,22 @@ pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<CheckupFinding> {
             evidence,
             next,
         };
-        let silent = parts.iter().find_map(|part| unreachable(server, part));
+        let who = evidence.checkup.who_asks();
+        let silent = parts.iter().find_map(|part| unreachable(server, part, &who));
         let found = silent.or_else(|| parts.iter().find_map(|part| failing(layer, server, part)));
         found.map(finding)
     });
     found.collect()
 }
 
-fn unreachable(server: &str, part: &CheckupPart) -> Option<(FaultKind, String, String)> {
+fn unreachable(server: &str, part: &CheckupPart, who: &str) -> Option<(FaultKind, String, String)> {
     let outcome = part.outcome.as_ref().filter(|outcome| !outcome.not_offered)?;
     let error = outcome.error.as_deref()?.trim_end_matches('.');
     let end = if error.ends_with(['?', '!']) { "" } else { "." };
     let evidence = format!("The {server} could not be measured: {error}{end}");
-    let next = "Does it run, and does this machine reach it? The words of each measurement stand \
-                in checkup.json."
-        .into();
+    let next = format!(
+        "Does it run, and does {who} reach it? The words of each measurement stand in checkup.json."
+    );
     Some((FaultKind::Unreachable, evidence, next))
 }
 

@@ -15,6 +15,8 @@ mod wire;
 
 use std::collections::BTreeMap;
 
+use plumb_measure::may_be_delayed;
+
 use super::finding::{CheckupFinding, ranked};
 use super::middle::SAMPLES_MIN;
 use super::{
@@ -101,10 +103,18 @@ fn usable(outcome: &CheckupOutcome) -> bool {
     outcome.error.is_none() && outcome.validity.valid && outcome.validity.latency_valid
 }
 
-/// What waits for delayed acknowledgements cost one operation, nanoseconds: no length of a way, and no
-/// work of a server.
+/// What waits for delayed acknowledgements cost one operation at the mean, nanoseconds: no length of a
+/// way, and no work of a server.
 fn stalled_ns(outcome: &CheckupOutcome) -> u64 {
     outcome.delayed.map_or(0, |it| it.excess_ns / outcome.operations.max(1))
+}
+
+/// What the operation in the middle waited for a delayed acknowledgement, nanoseconds: of a median that
+/// is no such wait nothing, however long others waited.
+fn stalled_at(median: Middle, outcome: &CheckupOutcome) -> u64 {
+    let waited = outcome.delayed.is_some() && may_be_delayed(median.ns);
+    let rtt_ns = outcome.tcp.map_or(0, |tcp| tcp.rtt_min_ns);
+    if waited { median.ns.saturating_sub(rtt_ns) } else { 0 }
 }
 
 /// The finding that costs most of several on one server.

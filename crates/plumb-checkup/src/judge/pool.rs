@@ -40,7 +40,8 @@ pub(super) fn judged(evidence: &Evidence<'_>) -> (Vec<CheckupFinding>, Vec<Check
             limit => findings.push(knee.finding(limit)),
         }
     }
-    (one_a_server(&findings), remark(&busy).into_iter().collect())
+    let who = evidence.checkup.who_asks();
+    (one_a_server(&findings), remark(&who, &busy).into_iter().collect())
 }
 
 /// One operation by one user and by many.
@@ -256,11 +257,11 @@ fn served(at_once: f64) -> String {
     if at_once < 1.5 { "one".into() } else { format!("about {at_once:.0}") }
 }
 
-/// Where this machine asks and serves, its processors are a limit of the measurement.
-fn remark(busy: &[Knee<'_>]) -> Option<CheckupRemark> {
+/// Where the machine that asks serves, too, its processors are a limit of the measurement.
+fn remark(who: &str, busy: &[Knee<'_>]) -> Option<CheckupRemark> {
     let most = busy.iter().max_by_key(|knee| knee.medians[1].ns)?;
     let text = format!(
-        "this machine asks and serves, and with many users its processors were the limit ({:.0} % \
+        "{who} asks and serves, and with many users its processors were the limit ({:.0} % \
          busy): {}. What the {} does on a machine of its own is not known from here",
         most.busy().unwrap_or_default(),
         uncapitalised(&most.described()),

@@ -90,10 +90,10 @@ fn stands(part: &CheckupPart) -> bool {
 /// The server, how it stands, and what it adds or why it is not judged.
 fn heading(server: &Server<'_>) -> Markup {
     let verdict = server.verdict;
-    let said = match verdict.and_then(|it| it.why.clone()) {
-        Some(_) if server.busy => Some("this machine was busy with other work".to_owned()),
-        None => remarks::added_briefly(server),
-        why => why,
+    let said = match (verdict.and_then(|it| it.why.clone()), &server.busy) {
+        (Some(_), Some(who)) => Some(format!("{who} was busy with other work")),
+        (None, _) => remarks::added_briefly(server),
+        (why, None) => why,
     };
     html! {
         (server.name) " " span class="state" { (server.word()) }

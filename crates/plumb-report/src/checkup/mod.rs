@@ -75,8 +75,8 @@ struct Server<'a> {
     shares: bool,
     /// True when a fault of it was found.
     faulty: bool,
-    /// True when what the machine was busy with is said once for all servers.
-    busy: bool,
+    /// Who was busy with what is said once for all servers.
+    busy: Option<String>,
 }
 
 impl Server<'_> {
@@ -102,11 +102,12 @@ fn servers(checkup: &Checkup) -> Vec<Server<'_>> {
     let shares = verdicts.iter().filter(|verdict| verdict.slowest).count() > 1;
     let findings = &checkup.verdict.findings;
     let busy = findings.iter().any(|it| it.kind == FaultKind::ForeignLoad);
+    let busy = busy.then(|| checkup.who_asks());
     let all = checkup.servers().into_iter();
     all.map(|(layer, name, parts)| {
         let verdict = verdicts.iter().find(|it| it.layer == layer && it.server == name);
         let faulty = findings.iter().any(|it| it.layer == Some(layer) && it.server == name);
-        Server { layer, name, parts, verdict, shares, faulty, busy }
+        Server { layer, name, parts, verdict, shares, faulty, busy: busy.clone() }
     })
     .collect()
 }

@@ -27,7 +27,7 @@ pub(super) fn of<'a>(server: &Server<'a>) -> Vec<(&'a str, String)> {
         remarks.extend(taken_apart(part).map(|text| ("parts", text)));
         // a server that is not there fails all its parts alike
         let said = server.parts[..at].iter().any(|earlier| failed_alike(earlier, part));
-        remarks.extend(if said { Vec::new() } else { trouble(part, server.busy) });
+        remarks.extend(if said { Vec::new() } else { trouble(part, server.busy.is_some()) });
     }
     remarks
 }

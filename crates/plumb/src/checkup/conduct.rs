@@ -10,9 +10,9 @@ use plumb_net::NetError;
 use plumb_report::checkup;
 
 use crate::job::measurement;
-use crate::measure::measure;
+use crate::measure::{Run, measure};
 use crate::metrics::Receivers;
-use crate::remote::measure_there;
+use crate::remote::{MEASURED_ON, measure_there};
 
 /// Measurements in a row that meet foreign load before the rest is given up: what follows could not
 /// be used either.
@@ -69,8 +69,9 @@ fn ended(checkup: &mut Checkup, stop: &Stop) -> Status {
         (false, 0) => Status::Complete,
         (false, open) => {
             checkup.troubles.push(format!(
-                "given up: {SPOILED_MAX} measurements in a row met other work on this machine, so \
-                 the {open} that were left were not made"
+                "given up: {SPOILED_MAX} measurements in a row met other work on {}, so the {open} \
+                 that were left were not made",
+                checkup.who_asks()
             ));
             Status::Broken
         }
@@ -88,17 +89,17 @@ pub(super) fn keep(checkup: &mut Checkup, folder: &CheckFolder) -> anyhow::Resul
     Ok(())
 }
 
-/// Measures one part.
+/// Measures one part; the first record of a remote says on which machine.
 fn attempt(
-    checkup: &Checkup,
+    checkup: &mut Checkup,
     number: usize,
     remote: Option<&RemoteSelector>,
     folder: &CheckFolder,
     receivers: &Receivers,
     stop: &Stop,
 ) -> anyhow::Result<CheckupOutcome> {
-    let part = &checkup.parts[number];
-    let name = format!("{:02}-{}", number + 1, name(part));
+    let part = checkup.parts[number].clone();
+    let name = format!("{:02}-{}", number + 1, name(&part));
     let (shown, path) = folder.part(&name)?;
     let words = [&part.words[..], &[format!("--out={}", path.display())]].concat();
     let title = format!("{}, {} s left: ", part.server, checkup.left_ns() / 1_000_000_000);
@@ -110,7 +111,14 @@ fn attempt(
         measure(job.as_mut(), &command, &title, receivers, stop)
     });
     Ok(match measured {
-        Ok(run) => CheckupOutcome::of(&run.record, shown),
+        Ok(Run { record, .. }) => {
+            if checkup.host.is_none() {
+                let name = record.plan.options.get(MEASURED_ON).and_then(|name| name.as_str());
+                checkup.remote = name.map(str::to_owned).or(checkup.remote.take());
+                checkup.host = Some(record.host.clone());
+            }
+            CheckupOutcome::of(&record, shown)
+        }
         Err(error) => {
             let not_offered = part.role == PartRole::WhereOffered && is_another_server(&error);
             CheckupOutcome { not_offered, ..CheckupOutcome::none(one_line(&error)) }

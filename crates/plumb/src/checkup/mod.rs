@@ -86,9 +86,12 @@ pub(crate) fn run(words: &ArgMatches, command: Vec<String>) -> anyhow::Result<Ex
     let scale = Scale::new(options.for_time, &host)?;
     if let Some(file) = file {
         let parts = file.parts(&scale)?;
-        let (target, left_out) = (file.shown(), file.left_out());
-        let checkup = Checkup { target, troubles, left_out, ..new(parts, command) };
-        return measure_all(checkup, file.remote()?.as_ref(), (&options.output, &outlets), &stop);
+        let (target, left_out, remote) = (file.shown(), file.left_out(), file.remote()?);
+        let host = remote.is_none().then(|| host::facts(&[]));
+        let asked = remote.as_ref().and_then(RemoteSelector::asked_for);
+        let begun = new(parts, command);
+        let checkup = Checkup { target, troubles, left_out, host, remote: asked, ..begun };
+        return measure_all(checkup, remote.as_ref(), (&options.output, &outlets), &stop);
     }
     let landscape = match Landscape::start(&stop) {
         Err(_) if stop.asked() => return Ok(Exit::Interrupted),
@@ -96,7 +99,8 @@ pub(crate) fn run(words: &ArgMatches, command: Vec<String>) -> anyhow::Result<Ex
     };
     let parts = landscape.parts(&scale)?;
     let (target, left_out) = ("this machine".into(), Landscape::left_out());
-    let checkup = Checkup { target, troubles, left_out, ..new(parts, command) };
+    let host = Some(host::facts(&[]));
+    let checkup = Checkup { target, troubles, left_out, host, ..new(parts, command) };
     measure_all(checkup, None, (&options.output, &outlets), &stop) // the servers end after it
 }
 
@@ -125,7 +129,7 @@ fn measure_all(
 fn new(parts: Vec<CheckupPart>, command: Vec<String>) -> Checkup {
     let plumb = Program { version: env!("CARGO_PKG_VERSION").into() };
     let begun = Checkup::begun(plumb, clock::utc(clock::wall_ns()), parts);
-    Checkup { command, host: Some(host::facts(&[])), ..begun }
+    Checkup { command, ..begun }
 }
 
 /// A far host that does not answer is left out for all parts, and named once.

@@ -36,7 +36,7 @@ pub(crate) use on::{command as on_command, run as run_on};
 pub(crate) use paths::{command as paths_command, run as run_paths};
 pub(crate) use start::CommonStart;
 use target::NatsOptions;
-pub(crate) use there::measure_there;
+pub(crate) use there::{MEASURED_ON, measure_there};
 
 /// Options that no controller on another machine decides: they name what is on this one.
 const OWN_OPTIONS: [&str; 17] = [

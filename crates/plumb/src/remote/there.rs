@@ -14,6 +14,9 @@ use super::drivers::without_own;
 use super::target;
 use crate::measure::{Run, open_folder};
 
+/// The option of a plan that names the remote on which the measurement ran.
+pub(crate) const MEASURED_ON: &str = "measured-on";
+
 /// Has the only remote of `selector` carry out the measurement `job` of `words`.
 ///
 /// # Errors
@@ -50,7 +53,7 @@ pub(crate) fn measure_there(
         bail!("{name} has handed over no record");
     };
     record.plan.command = std::iter::once("plumb".to_owned()).chain(words.to_vec()).collect();
-    record.plan.options.insert("measured-on".into(), json!(name));
+    record.plan.options.insert(MEASURED_ON.into(), json!(name));
     for (name, bytes) in files {
         fs::write(folder.path().join(name), bytes)?;
     }

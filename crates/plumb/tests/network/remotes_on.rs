@@ -139,6 +139,10 @@ fn a_checkup_asks_from_where_the_users_are() {
         let run = record(&at.path().join("run").join(folder));
         assert_eq!(run["plan"]["options"]["measured-on"], "app");
     }
+    assert_eq!(checkup["remote"], "app", "it is named, though a label was asked for");
+    let folder = parts[0]["outcome"]["folder"].as_str().expect("it left a run");
+    let first = record(&at.path().join("run").join(folder));
+    assert_eq!(checkup["host"], first["host"], "the machine that measured");
     fs::write(at.path().join("l.toml"), "hosts = \"local:2\"\n[net]\nservers = [\"h\"]\n")
         .expect("written");
     let ended = start(&nats, &["checkup", "--target", "l.toml"], at.path()).wait().with(2);

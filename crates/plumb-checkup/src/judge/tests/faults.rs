@@ -153,6 +153,32 @@ fn a_delayed_acknowledgement_is_neither_a_long_way_nor_work() {
 }
 
 #[test]
+fn a_median_that_waited_is_no_way_and_one_that_did_not_is() {
+    let stalled = |of_1000: u64, median: u64, rtt_ns: u64| {
+        let excess_ns = of_1000 * (40 * MS - rtt_ns);
+        let outcome = CheckupOutcome {
+            delayed: Some(Waited { operations: of_1000, excess_ns }),
+            tcp: Some(TcpTotals { rtt_min_ns: rtt_ns, ..TcpTotals::default() }),
+            mean_ns: Some(rtt_ns + excess_ns / 1_000),
+            ..takes(median)
+        };
+        let text = "round trips cluster at 40 ms";
+        against(outcome, FindingKind::DelayedAcknowledgement, Scope::Nothing, text)
+    };
+    for at in [0, 1] {
+        // 60 % of the messages wait, on a way of 0.1 ms
+        let mut parts = landscape(45, 1_900);
+        parts[at].outcome = Some(stalled(600, 40 * MS, 100 * US));
+        only(FaultKind::DelayedAcknowledgement, parts);
+    }
+    // 30 % wait, on a way of 10 ms to a server that tells nothing, or to a host
+    let parts = vec![with(locks(), stalled(300, 10 * MS, 10 * MS))];
+    assert_eq!(kinds(&checkup(parts))[..2], [FaultKind::Wire, FaultKind::DelayedAcknowledgement]);
+    let parts = vec![with(network(), stalled(300, 10 * MS, 10 * MS))];
+    assert_eq!(kinds(&checkup(parts)), [FaultKind::Wire, FaultKind::DelayedAcknowledgement]);
+}
+
+#[test]
 fn connects_that_are_sent_again_are_named_by_what_the_run_says() {
     let mut parts = landscape(45, 1_900);
     let text = "3 of 9 connects took a second or longer";
@@ -292,6 +318,22 @@ fn a_slow_step_is_named_with_the_time_that_the_server_tells_of() {
 }
 
 #[test]
+fn a_server_that_tells_its_whole_time_alone_is_believed() {
+    let mut parts = landscape(45, 151_000);
+    parts[3].outcome.as_mut().unwrap().told_ns = told(&[("total", 150 * MS)]);
+    let said = only(FaultKind::Slow, parts.clone());
+    assert!(
+        said.starts_with(
+            "The application server works long: a flight list takes 151 ms, of which 150 ms is its \
+             own work, as the server reports. It costs"
+        ),
+        "{said}"
+    );
+    parts[3].outcome.as_mut().unwrap().told_ns = told(&[("queue", 140 * MS), ("total", 150 * MS)]);
+    assert_eq!(kinds(&checkup(parts)), [], "10 ms of it are work");
+}
+
+#[test]
 fn a_server_that_refuses_is_a_finding_and_no_time() {
     let mut parts = landscape(45, 1_900);
     let refused = against(
@@ -324,6 +366,34 @@ fn a_server_that_does_not_answer_is_named_with_the_reason() {
 
 #[test]
 fn a_busy_machine_is_said_once_with_who_keeps_it_busy() {
+    let said = only(FaultKind::ForeignLoad, busy());
+    assert_eq!(
+        said,
+        "This machine is busy with other work: processes that are no part of the measurement took \
+         up to 45 % of all processors: stress (process 4711) 43 %, cron (process 12) 2 %. The \
+         figures of all 4 measurements may not be used. Not finished: the network, the lock server \
+         and the application server are not judged."
+    );
+}
+
+#[test]
+fn where_a_remote_measured_it_is_the_remote_that_is_busy() {
+    let mut there = checkup(busy());
+    there.remote = Some("app-1".into());
+    there.judge();
+    let found = &there.verdict.findings[0];
+    assert_eq!(found.server, "the remote app-1");
+    assert!(found.evidence.starts_with("The remote app-1 is busy with other work: "), "{found:?}");
+    let mut parts = landscape(45, 1_900);
+    parts[1].outcome = Some(CheckupOutcome::none("cannot connect to ::1: refused".into()));
+    let mut there = Checkup { remote: Some("app-1".into()), ..checkup(parts) };
+    there.judge();
+    let next = &there.verdict.findings[0].next;
+    assert!(next.starts_with("Does it run, and does the remote app-1 reach it?"), "{next}");
+}
+
+/// A landscape that was measured beside other work.
+fn busy() -> Vec<CheckupPart> {
     let mut parts = landscape(45, 1_900);
     for (at, part) in parts.iter_mut().enumerate() {
         let share_pct = 40.0 + f64::from(u8::try_from(at).unwrap());
@@ -337,12 +407,5 @@ fn a_busy_machine_is_said_once_with_who_keeps_it_busy() {
         });
         part.outcome = outcome;
     }
-    let said = only(FaultKind::ForeignLoad, parts);
-    assert_eq!(
-        said,
-        "This machine is busy with other work: processes that are no part of the measurement took \
-         up to 45 % of all processors: stress (process 4711) 43 %, cron (process 12) 2 %. The \
-         figures of all 4 measurements may not be used. Not finished: the network, the lock server \
-         and the application server are not judged."
-    );
+    parts
 }
