@@ -57,6 +57,8 @@ pub(crate) struct Streams<W> {
     under_way: Vec<Stream<W>>,
     /// What the server takes only once something else is over.
     waiting: VecDeque<(Op, Request)>,
+    /// Bytes that were read already, and come once more because there is more to say.
+    given_again: usize,
     /// Tags of answers that have begun, of which nobody has been told yet.
     begun: Vec<u16>,
     /// The player wants it closed behind what is under way.
@@ -138,6 +140,12 @@ fn find<W>(under_way: &mut [Stream<W>], slot: u16) -> Option<&mut Stream<W>> {
 }
 
 impl<W: Default> Streams<W> {
+    /// How many of the bytes read are done with, so that what was read is asked about once more.
+    fn give_again(&mut self, read: usize) -> usize {
+        self.given_again = read.min(1);
+        read - self.given_again
+    }
+
     /// Takes out the stream in `slot`, which is over.
     fn take(&mut self, slot: u16) -> Option<Stream<W>> {
         let at = self.under_way.iter().position(|stream| stream.slot == slot)?;
@@ -251,7 +259,10 @@ impl<P: AsksAtOnce> Protocol for OverHttp2<P> {
         bytes: &[u8],
         out: &mut Vec<u8>,
     ) -> Step {
-        let mut at = 0;
+        let mut at = std::mem::take(&mut wire.given_again);
+        if let Some(step) = self.sent_back((user, wire), at) {
+            return step;
+        }
         loop {
             let (taken, event) = match wire.client.read(&bytes[at..], out) {
                 Ok(read) => read,

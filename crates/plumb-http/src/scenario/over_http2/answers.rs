@@ -17,8 +17,10 @@ impl<P: AsksAtOnce> OverHttp2<P> {
     ) -> Option<(Answer, Then)> {
         let stream = find(&mut wire.under_way, slot)?;
         let op = stream.op;
-        while !stream.text.is_empty() {
-            let (inner, text) = (&mut stream.inner, &stream.text);
+        // its last byte is handed on with its end, which may come alone: HTTP/1.1 would be done before
+        let held = usize::from(!ends);
+        while stream.text.len() > held {
+            let (inner, text) = (&mut stream.inner, &stream.text[..stream.text.len() - held]);
             match self.inner.decode(&mut user.inner, inner, Some(op), text, out) {
                 Step::Need { consumed: 0 } => break,
                 Step::Need { consumed } | Step::Aside { consumed } => {
@@ -53,12 +55,46 @@ impl<P: AsksAtOnce> OverHttp2<P> {
         self.begin_waiting(wire, out);
         wire.closes |= then == Then::Close;
         let over = wire.client.is_over();
-        if over && wire.client.farewell() == Some(ErrorCode::NO_ERROR) {
-            self.figures.farewells += 1;
+        if over && !wire.waiting.is_empty() {
+            // what waits is sent back before the connection ends
+            let consumed = wire.give_again(consumed);
+            return Step::DoneOf { consumed, tag: stream.op.tag, answer, then: Then::Keep };
+        }
+        if over {
+            self.left(wire);
         }
         let idle = wire.under_way.is_empty() && wire.waiting.is_empty();
         let then = if over || wire.closes && idle { Then::Close } else { Then::Keep };
         Step::DoneOf { consumed, tag: stream.op.tag, answer, then }
+    }
+
+    /// The connection ends now, as the server said.
+    fn left(&mut self, wire: &Streams<P::Wire>) {
+        match wire.client.farewell() {
+            Some(ErrorCode::NO_ERROR) => self.figures.farewells += 1,
+            Some(code) => self.connection_error(code, ended(code)),
+            None => {}
+        }
+    }
+
+    fn leave(&mut self, wire: &Streams<P::Wire>, consumed: usize) -> Step {
+        self.left(wire);
+        Step::Leave { consumed }
+    }
+
+    /// What waits for a stream that the server takes no more: it is asked for on the next connection.
+    pub(super) fn sent_back(
+        &mut self,
+        (user, wire): (&mut OfUser<P::User>, &mut Streams<P::Wire>),
+        consumed: usize,
+    ) -> Option<Step> {
+        if wire.client.farewell().is_none() && !wire.client.is_over() {
+            return None;
+        }
+        let (op, request) = wire.waiting.pop_front()?;
+        let more = !wire.waiting.is_empty() || wire.client.is_over();
+        let consumed = if more { wire.give_again(consumed) } else { consumed };
+        Some(user.goes_again(op, request, consumed))
     }
 
     /// What an event means that is no part of an answer.
@@ -86,7 +122,7 @@ impl<P: AsksAtOnce> OverHttp2<P> {
                 (slot, kind)
             }
             Event::Failed { slot, code } => {
-                self.connection_error(code, format!("ended the connection ({code})"));
+                self.complain(|| ended(code));
                 (slot, FailureKind::ConnectionError)
             }
             Event::Unprocessed { slot } => {
@@ -94,9 +130,9 @@ impl<P: AsksAtOnce> OverHttp2<P> {
                 return user.goes_again(stream.op, stream.request, consumed);
             }
             Event::Left { code } => {
-                self.figures.farewells += u64::from(code == ErrorCode::NO_ERROR);
-                self.complain(|| format!("ended the connection ({code})"));
-                return Step::Leave { consumed };
+                self.complain(|| ended(code));
+                let waits = self.sent_back((user, wire), consumed);
+                return waits.unwrap_or_else(|| self.leave(wire, consumed));
             }
             Event::None | Event::Head { .. } | Event::Content { .. } | Event::Ended { .. } => {
                 return Step::Need { consumed };
@@ -122,10 +158,11 @@ impl<P: AsksAtOnce> OverHttp2<P> {
             self.inner.ask_at_once(most.min(STREAMS_MAX) as usize);
             return Step::Done { consumed, answer: Answer::ok(0), then: Then::Keep };
         }
-        if wire.client.farewell().is_some()
-            && let Some((op, request)) = wire.waiting.pop_front()
-        {
-            return user.goes_again(op, request, consumed);
+        if let Some(step) = self.sent_back((user, wire), consumed) {
+            return step;
+        }
+        if wire.client.is_over() {
+            return self.leave(wire, consumed);
         }
         if consumed > 0 { Step::Aside { consumed } } else { Step::Need { consumed } }
     }
@@ -139,6 +176,10 @@ impl<P: AsksAtOnce> OverHttp2<P> {
         }
         Step::broken(FailureKind::Garbled, bytes.len(), None)
     }
+}
+
+fn ended(code: ErrorCode) -> String {
+    format!("ended the connection ({code})")
 }
 
 impl<U> OfUser<U> {

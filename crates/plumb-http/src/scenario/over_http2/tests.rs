@@ -110,6 +110,24 @@ fn content_of_a_known_length_is_handed_on_as_it_is() {
 }
 
 #[test]
+fn an_answer_whose_end_comes_in_a_frame_of_its_own_is_read_to_it() {
+    let length = [&[0x88, 0x0f, 13, 1][..], b"3"].concat();
+    // 200 with three bytes, and 204
+    let whole = [frame(1, 4, 1, &length), frame(0, 0, 1, b"hi!")].concat();
+    for (pieces, kept) in [(whole, "hi"), (frame(1, 4, 1, &[0x89]), "\r\n\r")] {
+        let (mut over, mut wire, mut out) = asked();
+        out.clear();
+        let mut user = over.user(0);
+        let step = over.decode(&mut user, &mut wire, Some(OP), &pieces, &mut out);
+        assert_eq!(step, Step::Aside { consumed: pieces.len() });
+        assert!(over.inner.heard.ends_with(kept.as_bytes()), "its last byte waits: {over:?}");
+        let step = over.decode(&mut user, &mut wire, Some(OP), &frame(0, 1, 1, b""), &mut out);
+        assert!(matches!(step, Step::DoneOf { tag: 7, then: Then::Keep, .. }), "{step:?}");
+        assert!(out.is_empty(), "nothing is given up: {out:?}");
+    }
+}
+
+#[test]
 fn a_stream_that_fails_leaves_the_connection_and_an_error_of_the_connection_does_not() {
     let failed = |bytes: &[u8]| {
         let (mut over, mut wire, _) = asked();
@@ -201,6 +219,51 @@ fn a_server_that_takes_one_at_a_time_is_sent_the_next_behind_it() {
     assert_eq!(step, Step::Unprocessed { consumed: 17, tag: 7 });
     // what is given up is forgotten, whether it had begun or not
     assert!(over.cancel(&mut wire, OP, &mut out));
+}
+
+/// A connection with so many streams at the same time, and what `bytes` from the server lead to when
+/// three requests, 3, 4 and 7, are begun or wait.
+fn left(most: u8, bytes: &[u8]) -> (Vec<String>, Http2Figures) {
+    let (mut over, _, _) = asked();
+    let (mut kept, mut wire) = (kept(), Streams::default());
+    Kept::add(true, OP, b"GET / HTTP/1.1\r\n\r\n", &mut kept);
+    stands(&mut over, &mut wire, &[0, 3, 0, 0, 0, most]);
+    over.carry(&mut wire, &mut kept);
+    let (mut user, mut at, mut all) = (over.user(0), 0, Vec::new());
+    while at < bytes.len() && !all.last().is_some_and(|it: &String| it.ends_with("Close")) {
+        let step = over.decode(&mut user, &mut wire, None, &bytes[at..], &mut Vec::new());
+        let (consumed, what) = match step {
+            Step::DoneOf { consumed, tag, then, .. } => (consumed, format!("{tag} {then:?}")),
+            Step::Unprocessed { consumed, tag } => (consumed, format!("{tag} again")),
+            Step::Leave { consumed } => (consumed, "left".into()),
+            step => panic!("{step:?}"),
+        };
+        all.push(what);
+        at += consumed;
+    }
+    (all, over.into_parts().1)
+}
+
+#[test]
+fn what_waits_when_the_last_stream_of_a_server_that_leaves_ends_is_asked_again() {
+    let end = [frame(1, 4, 1, &[0x88]), frame(0, 1, 1, b"3!")].concat();
+    let farewell = frame(7, 0, 0, &[0, 0, 0, 1, 0, 0, 0, 0]);
+    let (all, figures) = left(1, &[farewell, end].concat());
+    assert_eq!(all, ["3 Keep", "4 again", "7 again", "left"]);
+    assert_eq!(figures.farewells, 1);
+}
+
+#[test]
+fn a_connection_that_ends_with_an_error_counts_once_whatever_was_under_way() {
+    let error = frame(7, 0, 0, &[0, 0, 0, 0, 0, 0, 0, 2]);
+    for (most, expected) in [
+        (100, &["3 Keep", "4 Keep", "7 Close"][..]),
+        (1, &["3 Keep", "4 again", "7 again", "left"]),
+    ] {
+        let (all, figures) = left(most, &error);
+        assert_eq!(all, expected);
+        assert_eq!(figures.connection_errors, [("INTERNAL_ERROR".to_owned(), 1)].into());
+    }
 }
 
 proptest::proptest! {
