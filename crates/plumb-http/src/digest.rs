@@ -6,10 +6,27 @@ use sha2::{Digest, Sha256};
 
 use crate::credentials::Credentials;
 
+/// Which answer to which challenge a request carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DigestProof {
+    session: u64,
+    /// From one.
+    number: u32,
+}
+
+impl DigestProof {
+    /// True of the first with its nonce, which cannot be too old for it.
+    pub(crate) fn is_first(self) -> bool {
+        self.number == 1
+    }
+}
+
 /// The answers of one user to one challenge.
 #[derive(Clone, Debug)]
 pub(crate) struct DigestSession {
     challenge: DigestChallenge,
+    /// Drawn: tells it from others.
+    id: u64,
     /// Requests that were answered with it.
     answered: u32,
     /// Drawn by the client, once for the session.
@@ -20,12 +37,17 @@ impl DigestSession {
     /// A session that begins with `challenge`.
     pub(crate) fn new(challenge: DigestChallenge, drawn: [u64; 2]) -> Self {
         let client_nonce = format!("{:016x}{:016x}", drawn[0], drawn[1]);
-        Self { challenge, answered: 0, client_nonce }
+        Self { challenge, id: drawn[0], answered: 0, client_nonce }
     }
 
-    /// True when it was answered no more than once.
-    pub(crate) fn is_fresh(&self) -> bool {
-        self.answered <= 1
+    /// True when it made `proof`.
+    pub(crate) fn made(&self, proof: DigestProof) -> bool {
+        self.id == proof.session
+    }
+
+    /// What the request that was answered last carries.
+    pub(crate) fn last(&self) -> DigestProof {
+        DigestProof { session: self.id, number: self.answered }
     }
 
     /// The value of the `Authorization` line of the next request, `method` for `target`.
@@ -34,7 +56,7 @@ impl DigestSession {
     /// RFC 7616, sections 3.4 and 3.5.
     pub(crate) fn answer(&mut self, who: &Credentials, method: &str, target: &str) -> String {
         self.answered += 1;
-        let Self { challenge, answered, client_nonce } = self;
+        let Self { challenge, answered, client_nonce, .. } = self;
         let DigestChallenge { realm, nonce, algorithm, .. } = &*challenge;
         let hash = |text: &str| hashed(*algorithm, text);
         let (user, password) = who.user_and_password();
@@ -103,7 +125,7 @@ mod tests {
     fn session(algorithm: &str) -> DigestSession {
         let challenge = challenge(algorithm, "");
         let client_nonce = "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ".into();
-        DigestSession { challenge, answered: 0, client_nonce }
+        DigestSession { challenge, id: 1, answered: 0, client_nonce }
     }
 
     #[test]

@@ -88,6 +88,32 @@ fn a_password_is_proved_once_asked_and_counted_from_then_on() {
 }
 
 #[test]
+fn requests_at_the_same_time_are_challenged_and_proved_by_one_nonce() {
+    let text = "authentication = \"digest\"\n[[scenario]]\nname = \"a\"\niterations = 3\n\
+                [[scenario.step]]\nparallel = \"both\"\n\
+                [[scenario.step.step]]\nname = \"one\"\nget = \"/one\"\n\
+                [[scenario.step.step]]\nname = \"two\"\nget = \"/two\"\n";
+    let seen = Mutex::new(Vec::new());
+    let site = ReplyServer::start(move |head, before| match proves(head, "demo", &seen) {
+        true => Reply::page("hello"),
+        false => challenge(before, ""),
+    });
+    let record = played(&with_base(&site, text), &[], 0);
+    for name in ["one", "two"] {
+        assert_eq!(part(&record, name)["operations"], 3, "{}", reasons(&record));
+        let challenge = part(&record, &format!("{name} (challenge)"));
+        assert_eq!(challenge["codes"], json!({"401": 1}), "proved from then on");
+    }
+    // and a password that is wrong is said to be
+    let site = ReplyServer::start(|_, before| challenge(before, ""));
+    let record = played(&with_base(&site, &text.replace("= 3", "= 1")), &[], 1);
+    assert!(reasons(&record).contains("does not accept the user and the password"), "{record:#}");
+    for name in ["one", "two"] {
+        assert_eq!(part(&record, name)["failures"], json!({"unexpected-status": 1}));
+    }
+}
+
+#[test]
 fn a_nonce_that_is_too_old_is_replaced() {
     let (seen, served) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
     // every other request finds its nonce too old

@@ -10,7 +10,7 @@ use super::super::origin::{Origins, Place};
 use super::super::program::Step;
 use super::super::request_template::Hop;
 use super::super::unsent::name_it;
-use crate::digest::DigestSession;
+use crate::digest::{DigestProof, DigestSession};
 use crate::proof::Negotiation;
 
 /// The header that says where a redirect leads.
@@ -32,6 +32,8 @@ pub(super) struct Exchange {
     pub(super) target: String,
     /// The trace of its last request.
     pub(super) trace: Option<TraceId>,
+    /// The proof of who asks that it carried last, by Digest.
+    pub(super) proof: Option<DigestProof>,
     /// The proof of who asks that is under way.
     pub(super) negotiation: Option<Negotiation>,
     /// Redirects that it has followed; `None` without any.
@@ -160,8 +162,8 @@ impl Exchange {
         let head = RawHead::new(head);
         let challenge = DigestChallenge::find(head.values("www-authenticate"))
             .map_err(|error| refused(error.to_string()))?;
-        let before = session.take();
-        if before.is_some_and(|before| before.is_fresh() && !challenge.stale) {
+        if self.proof.is_some_and(DigestProof::is_first) && !challenge.stale {
+            *session = None;
             let why = "the server does not accept the user and the password (Digest)";
             return Err(refused(why.into()));
         }
@@ -169,7 +171,11 @@ impl Exchange {
             let why = "the server asks again and again (Digest): each nonce is too old for it";
             return Err(refused(why.into()));
         }
-        *session = Some(Box::new(DigestSession::new(challenge, drawn)));
+        // one that began while this was under way holds: the user asks for several things at a time
+        let began_since = |it: &DigestSession| self.proof.is_none_or(|proof| !it.made(proof));
+        if !session.as_deref().is_some_and(began_since) {
+            *session = Some(Box::new(DigestSession::new(challenge, drawn)));
+        }
         self.ask_again();
         Ok(())
     }

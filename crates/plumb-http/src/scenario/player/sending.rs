@@ -52,9 +52,11 @@ impl Player {
                 {
                     insert_line("Authorization", &value, begins, out);
                 }
+                exchange.proof = None;
                 if let (Some(Proof::Digest(who)), Some(session)) = (proof, &mut user.digest) {
                     let method = step.request_template.method(gets);
                     let value = session.answer(who, method, &exchange.target);
+                    exchange.proof = Some(session.last());
                     insert_line("Authorization", &value, begins, out);
                 }
                 if let Some(trace) = exchange.trace {
