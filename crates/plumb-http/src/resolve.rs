@@ -241,7 +241,8 @@ impl Resolver<'_> {
         let head = RawHead::new(&answer.head);
         if let Some(initiator) = &self.initiator {
             let offered = head.values("www-authenticate").any(|it| negotiate_token(it).is_some());
-            match (offered, at.same_origin(asked)) {
+            let is_named = at.same_origin(asked);
+            match (offered, is_named) {
                 (false, _) => step("no Negotiate challenge: nothing to answer it with".into()),
                 (true, false) => step(format!("{NEGOTIATE}: {NOT_NAMED}")),
                 (true, true) => {
@@ -250,7 +251,7 @@ impl Resolver<'_> {
                     self.negotiated = Some((at.clone(), true));
                 }
             }
-            return Ok(self.negotiated.is_some());
+            return Ok(offered && is_named);
         }
         let Some(realm) = head.values("www-authenticate").find_map(basic_realm) else {
             step("not a Basic challenge: nothing to answer it with".into());

@@ -94,6 +94,20 @@ fn pings_carry_tickets_and_meet_no_challenge() {
 }
 
 #[test]
+fn a_challenge_of_another_server_than_the_one_that_was_answered_ends_the_way() {
+    let (realm, apache) = match landscape() {
+        Ok(both) => both,
+        Err(why) => return println!("{why}"),
+    };
+    let other = ReplyServer::always(Reply::answer(401, "WWW-Authenticate: Basic realm=x\r\n", ""));
+    let (folder, url) = (tempfile::tempdir().expect("a folder"), format!("{}/each", apache.url));
+    let words = ["http", "ping", &url, &other.url("/"), "--authentication", "negotiate"];
+    let ended = realm.plumb(&words, ("good", &[]), folder.path()).with(2);
+    assert!(ended.stderr.contains("lead to different servers"), "{}", ended.stderr);
+    assert_eq!(other.asked().len(), 1);
+}
+
+#[test]
 fn tickets_come_from_a_keytab_or_a_password_too() {
     let (realm, apache) = match landscape() {
         Ok(both) => both,
