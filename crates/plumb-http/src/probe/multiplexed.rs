@@ -159,7 +159,9 @@ impl MultiplexedProbe {
             }
             coming.told = told.1;
         }
-        let announced = head.length.unwrap_or(0);
+        let is_bare =
+            matches!(head.status, 204 | 304) || self.requests[usize::from(coming.label)].is_head();
+        let announced = head.length.filter(|_| !is_bare).unwrap_or(0);
         self.judge.too_large(announced).then_some(FailureKind::BodyTooLarge)
     }
 

@@ -20,7 +20,8 @@ pub(crate) const SETTINGS: u8 = 4;
 pub(crate) const GOAWAY: u8 = 7;
 const PING: u8 = 6;
 const WINDOW_UPDATE: u8 = 8;
-const END_STREAM: u8 = 1;
+pub(crate) const END_STREAM: u8 = 1;
+pub(crate) const END_HEADERS: u8 = 4;
 /// The last frame of a stream and of a head.
 const END: u8 = 5;
 

@@ -7,7 +7,10 @@ use std::sync::Mutex;
 
 use kit::authority::TestAuthority;
 use kit::http::{Nginx, Reply, ReplyServer};
-use kit::http2::{AskedStream, Http2Server, Nghttpd, bare, goaway, page, reset, settings};
+use kit::http2::{
+    AskedStream, DATA, END_HEADERS, END_STREAM, HEADERS, Http2Server, Nghttpd, bare, frame, goaway,
+    page, reset, settings,
+};
 use kit::{Ended, plumb};
 use serde_json::{Value, json};
 use tempfile::tempdir;
@@ -96,6 +99,18 @@ fn streams_that_are_refused_or_ended_are_counted_by_their_codes_and_the_connecti
     assert_eq!(http2["stream_errors"], json!({"REFUSED_STREAM": 2, "INTERNAL_ERROR": 1}));
     assert_eq!(http2["connections"], 1);
     assert_eq!(server.connections(), 2, "one resolved the URL");
+}
+
+#[test]
+fn an_answer_without_content_may_announce_a_length_that_is_not_taken() {
+    let server = Http2Server::start(&[], |asked| {
+        // `content-length: 5000000`
+        let head = [&[0x88, 0x0f, 13, 7][..], b"5000000"].concat();
+        let end = frame(DATA, END_STREAM, asked.stream, b"");
+        Some([frame(HEADERS, END_HEADERS, asked.stream, &head), end].concat())
+    });
+    let result = measured(&[&server.url(), "--method=HEAD", "--max-body=1MB"], 0);
+    assert_eq!((&result["operations"], &result["failures"]), (&json!(20), &json!({})));
 }
 
 #[test]
