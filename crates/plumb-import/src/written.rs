@@ -16,7 +16,7 @@ const LINES: [&str; 6] = ["thresholds", "stages", "data", "extract", "parts", "b
 /// Keys whose names are anybody's: written `headers.NAME = VALUE`.
 const MAPS: [&str; 3] = ["headers", "set", "variables"];
 /// The order of keys; one that is not named follows in the order of the alphabet.
-const ORDER: [&str; 81] = [
+const ORDER: [&str; 82] = [
     "name",
     "group",
     "parallel",
@@ -74,6 +74,7 @@ const ORDER: [&str; 81] = [
     "type",
     "names",
     "delimiter",
+    "quotes",
     "take",
     "at-end",
     "check",
@@ -294,7 +295,7 @@ cookies = "clear"
 on-failure = "restart"
 headers = { A = "b" }
 variables = { d = "e" }
-data = [{ file = "a.csv", names = ["x", "y"], delimiter = ";", take = "own-lines", at-end = "stop" }]
+data = [{ file = "a.csv", names = ["x", "y"], delimiter = ";", quotes = "characters", take = "own-lines", at-end = "stop" }]
 stages = [{ over = "1s", users = 2 }, { over = "1s", users = 0 }]
 
 [[scenario.login]]

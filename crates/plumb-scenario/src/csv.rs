@@ -1,6 +1,8 @@
 //! Comma-separated values. The `csv` crate reads whatever comes; here every mistake in a file of users
 //! has its place, before anything is asked with half of it.
 
+use serde::{Deserialize, Serialize};
+
 /// Why a text is no CSV, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {problem}")]
@@ -23,16 +25,31 @@ pub struct Record {
     pub cells: Vec<String>,
 }
 
-/// The records of `text`, cells separated by `delimiter`. Lines end with LF or CRLF; a cell in
-/// double quotes may hold delimiters, line ends and doubled quotes. Empty lines are left out.
+/// What double quotes are in a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Quotes {
+    /// A cell in quotes may hold delimiters, line ends and doubled quotes.
+    #[default]
+    AroundCells,
+    /// Characters like others: every delimiter ends a cell, and every line end a line.
+    Characters,
+}
+
+/// The records of `text`, cells separated by `delimiter`. Lines end with LF or CRLF. Empty lines are
+/// left out.
 ///
-/// A record is an error for a quote that is not closed, or that stands within a cell; nothing
-/// follows it.
+/// Where quotes stand around cells, a record is an error for one that is not closed, or that stands
+/// within a cell; nothing follows it.
 ///
 /// # Source
 /// RFC 4180, section 2.
-pub fn records(text: &str, delimiter: char) -> Records<'_> {
-    Records { rest: text, line: 1, column: 1, delimiter }
+pub fn records(text: &str, delimiter: char, quotes: Quotes) -> Records<'_> {
+    let quote = match quotes {
+        Quotes::AroundCells => Some('"'),
+        Quotes::Characters => None,
+    };
+    Records { rest: text, line: 1, column: 1, delimiter, quote }
 }
 
 /// See [`records`].
@@ -42,6 +59,8 @@ pub struct Records<'a> {
     line: usize,
     column: usize,
     delimiter: char,
+    /// What stands around cells.
+    quote: Option<char>,
 }
 
 impl Iterator for Records<'_> {
@@ -65,7 +84,7 @@ impl Records<'_> {
     fn cells(&mut self) -> Result<Vec<String>, CsvError> {
         let mut cells = Vec::new();
         loop {
-            cells.push(if self.rest.starts_with('"') { self.quoted()? } else { self.plain()? });
+            cells.push(if self.at_a_quote() { self.quoted()? } else { self.plain()? });
             if self.line_end() || self.rest.is_empty() {
                 return Ok(cells);
             }
@@ -73,8 +92,12 @@ impl Records<'_> {
         }
     }
 
+    fn at_a_quote(&self) -> bool {
+        self.quote.is_some_and(|quote| self.rest.starts_with(quote))
+    }
+
     fn plain(&mut self) -> Result<String, CsvError> {
-        let ends = |char| char == self.delimiter || matches!(char, '"' | '\n');
+        let ends = |char| char == self.delimiter || char == '\n' || Some(char) == self.quote;
         let end = self.rest.find(ends).unwrap_or(self.rest.len());
         // the CR of a line end is no part of the cell
         let behind = &self.rest[end..];
@@ -84,7 +107,7 @@ impl Records<'_> {
         };
         let cell = cell.to_owned();
         self.pass(cell.len());
-        if self.rest.starts_with('"') {
+        if self.at_a_quote() {
             return Err(self.wrong("a quote within a cell: put the cell into quotes and double it"));
         }
         Ok(cell)
@@ -144,7 +167,7 @@ mod tests {
     use super::*;
 
     fn all(text: &str, delimiter: char) -> Result<Vec<Record>, CsvError> {
-        records(text, delimiter).collect()
+        records(text, delimiter, Quotes::AroundCells).collect()
     }
 
     fn cells(text: &str, delimiter: char) -> Vec<Vec<String>> {
@@ -161,6 +184,16 @@ mod tests {
         assert_eq!(cells("a,\"\"\r", ','), [["a", ""]]);
         assert_eq!(cells("a\rb,c\r\n", ','), [["a\rb", "c"]]);
         assert!(cells("\r\n\n", ',').is_empty() && cells("", ',').is_empty());
+    }
+
+    #[test]
+    fn quotes_that_are_characters_hold_nothing_together() {
+        let cells = |text| {
+            let records = records(text, ';', Quotes::Characters);
+            records.map(|record| record.unwrap().cells).collect::<Vec<_>>()
+        };
+        assert_eq!(cells("\"a;b\";c\r\n"), [["\"a", "b\"", "c"]]);
+        assert_eq!(cells("{\"k\":1};\"\n"), [["{\"k\":1}", "\""]]);
     }
 
     #[test]

@@ -123,7 +123,7 @@ impl Lines {
         if matches!(delimiter, '"' | '\n' | '\r') {
             return Err(DataProblem::Delimiter);
         }
-        let mut records = csv::records(text, delimiter);
+        let mut records = csv::records(text, delimiter, data.quotes);
         let slots = match &data.names[..] {
             [] => slots(&records.next().transpose()?.unwrap_or_default().cells, names)?,
             given => slots(given, names)?,
@@ -265,12 +265,14 @@ mod tests {
     use toml::Spanned;
 
     use super::*;
+    use crate::csv::Quotes;
 
     fn data(take: Take, at_end: AtEnd) -> file::Data {
         file::Data {
             file: Spanned::new(0..0, "users.csv".into()),
             names: Vec::new(),
             delimiter: None,
+            quotes: Quotes::AroundCells,
             take,
             at_end,
         }
@@ -326,6 +328,15 @@ mod tests {
         let first = lines.slots().next().unwrap();
         assert_eq!(variables.get(first), Some(&Value::text("carl")));
         assert_eq!(lines.take_when(), Take::EachUser);
+    }
+
+    #[test]
+    fn quotes_may_be_characters_of_the_values() {
+        let data = file::Data { quotes: Quotes::Characters, ..data(Take::EachScript, AtEnd::Stop) };
+        let (lines, _) = lines(&data, "user,password\n\"4711\",x\n\"a,b\"\n").unwrap();
+        let (mut own, mut variables) = (OwnLine::default(), Variables::new(Arc::default()));
+        let all: Vec<_> = (0..2).map(|_| taken(&lines, &mut own, &mut variables)).collect();
+        assert_eq!(all, [Some("\"4711\":x".to_owned()), Some("\"a:b\"".to_owned())]);
     }
 
     #[test]

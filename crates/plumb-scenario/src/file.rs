@@ -12,6 +12,7 @@ use plumb_measure::{Rate, RateOrNone, Span};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
+use crate::csv::Quotes;
 pub use crate::redirects::Redirects;
 pub use crate::resources::Resources;
 pub use access::{Authentication, Certificate, Resolve, Token};
@@ -264,6 +265,9 @@ pub struct Data {
     /// One character between cells.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delimiter: Option<char>,
+    /// What double quotes are.
+    #[serde(default, skip_serializing_if = "Quotes::is_default")]
+    pub quotes: Quotes,
     /// When a user takes the next line.
     #[serde(default, skip_serializing_if = "Take::is_default")]
     pub take: Take,
@@ -423,7 +427,7 @@ macro_rules! left_out_when_default {
     )*};
 }
 
-left_out_when_default!(Arrivals, Cookies, OnFailure, Take, AtEnd, Turns, Pick);
+left_out_when_default!(Arrivals, Cookies, OnFailure, Quotes, Take, AtEnd, Turns, Pick);
 
 /// A value that stands in no file yet.
 #[must_use]

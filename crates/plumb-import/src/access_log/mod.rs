@@ -10,6 +10,7 @@ mod shape;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use plumb_scenario::csv::Quotes;
 use plumb_scenario::file::{
     AtEnd, Check, Cookies, Data, Pairs, Redirects, Scenario, Step, Take, placed,
 };
@@ -72,6 +73,7 @@ pub(crate) fn import(source: &Source, options: &ImportOptions) -> Result<Draft, 
             file: placed(DataFile::PLACE.into()),
             names: Vec::new(),
             delimiter: None,
+            quotes: Quotes::AroundCells,
             take: Take::EachScript,
             at_end: AtEnd::Stop,
         }],

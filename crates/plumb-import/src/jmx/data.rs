@@ -1,5 +1,6 @@
 //! Data files.
 
+use plumb_scenario::csv::Quotes;
 use plumb_scenario::file::placed;
 use plumb_scenario::file::{AtEnd, Data, Take};
 
@@ -41,8 +42,10 @@ impl Importer {
         for why in lost {
             self.draft.notes.add(element.place(), element.what(), why);
         }
+        let quotes =
+            if element.flag("quotedData") { Quotes::AroundCells } else { Quotes::Characters };
         let at_end = if again { AtEnd::Again } else { AtEnd::Stop };
-        Some(Data { file: placed(file.into()), names, delimiter, take, at_end })
+        Some(Data { file: placed(file.into()), names, delimiter, quotes, take, at_end })
     }
 }
 
