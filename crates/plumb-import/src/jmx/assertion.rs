@@ -36,6 +36,9 @@ pub(super) fn add(check: &mut Check, assertion: &Element<'_>, words: &Words, not
 
 fn duration(check: &mut Check, assertion: &Element<'_>, words: &Words) -> Result<(), String> {
     let limit = number(assertion, "DurationAssertion.duration", words)?;
+    if limit <= 0.0 {
+        return Ok(()); // JMeter does not look at the time then
+    }
     let limit = ms(limit);
     check.within = Some(check.within.map_or(limit, |known| known.min(limit)));
     Ok(())
@@ -283,8 +286,12 @@ mod tests {
 
     #[test]
     fn durations_and_sizes() {
-        let (check, _) = of("DurationAssertion", &[("DurationAssertion.duration", "1500")], &[]);
-        assert_eq!(check.within.map(|span| span.ns()), Some(1_500_000_000));
+        for (limit, ns) in [("1500", Some(1_500_000_000)), ("${__P(most,0)}", None), ("-1", None)] {
+            let (check, notes) =
+                of("DurationAssertion", &[("DurationAssertion.duration", limit)], &[]);
+            assert_eq!(check.within.map(|span| span.ns()), ns, "{limit}");
+            assert_eq!(notes, [] as [String; 0]);
+        }
         let size = |operator: &str, field: &str| {
             let properties = [
                 ("SizeAssertion.size", "10"),

@@ -109,7 +109,7 @@ fn json(extractor: &Element<'_>, notes: &mut Notes) -> Result<Vec<Extract>, Stri
         Ok(Extract {
             name: (*name).to_owned(),
             json: Some(rooted(path)),
-            pick: pick(numbers.get(at).copied().unwrap_or(""))?,
+            pick: pick(numbers.get(at).copied().unwrap_or_default())?,
             default: defaults.get(at).filter(|text| !text.is_empty()).map(|&text| text.to_owned()),
             ..Extract::default()
         })
@@ -141,7 +141,11 @@ fn xpath(extractor: &Element<'_>, notes: &mut Notes) -> Result<Extract, String> 
     Ok(Extract {
         name: name(extractor, &key("refname"))?,
         xpath: Some(extractor.text(&key("xpathQuery")).to_owned()),
-        pick: pick(extractor.text(&key("matchNumber")))?,
+        pick: match extractor.text(&key("matchNumber")).trim() {
+            // it takes all, and the first under the name alone
+            "" if own == "XPathExtractor" => Pick::First,
+            number => pick(number)?,
+        },
         default: default(extractor, &key("default")),
         ..Extract::default()
     })
@@ -178,11 +182,11 @@ fn default(extractor: &Element<'_>, property: &str) -> Option<String> {
     (empty_counts || !text.is_empty()).then(|| text.to_owned())
 }
 
-/// Which of the matches: below 0 all, 0 one at random.
+/// Which of the matches: below 0 all, 0 one at random, as where none is named.
 fn pick(number: &str) -> Result<Pick, String> {
     match number.trim() {
-        "" | "1" => Ok(Pick::First),
-        "0" => Ok(Pick::Random),
+        "1" => Ok(Pick::First),
+        "" | "0" => Ok(Pick::Random),
         number if number.starts_with('-') => Ok(Pick::All),
         number => match number.parse() {
             Ok(number @ 1..=1_000_000_000) => Ok(Pick::Number(number)),
@@ -252,6 +256,25 @@ mod tests {
     }
 
     #[test]
+    fn without_a_number_a_match_is_drawn() {
+        let names = [
+            ("JSONPostProcessor.referenceNames", "id;name"),
+            ("JSONPostProcessor.jsonPathExprs", "$.a;$.b"),
+        ];
+        for (numbers, expected) in
+            [("", [Pick::Random; 2]), (" ", [Pick::Random; 2]), ("1", [Pick::First, Pick::Random])]
+        {
+            let numbers = ("JSONPostProcessor.match_numbers", numbers);
+            let (found, _) = of("JSONPostProcessor", &[names[0], names[1], numbers]);
+            assert_eq!([found[0].pick, found[1].pick], expected);
+        }
+        let regex = [("RegexExtractor.refname", "x"), ("RegexExtractor.regex", "a")];
+        assert_eq!(of("RegexExtractor", &regex).0[0].pick, Pick::Random);
+        let own = [("XPathExtractor.refname", "x"), ("XPathExtractor.xpathQuery", "//a")];
+        assert_eq!(of("XPathExtractor", &own).0[0].pick, Pick::First);
+    }
+
+    #[test]
     fn xpath_and_boundaries() {
         let (found, notes) = of(
             "XPath2Extractor",
@@ -285,7 +308,7 @@ mod tests {
             ],
         );
         assert_eq!(found[0].between, Some(["[".into(), "]".into()]));
-        assert_eq!((found[0].pick, found[0].default.as_deref()), (Pick::First, Some("")));
+        assert_eq!((found[0].pick, found[0].default.as_deref()), (Pick::Random, Some("")));
     }
 
     #[test]

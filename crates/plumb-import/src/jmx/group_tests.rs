@@ -93,6 +93,34 @@ fn uploads_are_parts_or_whole_bodies_and_never_sent_empty() {
 }
 
 #[test]
+fn names_of_arguments_are_templates_and_those_of_parts_are_known_before() {
+    let field = |encode: &str| {
+        format!(
+            "<elementProp name='HTTPsampler.Arguments'><collectionProp \
+             name='Arguments.arguments'><elementProp name='a'><boolProp \
+             name='HTTPArgument.always_encode'>{encode}</boolProp><stringProp \
+             name='Argument.name'>${{my.field}}[]</stringProp><stringProp name='Argument.value'>1\
+             </stringProp></elementProp></collectionProp></elementProp>"
+        )
+    };
+    let multipart = "<boolProp name='HTTPSampler.DO_MULTIPART_POST'>true</boolProp>";
+    let requests = [
+        request("encoded", "POST", &field("true")),
+        request("plain", "GET", &field("false")),
+        request("part", "POST", &format!("{multipart}{}", field("false"))),
+    ]
+    .concat();
+    let draft = draft(&plan(&group("ThreadGroup", USERS, &requests)));
+    let [encoded, plain, part] = &draft.file.scenario[0].step[..] else { panic!("three steps") };
+    assert_eq!(text(encoded.body.as_ref()), "${my_field:url}%5B%5D=1");
+    assert_eq!(text(plain.get.as_ref()), "/plain?${my_field}[]=1");
+    assert_eq!(part.parts[0].get_ref().name, "${my.field}[]");
+    assert!(draft.file.variables.contains_key("my_field"), "it is declared");
+    let said = notes(&draft);
+    assert!(said.iter().any(|note| note.contains("of a part is not known")), "{said:?}");
+}
+
+#[test]
 fn groups_of_the_plugins_become_stages() {
     let stepping = "<stringProp name='ThreadGroup.num_threads'>4</stringProp>\
                     <stringProp name='Start users count'>2</stringProp>\

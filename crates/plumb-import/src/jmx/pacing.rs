@@ -85,11 +85,12 @@ fn number(timer: &Element<'_>, name: &str, words: &Words) -> Result<f64, String>
 fn requests(steps: &[DraftStep]) -> Option<u64> {
     let mut sum = 0;
     for DraftStep { step, steps, .. } in steps {
-        let varies = step.share.is_some() || step.condition.is_some();
+        let varies = step.share.is_some() || step.condition.is_some() || step.holds.is_some();
         if varies || step.each.is_some() || step.repeat.is_some() {
             return None;
         }
-        sum += if step.group.is_some() { requests(steps)? } else { 1 };
+        let holds_others = step.group.is_some() || step.parallel.is_some();
+        sum += if holds_others { requests(steps)? } else { 1 };
     }
     Some(sum)
 }
@@ -156,10 +157,23 @@ mod tests {
     }
 
     #[test]
+    fn requests_that_are_made_at_the_same_time_count_each() {
+        let together = Step::at_once("page", Vec::new());
+        let steps = [DraftStep::around(together, vec![DraftStep::default(); 5])];
+        let properties = "<stringProp name='throughput'>60</stringProp>\
+                          <intProp name='calcMode'>2</intProp>";
+        let paced = of("ConstantThroughputTimer", properties, &steps, 1).unwrap();
+        assert_eq!((paced.rate, paced.requests), ("0.2/s".parse().unwrap(), 5));
+    }
+
+    #[test]
     fn a_script_that_varies_has_none() {
-        let step = Step { repeat: Some(placed(2)), ..Step::default() };
-        let steps = [DraftStep::around(step, vec![DraftStep::default()])];
+        let repeated = Step { repeat: Some(placed(2)), ..Step::default() };
+        let polled = Step { holds: Some(placed("${x} != 'done'".into())), ..Step::default() };
         let properties = "<stringProp name='throughput'>60</stringProp>";
-        assert!(of("ConstantThroughputTimer", properties, &steps, 1).is_err());
+        for step in [repeated, polled] {
+            let steps = [DraftStep::around(step, vec![DraftStep::default()])];
+            assert!(of("ConstantThroughputTimer", properties, &steps, 1).is_err());
+        }
     }
 }

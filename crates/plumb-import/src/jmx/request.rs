@@ -283,21 +283,22 @@ impl Importer {
     fn form(&mut self, request: &Element<'_>) -> String {
         let mut pairs = Vec::new();
         for argument in arguments(request) {
-            let name = argument.text("Argument.name");
+            let written = argument.text("Argument.name");
+            let name = self.words.template(written, request, &mut self.draft.notes);
             let value = self.words.template(
                 argument.text("Argument.value"),
                 request,
                 &mut self.draft.notes,
             );
             let encode = argument.flag("HTTPArgument.always_encode");
-            let value = if is_secret(name) && !value.is_empty() && !value.contains("${") {
-                self.secrets.template(name, &value, " percent-encoded")
+            let value = if is_secret(written) && !value.is_empty() && !value.contains("${") {
+                self.secrets.template(written, &value, " percent-encoded")
             } else if encode {
                 encoded_template(&value)
             } else {
                 value
             };
-            let name = if encode { form_encoded(name) } else { name.to_owned() };
+            let name = if encode { encoded_template(&name) } else { name };
             let has_equals = argument.given("HTTPArgument.use_equals") != Some("false");
             let sign = if has_equals || !value.is_empty() { "=" } else { "" };
             pairs.push(format!("{name}{sign}{value}"));

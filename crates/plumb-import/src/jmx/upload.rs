@@ -58,26 +58,38 @@ impl Importer {
     pub(super) fn parts(&mut self, request: &Element<'_>) -> Vec<Spanned<Part>> {
         let mut parts = Vec::new();
         for argument in arguments(request) {
-            let name = argument.text("Argument.name");
+            let name = self.part_name(argument.text("Argument.name"), request);
             let written = argument.text("Argument.value");
             let value = self.words.template(written, request, &mut self.draft.notes);
             let is_open = value.is_empty() || value.contains("${");
-            let value = match is_secret(name) && !is_open {
-                true => self.secrets.template(name, &value, ""),
+            let value = match is_secret(&name) && !is_open {
+                true => self.secrets.template(&name, &value, ""),
                 false => value,
             };
-            parts.push(Part { name: name.into(), value: Some(value), ..Part::default() });
+            parts.push(Part { name, value: Some(value), ..Part::default() });
         }
         for file in files(request) {
             let kind = file.text("File.mimetype").trim();
             parts.push(Part {
-                name: file.text("File.paramname").into(),
+                name: self.part_name(file.text("File.paramname"), request),
                 file: Some(placed(PathBuf::from(file.text("File.path")))),
                 content_type: Some(kind.to_owned()).filter(|kind| !kind.is_empty()),
                 ..Part::default()
             });
         }
         parts.into_iter().map(placed).collect()
+    }
+
+    /// The name of a part, which is no template.
+    fn part_name(&mut self, written: &str, request: &Element<'_>) -> String {
+        self.words.known(written).unwrap_or_else(|| {
+            let why = format!(
+                "the name `{written}` of a part is not known before the load; it is sent as it is \
+                 written"
+            );
+            self.draft.notes.add(request.place(), request.what(), why);
+            written.to_owned()
+        })
     }
 }
 
