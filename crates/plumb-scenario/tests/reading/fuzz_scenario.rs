@@ -12,6 +12,7 @@ use plumb_scenario::answer::Answer;
 use plumb_scenario::check::Checker;
 use plumb_scenario::condition::Condition;
 use plumb_scenario::cookies::{Jar, Site};
+use plumb_scenario::csv::Quotes;
 use plumb_scenario::data::{Lines, OwnLine};
 use plumb_scenario::draw::Draw;
 use plumb_scenario::extract::Extractor;
@@ -127,10 +128,17 @@ fn all_ways(answer: &Answer<'_>) {
 
 fn read_data(folder: &Path, bytes: &[u8], at_end: AtEnd) {
     fs::write(folder.join("data.csv"), bytes).expect("a file");
+    for quotes in [Quotes::AroundCells, Quotes::Characters] {
+        read_written(folder, quotes, at_end);
+    }
+}
+
+fn read_written(folder: &Path, quotes: Quotes, at_end: AtEnd) {
     let data = file::Data {
         file: Spanned::new(0..0, "data.csv".into()),
         names: Vec::new(),
         delimiter: None,
+        quotes,
         take: Take::EachScript,
         at_end,
     };
@@ -164,6 +172,7 @@ fn the_samples_themselves_are_read() {
         file: Spanned::new(0..0, "data.csv".into()),
         names: Vec::new(),
         delimiter: None,
+        quotes: Quotes::AroundCells,
         take: Take::EachScript,
         at_end: AtEnd::Stop,
     };
