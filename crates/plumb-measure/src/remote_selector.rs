@@ -104,11 +104,23 @@ impl fmt::Display for RemoteQuery {
     }
 }
 
-/// The name of a remote: letters, digits, `-`, `_` and `.`.
+/// The name of a remote: letters, digits, `-`, `_` and `.`, a letter or digit first. Files are called
+/// by it, so that it must not lead to another folder.
 ///
 /// # Errors
 /// What is expected in its place.
 pub fn remote_name(text: &str) -> Result<String, String> {
+    if text.starts_with(|first: char| first.is_ascii_alphanumeric()) {
+        return plain_word(text);
+    }
+    Err(format!(
+        "expected local:N, all, names or labels: `{text}` is no name; one begins with a letter or a \
+         digit"
+    ))
+}
+
+/// Letters, digits, `-`, `_` and `.`.
+fn plain_word(text: &str) -> Result<String, String> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if !text.is_empty() && text.len() <= NAME_MAX && text.bytes().all(plain) {
         Ok(text.to_owned())
@@ -126,7 +138,7 @@ pub fn remote_name(text: &str) -> Result<String, String> {
 /// What is expected in its place.
 pub fn remote_label(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or_else(|| format!("`{text}` is no KEY=VALUE"))?;
-    Ok((remote_name(key)?, remote_name(value)?))
+    Ok((plain_word(key)?, plain_word(value)?))
 }
 
 #[cfg(test)]
@@ -148,6 +160,9 @@ mod tests {
         assert_eq!(nats("tls://queue.example:4222/all"), (url, "all".into()));
         for wrong in ["", "local:0", "local:257", "local:x", "a b", "a,", "a=", "=b", "a=b,c"] {
             assert!(wrong.parse::<RemoteSelector>().is_err(), "{wrong}");
+        }
+        for wrong in [".", "..", "../x", "/x", "-x", "_x", "x/y", "x\n"] {
+            assert!(remote_name(wrong).is_err(), "{wrong}");
         }
         assert!("nats://user:secret@q:4222/all".parse::<RemoteSelector>().is_err());
         assert!("nats://q:4222".parse::<RemoteSelector>().is_err(), "which of them?");

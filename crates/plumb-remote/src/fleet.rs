@@ -2,6 +2,7 @@
 
 mod clocks;
 mod error;
+mod hellos;
 mod kept;
 mod local;
 mod member;
@@ -11,7 +12,6 @@ mod post;
 
 mod follow;
 
-use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
@@ -20,7 +20,7 @@ use plumb_engine::layer::RemoteLoad;
 use plumb_engine::{IntervalRecords, Sampler, Stop};
 
 use crate::files::PlanFiles;
-use crate::message::{Hello, Order, Part, Report, RunOrder, SCHEMA};
+use crate::message::{Hello, Order, Part, Report, RunOrder};
 use crate::offset::ClockOffset;
 use crate::{ALIVE_EVERY, Assembly, SILENCE_NS};
 
@@ -59,6 +59,8 @@ pub struct Fleet {
     /// When all were told last that the controller is there, and when silence was looked for last.
     told_ns: u64,
     looked_ns: u64,
+    /// When the controller listened last.
+    listened_ns: u64,
     /// The files that the words of the run name.
     files: PlanFiles,
     /// Those that are not there any more, and of which nobody was told yet.
@@ -94,44 +96,22 @@ impl Fleet {
     /// by their place among them.
     ///
     /// # Errors
-    /// [`RemoteError`] when one does not answer, or is another version.
+    /// [`RemoteError`] when one does not answer, is another version, or calls itself something else.
     pub fn over(
         orders: Vec<(String, Sender<Order>)>,
         mut post: impl Post + 'static,
     ) -> Result<Self, RemoteError> {
-        let mut hellos: BTreeMap<usize, Hello> = BTreeMap::new();
-        let deadline_ns = post.now_ns() + ANSWER_NS;
-        while hellos.len() < orders.len() {
-            let left_ns = deadline_ns.saturating_sub(post.now_ns());
-            let missing = || (0..orders.len()).find(|at| !hellos.contains_key(at)).unwrap_or(0);
-            match post.hear(Duration::from_nanos(left_ns)) {
-                Some((at, Ok(Report::Hello(hello)))) => {
-                    hellos.insert(at, checked(hello)?);
-                }
-                Some((_, Ok(_))) => {}
-                Some((at, Err(ended))) => {
-                    return Err(RemoteError::Silent {
-                        name: orders[at].0.clone(),
-                        why: ended.to_string(),
-                    });
-                }
-                None => {
-                    let name = orders[missing()].0.clone();
-                    return Err(RemoteError::Silent { name, why: "nothing came for 10 s".into() });
-                }
-            }
-        }
+        let hellos = hellos::heard(&orders, &mut post)?;
         let now_ns = post.now_ns();
-        let remotes =
-            orders.into_iter().zip(hellos.into_values()).map(|((_, orders), hello)| Remote {
-                hello,
-                orders,
-                exchanges: Vec::new(),
-                offset: ClockOffset::default(),
-                heard_ns: now_ns,
-                state: State::There,
-                kept: KeptFiles::default(),
-            });
+        let remotes = orders.into_iter().zip(hellos).map(|((_, orders), hello)| Remote {
+            hello,
+            orders,
+            exchanges: Vec::new(),
+            offset: ClockOffset::default(),
+            heard_ns: now_ns,
+            state: State::There,
+            kept: KeptFiles::default(),
+        });
         let remotes = remotes.collect();
         let mut fleet = Self {
             remotes,
@@ -140,6 +120,7 @@ impl Fleet {
             load: 0,
             told_ns: now_ns,
             looked_ns: now_ns,
+            listened_ns: now_ns,
             files: PlanFiles::default(),
             gone: Vec::new(),
             _local: Vec::new(),
@@ -377,10 +358,21 @@ impl Fleet {
         self.post.now_ns().saturating_add(wall_ns).saturating_sub(self.post.wall_ns())
     }
 
+    /// Nobody is silent while the controller does not listen: what was said meanwhile still waits to
+    /// be heard, one thing after the other.
+    fn leave_out_absence(&mut self) {
+        let away_ns = self.post.now_ns().saturating_sub(self.listened_ns);
+        if u128::from(away_ns) >= LOOK_EVERY.as_nanos() {
+            self.remotes.iter_mut().for_each(|remote| remote.heard_ns += away_ns);
+        }
+    }
+
     /// The next thing that a remote says, of this run; who is silent for too long is lost.
     fn hear(&mut self, patience: Duration) -> Option<(usize, Report)> {
+        self.leave_out_absence();
         let heard = self.post.hear(patience);
         let now_ns = self.post.now_ns();
+        self.listened_ns = now_ns;
         if u128::from(now_ns.saturating_sub(self.told_ns)) > ALIVE_EVERY.as_nanos() {
             self.told_ns = now_ns;
             self.remotes.iter().for_each(|remote| remote.ask(Order::Alive));
@@ -428,12 +420,4 @@ impl Fleet {
             }
         }
     }
-}
-
-fn checked(hello: Hello) -> Result<Hello, RemoteError> {
-    if hello.schema == SCHEMA && hello.version == env!("CARGO_PKG_VERSION") {
-        return Ok(hello);
-    }
-    let Hello { name, version, schema, .. } = hello;
-    Err(RemoteError::Version { name, version, schema })
 }

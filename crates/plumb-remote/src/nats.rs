@@ -19,7 +19,7 @@ use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
 use crate::message::{Hello, read, written};
-use plumb_measure::{Clock as _, RemoteQuery};
+use plumb_measure::{Clock as _, RemoteQuery, remote_name};
 
 pub use stream::{NatsReader, NatsWriter};
 
@@ -156,8 +156,7 @@ impl Nats {
                 // another one may be called the same
                 let patience = if are_named(query, &there) { left.min(SECOND_NAME) } else { left };
                 let Ok(Some(answer)) = timeout(patience, answers.next()).await else { break };
-                let text = std::str::from_utf8(&answer.payload).unwrap_or_default();
-                there.extend(read::<Presence>(text).ok());
+                there.extend(present(&answer.payload));
             }
         });
         there.sort_by(|one, two| one.hello.name.cmp(&two.hello.name));
@@ -221,11 +220,11 @@ impl Nats {
     pub fn wait(self, hello: Hello) -> Result<Waiting, NatsError> {
         let who = self.subscribe(format!("{SUBJECT}.who"))?;
         let take = self.subscribe(taking(&hello.name))?;
-        let busy = Arc::new(AtomicBool::new(false));
         let (sender, sessions) = mpsc::channel();
-        let answering = answer(self.client.clone(), hello, (who, take), Arc::clone(&busy), sender);
-        self.threads.spawn(answering);
-        Ok(Waiting { nats: self, busy, sessions })
+        let sessions = Sessions { busy: Arc::default(), accepted: sessions, at_work: false };
+        let busy = Arc::clone(&sessions.busy);
+        self.threads.spawn(answer(self.client.clone(), hello, (who, take), busy, sender));
+        Ok(Waiting { nats: self, sessions })
     }
 
     fn streams(&self, from: &str, to: &str) -> Result<(NatsReader, NatsWriter), NatsError> {
@@ -240,8 +239,7 @@ impl Nats {
 #[derive(Debug)]
 pub struct Waiting {
     nats: Nats,
-    busy: Arc<AtomicBool>,
-    sessions: Receiver<String>,
+    sessions: Sessions,
 }
 
 impl Waiting {
@@ -250,15 +248,41 @@ impl Waiting {
     ///
     /// # Errors
     /// [`NatsError::Refused`].
-    pub fn next(&self, patience: Duration) -> Result<Option<(NatsReader, NatsWriter)>, NatsError> {
-        self.busy.store(false, Ordering::SeqCst);
-        match self.sessions.recv_timeout(patience) {
+    pub fn next(
+        &mut self,
+        patience: Duration,
+    ) -> Result<Option<(NatsReader, NatsWriter)>, NatsError> {
+        match self.sessions.next(patience) {
             Ok(session) => {
                 self.nats.streams(&format!("{session}.to"), &format!("{session}.back")).map(Some)
             }
             Err(mpsc::RecvTimeoutError::Timeout) => Ok(None),
             Err(mpsc::RecvTimeoutError::Disconnected) => Err(self.nats.refused("it has gone")),
         }
+    }
+}
+
+/// The conversations of a remote, one after the other.
+#[derive(Debug)]
+struct Sessions {
+    /// From when a controller was told that the remote comes until the remote has done with it.
+    busy: Arc<AtomicBool>,
+    /// Conversations to which the remote said that it comes.
+    accepted: Receiver<String>,
+    /// One of them has been given out.
+    at_work: bool,
+}
+
+impl Sessions {
+    /// The next, within `patience`; the one before is over.
+    fn next(&mut self, patience: Duration) -> Result<String, mpsc::RecvTimeoutError> {
+        // one that was accepted meanwhile keeps the remote busy
+        if std::mem::take(&mut self.at_work) {
+            self.busy.store(false, Ordering::SeqCst);
+        }
+        let session = self.accepted.recv_timeout(patience)?;
+        self.at_work = true;
+        Ok(session)
     }
 }
 
@@ -314,6 +338,13 @@ fn options(target: &NatsTarget) -> Result<ConnectOptions, NatsError> {
         options = options.add_root_certificates(file.clone());
     }
     Ok(options)
+}
+
+/// Who says in `payload` that he is there. Subjects and files are called by his name, so whoever has
+/// none that can be one is not.
+fn present(payload: &[u8]) -> Option<Presence> {
+    let presence: Presence = read(std::str::from_utf8(payload).ok()?).ok()?;
+    remote_name(&presence.hello.name).is_ok().then_some(presence)
 }
 
 /// The subject on which the remote `name` is taken. Its points would be those of a subject.
@@ -385,5 +416,30 @@ mod tests {
             assert!(found(nobody).is_empty(), "{nobody}");
         }
         assert_eq!(told(&there), "there: a role=user site=x, b.c site=x, d site=x (busy)");
+    }
+
+    #[test]
+    fn a_remote_that_was_taken_between_two_looks_stays_busy() {
+        let (accept, accepted) = mpsc::channel();
+        let mut sessions = Sessions { busy: Arc::default(), accepted, at_work: false };
+        let busy = Arc::clone(&sessions.busy);
+        let is_busy = || busy.load(Ordering::SeqCst);
+        assert!(sessions.next(Duration::ZERO).is_err() && !is_busy());
+        // as the answer to a controller that takes it
+        busy.store(true, Ordering::SeqCst);
+        accept.send("one".to_owned()).unwrap();
+        assert_eq!(sessions.next(Duration::ZERO).as_deref(), Ok("one"));
+        assert!(is_busy());
+        assert!(sessions.next(Duration::ZERO).is_err() && !is_busy(), "that one is over");
+    }
+
+    #[test]
+    fn whoever_has_no_name_is_not_there() {
+        let said = |name: &str| written(&presence(name, &[], false)).unwrap().into_bytes();
+        assert_eq!(present(&said("app-1")).map(|it| it.hello.name).as_deref(), Some("app-1"));
+        for name in ["..", "/home/op", "a/b", "a b", "a\r\nPUB x 0", ""] {
+            assert_eq!(present(&said(name)), None, "{name}");
+        }
+        assert_eq!(present(b"app-1"), None);
     }
 }

@@ -26,6 +26,14 @@ pub enum RemoteError {
         /// What it speaks.
         schema: String,
     },
+    /// It is not who was taken, or has a name that none can have.
+    #[error("{name:?} calls itself {said:?}, and no remote of that name was asked for")]
+    Name {
+        /// By which it was taken.
+        name: String,
+        /// What it calls itself.
+        said: String,
+    },
     /// It cannot carry out its part.
     #[error("{name}: {why}")]
     Refused {

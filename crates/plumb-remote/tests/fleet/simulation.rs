@@ -118,6 +118,16 @@ fn who_is_lost_late_or_lies_is_named_and_the_others_go_on() {
 }
 
 #[test]
+fn nobody_is_lost_for_what_was_said_while_the_controller_did_something_else() {
+    let (orders, world, truth) = World::new(Setting { remotes: 20, ..Setting::default() });
+    let mut fleet = Fleet::over(orders, world).unwrap();
+    fleet.begin(&["net".into(), "ping".into()], PlanFiles::default());
+    truth.lock().unwrap().now_ns += 60_000_000_000;
+    let loads = fleet.load(&mut Sum::default(), &Stop::new().unwrap()).unwrap();
+    assert!(loads.iter().all(|load| load.lost.is_none()), "{loads:?}");
+}
+
+#[test]
 fn what_is_of_another_run_is_not_taken() {
     let fates = vec![Fate::OtherRun];
     let (orders, world, _) =

@@ -117,7 +117,7 @@ pub(crate) fn command() -> Command {
 pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let options = RemoteOptions::from_arg_matches(words)?;
     let stop = signals::stop()?;
-    let hello = hello(options.name, options.label);
+    let hello = hello(options.name, options.label)?;
     if options.pipe {
         let from = BufReader::new(io::stdin());
         plumb_remote::serve(
@@ -148,7 +148,7 @@ fn wait(
     allowed: &[String],
     stop: &Stop,
 ) -> anyhow::Result<Exit> {
-    let waiting = nats.wait(hello.clone())?;
+    let mut waiting = nats.wait(hello.clone())?;
     note(&format!("{} waits for controllers in {url}", hello.name));
     while !stop.asked() {
         let Some((from, to)) = waiting.next(LOOK_EVERY)? else { continue };
@@ -190,17 +190,18 @@ fn said<T>(outcome: anyhow::Result<T>) -> Result<T, String> {
     outcome.map_err(|error| format!("{error:#}"))
 }
 
-fn hello(name: Option<String>, labels: Vec<(String, String)>) -> Hello {
+fn hello(name: Option<String>, labels: Vec<(String, String)>) -> anyhow::Result<Hello> {
     let facts = host::facts(&[]);
-    Hello {
+    let of_machine = || remote_name(&facts.name).map_err(|why| anyhow!("{why}: give it --name"));
+    Ok(Hello {
         schema: SCHEMA.into(),
-        name: name.unwrap_or_else(|| facts.name.clone()),
+        name: name.map_or_else(of_machine, Ok)?,
         version: env!("CARGO_PKG_VERSION").into(),
         host: facts.name,
         kernel: facts.kernel,
         cpus: facts.cpus,
         labels: labels.into_iter().collect(),
-    }
+    })
 }
 
 /// Carries out this remote's part of a measurement, if it is one of those that are `allowed`; none

@@ -86,7 +86,7 @@ impl Default for Setting {
 /// What was true, whatever the controller makes of it.
 #[derive(Debug, Default)]
 pub(crate) struct Truth {
-    /// Virtual time.
+    /// Virtual time; whoever sets it forward has the controller do something else until then.
     pub(crate) now_ns: u64,
     /// Of each remote, how far its clock is ahead at the beginning, and how much it drifts,
     /// nanoseconds a millisecond.
@@ -288,6 +288,7 @@ impl World {
 impl Post for World {
     fn hear(&mut self, patience: Duration) -> Option<Heard> {
         self.enter();
+        self.now_ns = Post::now_ns(self);
         self.send_orders();
         let patience_ns = u64::try_from(patience.as_nanos()).expect("nobody waits that long");
         let until_ns = self.now_ns + patience_ns;
@@ -308,11 +309,11 @@ impl Post for World {
     }
 
     fn now_ns(&self) -> u64 {
-        self.now_ns
+        self.now_ns.max(self.truth().now_ns)
     }
 
     fn wall_ns(&self) -> u64 {
-        BASE_NS + self.now_ns
+        BASE_NS + Post::now_ns(self)
     }
 }
 
