@@ -201,6 +201,8 @@ pub struct SpreadParts<'a> {
     pub results: &'a [&'a ResultRecord],
     /// All loads as one.
     pub whole: &'a LoadResult<()>,
+    /// How many remotes were lost, and with them some of what they did.
+    pub lost: usize,
 }
 
 /// What came of a remote's part of a load.

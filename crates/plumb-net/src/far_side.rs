@@ -1,8 +1,10 @@
 //! What a plumb server says of itself: what it has served, and what that cost.
 
 use plumb_engine::clock::MonotonicClock;
-use plumb_engine::{Endpoint, Stop};
-use plumb_measure::{Clock as _, CpuSplit, CpuUse, Span, Tick};
+use plumb_engine::{Endpoint, Stop, reachable};
+use plumb_measure::{
+    Clock as _, CpuSplit, CpuUse, FindingKind, ResultRecord, Span, Tick, counts_differ,
+};
 use plumb_wire::extension::{Answer, Request, StampTerms, TickState, Totals};
 
 use crate::talk::{Talk, TalkError};
@@ -18,6 +20,13 @@ const TICK_NS: u64 = 10_000_000;
 const TICKS_MIN: u64 = 200;
 /// With fewer messages a connection, what connecting costs would be taken for theirs.
 const MESSAGES_A_CLIENT_MIN: u64 = 200;
+
+/// The first of `candidates` that takes a connection. Whoever only asks may be where none does: all
+/// of them together are tried for no longer than a single one is waited for.
+pub(crate) fn reached(candidates: &[Endpoint], stop: &Stop) -> Option<Endpoint> {
+    let each = Span::from_ns(PATIENCE.ns() / (candidates.len() as u64).max(1));
+    reachable(candidates, each, stop).ok()
+}
 
 /// The totals of the server at `endpoint`, asked over a connection of their own; `None` when it is
 /// no plumb server.
@@ -92,6 +101,18 @@ pub(crate) fn add_cost(cpu: &mut CpuUse, before: &Totals, after: &Totals) {
         && ticks >= TICKS_MIN
     {
         cpu.server = Some(CpuSplit { user_ns_per_op, system_ns_per_op, ticks });
+    }
+}
+
+/// What both sides counted between `before` and `after`, where nothing leaves open how much was sent.
+pub(crate) fn compare_counts(result: &mut ResultRecord, before: &Totals, after: &Totals) {
+    let counted = after.served.messages_in.checked_sub(before.served.messages_in);
+    let whole = result.failures.is_empty()
+        && result.driver.quiet_closes == 0
+        && result.validity.reasons.iter().all(|found| found.kind != FindingKind::CutShort);
+    if let (Some(counted), true) = (counted, whole) {
+        let sent = result.clients.iter().map(|client| client.messages_sent).sum();
+        result.validity = std::mem::take(&mut result.validity).with(counts_differ(sent, counted));
     }
 }
 

@@ -16,10 +16,7 @@ use plumb_engine::{
     Endpoint, Lengths, LoadPlan, LoadResult, Plain, Protocol, Stage, Stop, client_overlap, clock,
     floor, reachable, result_record,
 };
-use plumb_measure::{
-    ByteSize, Figure, FindingKind, NipingFigures, RemoteSelector, ResultRecord, Row, Tick,
-    counts_differ,
-};
+use plumb_measure::{ByteSize, Figure, NipingFigures, RemoteSelector, ResultRecord, Row, Tick};
 use plumb_wire::extension::{Exchange as Terms, StampTerms, Totals};
 use plumb_wire::route::Route;
 use serde_json::json;
@@ -142,7 +139,10 @@ impl Ping {
             None => self.load(point, || Probe::new(size), &mut at)?,
             Some(terms) => self.load(point, || Exchange::new(size, terms), &mut at)?,
         };
-        self.compare(&mut result, point, endpoint, before.as_ref());
+        let after = self.ask_server(&mut result, point, endpoint, before.as_ref());
+        if let Some((before, after)) = before.zip(after) {
+            far_side::compare_counts(&mut result, &before, &after);
+        }
         if !several {
             result.clients.clear();
         }
@@ -154,22 +154,26 @@ impl Ping {
         self.is_direct().then(|| far_side::totals(endpoint)).flatten()
     }
 
-    /// Adds to `result` what the server says of the load; it had counted `before`.
-    fn compare(
+    /// Adds to `result` what the server says of the load; it had counted `before`. What it has counted
+    /// now.
+    fn ask_server(
         &self,
         result: &mut ResultRecord,
         point: Point,
         endpoint: &Endpoint,
         before: Option<&Totals>,
-    ) {
+    ) -> Option<Totals> {
         let connections = (self.options.clients.get() * point.connections.get()) as u64;
         let after = before.and_then(|it| far_side::totals_after(endpoint, it, connections));
         result.driver.server_told(self.server_tick(endpoint));
-        let (Some(before), Some(after)) = (before, after) else { return };
+        let (before, after) = before.zip(after)?;
         if let Some(cpu) = &mut result.cpu {
             far_side::add_cost(cpu, before, &after);
         }
-        compare_counts(result, before, &after, point.connections.get() == 1);
+        if point.connections.get() == 1 {
+            clients::add_counts(&mut result.clients, &after);
+        }
+        Some(after)
     }
 
     fn labels(&self, point: Point) -> BTreeMap<String, String> {
@@ -256,21 +260,6 @@ impl Ping {
             None => clients::run(plan, clients, &mut stage, routed, Plain::default, drop)?,
             Some(tls) => clients::run(plan, clients, &mut stage, routed, || tls.link(), drop)?,
         })
-    }
-}
-
-/// What both sides counted, where nothing leaves open how much was sent.
-fn compare_counts(result: &mut ResultRecord, before: &Totals, after: &Totals, one_each: bool) {
-    if one_each {
-        clients::add_counts(&mut result.clients, after);
-    }
-    let counted = after.served.messages_in.checked_sub(before.served.messages_in);
-    let whole = result.failures.is_empty()
-        && result.driver.quiet_closes == 0
-        && result.validity.reasons.iter().all(|found| found.kind != FindingKind::CutShort);
-    if let (Some(counted), true) = (counted, whole) {
-        let sent = result.clients.iter().map(|client| client.messages_sent).sum();
-        result.validity = std::mem::take(&mut result.validity).with(counts_differ(sent, counted));
     }
 }
 
@@ -373,9 +362,8 @@ impl Spread for Ping {
     }
 
     fn before(&mut self, _: usize, stop: &Stop) {
-        // the controller may be where the server cannot be reached
-        let endpoint = reachable(&self.endpoints, self.options.load.connect_timeout, stop).ok();
-        let endpoint = endpoint.filter(|_| self.is_direct());
+        let direct = self.is_direct().then_some(&self.endpoints);
+        let endpoint = direct.and_then(|candidates| far_side::reached(candidates, stop));
         self.told = endpoint.and_then(|at| Some((self.counted(&at)?, at)));
     }
 
@@ -386,7 +374,11 @@ impl Spread for Ping {
         add_figures(result, point, parts.whole);
         of_several(result);
         if let Some((before, endpoint)) = self.told.take() {
-            self.compare(result, point, &endpoint, Some(&before));
+            let after = self.ask_server(result, point, &endpoint, Some(&before));
+            // nobody knows what those sent that were lost
+            if let Some(after) = after.filter(|_| parts.lost == 0) {
+                far_side::compare_counts(result, &before, &after);
+            }
         }
     }
 }

@@ -58,11 +58,9 @@ fn together(
         result.driver.wait.clone_from(&first.driver.wait);
     }
     result.scenarios = users_together(&results);
-    job.conclude(
-        number,
-        &mut result,
-        &SpreadParts { loads: &loads, results: &results, whole: &whole },
-    );
+    let lost = remotes.iter().filter(|remote| remote.lost.is_some()).count();
+    let parts = SpreadParts { loads: &loads, results: &results, whole: &whole, lost };
+    job.conclude(number, &mut result, &parts);
     judged_by(&mut result, &remotes);
     if let Some(transport) = whole.transports.first() {
         conductor.reached(transport.clone());

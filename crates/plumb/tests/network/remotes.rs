@@ -109,9 +109,9 @@ impl Runs for std::path::PathBuf {
     }
 }
 
-/// A long load of three remotes under way: the controller, and its remotes.
-fn under_way(server: &Server, at: &Path) -> (Program, Vec<i32>) {
-    let words = ["--remotes", "local:3", "--connections", "3", "--for", "600s", "--out", "run"];
+/// A load of three remotes under way, as long as is said: the controller, and its remotes.
+fn under_way(server: &Server, length: &str, at: &Path) -> (Program, Vec<i32>) {
+    let words = ["--remotes", "local:3", "--connections", "3", "--for", length, "--out", "run"];
     let all = [&["net", "ping", server.address.as_str()], &CALM[..], &words].concat();
     let controller = Program::start(&all, at);
     // its record is written with the first interval of all of them
@@ -127,7 +127,7 @@ fn under_way(server: &Server, at: &Path) -> (Program, Vec<i32>) {
 fn a_remote_that_is_lost_is_named_and_what_the_others_did_stands() {
     let server = Server::start(&["--quiet"]);
     let at = tempdir().expect("a folder");
-    let (controller, remotes) = under_way(&server, at.path());
+    let (controller, remotes) = under_way(&server, "600s", at.path());
     kill_process(Pid::from_raw(remotes[1]).expect("a process"), Signal::KILL).expect("it runs");
     until(|| is_over(remotes[1]).then_some(()));
     controller.signal(Signal::INT);
@@ -145,10 +145,25 @@ fn a_remote_that_is_lost_is_named_and_what_the_others_did_stands() {
 }
 
 #[test]
+fn what_a_lost_remote_sent_last_is_not_known_and_nobody_else_did_it() {
+    let server = Server::start(&["--quiet"]);
+    let at = tempdir().expect("a folder");
+    let (controller, remotes) = under_way(&server, "5s", at.path());
+    kill_process(Pid::from_raw(remotes[1]).expect("a process"), Signal::KILL).expect("it runs");
+    let ended = controller.wait();
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let run = read(&at.path().join("run/run.json"));
+    let reasons: Vec<&str> = run.validity.reasons.iter().map(|it| it.text.as_str()).collect();
+    assert!(reasons.iter().any(|text| text.contains("local-2")), "{reasons:?}");
+    let differ = |text: &&str| text.contains("counted differently");
+    assert!(!reasons.iter().any(differ), "{reasons:?}");
+}
+
+#[test]
 fn nobody_goes_on_when_the_controller_is_gone() {
     let server = Server::start(&["--quiet"]);
     let at = tempdir().expect("a folder");
-    let (controller, remotes) = under_way(&server, at.path());
+    let (controller, remotes) = under_way(&server, "600s", at.path());
     controller.signal(Signal::KILL);
     until(|| remotes.iter().all(|pid| is_over(*pid)).then_some(()));
     // and the target sees nobody any more
@@ -162,7 +177,7 @@ fn nobody_goes_on_when_the_controller_is_gone() {
 fn nobody_goes_on_when_the_controller_hangs() {
     let server = Server::start(&["--quiet"]);
     let at = tempdir().expect("a folder");
-    let (controller, remotes) = under_way(&server, at.path());
+    let (controller, remotes) = under_way(&server, "600s", at.path());
     controller.signal(Signal::STOP);
     let address = server.address.rsplit(':').next().expect("a port").to_owned();
     until(|| (established(&address) == 0).then_some(()));
