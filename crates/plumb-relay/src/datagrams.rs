@@ -3,7 +3,7 @@
 mod chances;
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::{BTreeSet, BinaryHeap, HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::os::fd::AsFd as _;
 
@@ -25,6 +25,9 @@ const SILENT_NS: u64 = 10_000_000_000;
 /// Datagrams that are on their way; more are lost, as in a router.
 const UNDER_WAY_MAX: usize = 65_536;
 const BUFFER_BYTES: usize = 64 << 10;
+/// Datagrams that are taken from one socket at a time: then those that are due leave, however many
+/// still wait.
+const TAKEN_A_TURN: usize = 64;
 
 /// A whole line for datagrams.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,6 +104,8 @@ struct Line<'a> {
     stop: &'a Stop,
     time: MonotonicClock,
     poll: Poll,
+    /// The tokens of sockets in which more may wait: of that nobody tells again.
+    readable: BTreeSet<usize>,
     clients: Vec<Option<Client>>,
     numbers: HashMap<SocketAddr, usize>,
     chances: [Chances; 2],
@@ -135,6 +140,7 @@ impl<'a> Line<'a> {
             stop,
             time: MonotonicClock,
             poll,
+            readable: BTreeSet::new(),
             clients: Vec::new(),
             numbers: HashMap::new(),
             chances,
@@ -158,44 +164,61 @@ impl<'a> Line<'a> {
             let due = self.queue.peek().map(|Reverse((due, _))| *due);
             let waiting = self.clients.iter().flatten().flat_map(|client| &client.waiting);
             let waiting = waiting.filter_map(|waiting| waiting.front().map(|(until, _)| *until));
-            let deadline = waiting.chain(due).chain(until).min();
+            let at_once = (!self.readable.is_empty()).then_some(0);
+            let deadline = waiting.chain(due).chain(until).chain(at_once).min();
             self.time
                 .wait(&mut self.poll, now, deadline)
                 .map_err(EngineError::system("wait for datagrams"))?;
-            for at in 0..self.poll.found() {
-                match self.poll.ready(at).token.index {
-                    NEAR => self.hear_clients(),
-                    client => self.hear_target(client),
-                }
-            }
+            self.readable.extend((0..self.poll.found()).map(|at| self.poll.ready(at).token.index));
+            self.hear();
         }
         let [there, back] = self.chances.map(|chances| chances.totals);
         Ok(DatagramRelayTotals { clients: self.seen, turned_away: self.turned_away, there, back })
     }
 
-    fn hear_clients(&mut self) {
-        // an error is that of an answer that could not be delivered
-        while let Ok(Some((bytes, from))) = self.near.receive_from(&mut self.buffer) {
+    /// Takes some of what waits in each socket.
+    fn hear(&mut self) {
+        for socket in std::mem::take(&mut self.readable) {
+            let more = match socket {
+                NEAR => self.hear_clients(),
+                client => self.hear_target(client),
+            };
+            if more {
+                self.readable.insert(socket);
+            }
+        }
+    }
+
+    /// Takes some of what clients have sent; true when there may be more.
+    fn hear_clients(&mut self) -> bool {
+        for _ in 0..TAKEN_A_TURN {
+            // an error is that of an answer that could not be delivered
+            let Ok(Some((bytes, from))) = self.near.receive_from(&mut self.buffer) else {
+                return false;
+            };
             let now = self.time.now_ns();
             match self.client(from, now) {
                 Some(client) => self.take(client, THERE, bytes, now),
                 None => self.turned_away += 1,
             }
         }
+        true
     }
 
-    fn hear_target(&mut self, client: usize) {
-        loop {
-            let Some(Some(Client { far, .. })) = self.clients.get(client) else { return };
+    /// Takes some of what the target has sent to a client; true when there may be more.
+    fn hear_target(&mut self, client: usize) -> bool {
+        for _ in 0..TAKEN_A_TURN {
+            let Some(Some(Client { far, .. })) = self.clients.get(client) else { return false };
             match far.receive(&mut self.buffer) {
                 Ok(Some(bytes)) => {
                     let now = self.time.now_ns();
                     self.take(client, BACK, bytes, now);
                 }
-                Ok(None) => return,
+                Ok(None) => return false,
                 Err(_) => {} // nobody listens there, which was this once told
             }
         }
+        true
     }
 
     /// The number of the client at `from`, if there is room for it.
@@ -302,5 +325,54 @@ impl<'a> Line<'a> {
             };
             totals.path.sent += if sent.is_ok() { it.bytes.len() as u64 } else { 0 };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+
+    use super::*;
+    use crate::PathPlan;
+
+    const SENT: usize = 5 * TAKEN_A_TURN / 2;
+
+    #[test]
+    fn what_is_due_leaves_while_more_waits() {
+        let straight = PathPlan { delay_ns: 0, jitter_ns: 0, rate: None };
+        let path = DatagramPathPlan { path: straight, lose: None, double: None, overtake: None };
+        let plan = DatagramRelayPlan {
+            there: path,
+            back: path,
+            allow: Vec::new(),
+            max_clients: 1,
+            for_time: None,
+            seed: 1,
+        };
+        let near = DatagramSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let local = near.local();
+        let target = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let far = Endpoint::Udp(target.local_addr().unwrap());
+        let stop = Stop::new().unwrap();
+        let mut line = Line::new(&plan, &near, &far, &stop).unwrap();
+        let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+        client.connect(local.strip_prefix("udp:").unwrap()).unwrap();
+        for number in 0..SENT {
+            client.send(&number.to_be_bytes()).unwrap();
+        }
+        line.readable.insert(NEAR);
+        line.hear();
+        assert_eq!(line.under_way.len(), TAKEN_A_TURN);
+        assert!(line.readable.contains(&NEAR), "nobody tells that more waits");
+        line.release(line.time.now_ns());
+        let mut buffer = [0; 8];
+        for number in 0..TAKEN_A_TURN {
+            target.recv(&mut buffer).unwrap();
+            assert_eq!(usize::from_be_bytes(buffer), number);
+        }
+        line.hear();
+        line.hear();
+        assert_eq!(line.under_way.len(), SENT - TAKEN_A_TURN);
+        assert!(line.readable.is_empty());
     }
 }
