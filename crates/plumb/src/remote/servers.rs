@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use plumb_engine::Stop;
+use plumb_engine::clock::MonotonicClock;
+use plumb_measure::Clock as _;
 use plumb_remote::Led;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -22,8 +24,8 @@ const RECORDER: &str = "host record";
 const LINE_MAX: u64 = 4_096;
 /// How often a server that runs is looked after.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// How often that is until one that was asked to end is ended.
-const LOOKS_MAX: u32 = 100;
+/// How long one that was asked to end may take until it is ended.
+const END_NS: u64 = 10_000_000_000;
 
 /// True when a layer and a verb are those of a server.
 pub(super) fn is_one(asked: &str) -> bool {
@@ -64,26 +66,40 @@ pub(super) fn run(words: &[String], led: &Led, stop: &Stop) -> anyhow::Result<()
             .stderr(out)
             .spawn()?,
     };
-    let lines = lines_of(said);
+    follow(&mut server, &lines_of(said), |line| led.said(line), stop)
+}
+
+/// Passes on the `lines` of a server until it has ended, and has it end when `stop` is asked, however
+/// much it says meanwhile.
+///
+/// # Errors
+/// When it ends by itself with an error, or does not end.
+fn follow(
+    server: &mut Server,
+    lines: &mpsc::Receiver<String>,
+    mut said: impl FnMut(String),
+    stop: &Stop,
+) -> anyhow::Result<()> {
     let mut last = String::new();
-    let mut looks_left = LOOKS_MAX;
+    let mut until_ns = None;
     // it has ended when nobody can say anything any more
     loop {
+        if stop.asked() {
+            let now_ns = MonotonicClock.now_ns();
+            let until_ns = *until_ns.get_or_insert_with(|| {
+                server.ask_to_end();
+                now_ns + END_NS
+            });
+            if now_ns >= until_ns {
+                bail!("it did not end within {} s", END_NS / 1_000_000_000);
+            }
+        }
         match lines.recv_timeout(LOOK_EVERY) {
             Ok(line) => {
                 last.clone_from(&line);
-                led.said(line);
+                said(line);
             }
             Err(RecvTimeoutError::Disconnected) => break,
-            Err(RecvTimeoutError::Timeout) if stop.asked() => {
-                if looks_left == LOOKS_MAX {
-                    server.ask_to_end();
-                }
-                looks_left -= 1;
-                if looks_left == 0 {
-                    bail!("it did not end within {} s", LOOKS_MAX / 10);
-                }
-            }
             Err(RecvTimeoutError::Timeout) => {}
         }
     }
@@ -145,5 +161,21 @@ mod tests {
         assert!(check("net serve", &["net".to_owned()]).is_err(), "a layer alone opens nothing");
         assert!(check("net serve", &[]).is_err());
         assert!(check("net serve", &["net serve".to_owned()]).is_ok());
+    }
+
+    #[test]
+    fn a_server_that_never_stops_talking_is_ended_all_the_same() {
+        let talks = "trap 'exit 0' TERM; while :; do echo hello; done";
+        let mut child =
+            Command::new("sh").args(["-c", talks]).stdout(Stdio::piped()).spawn().unwrap();
+        let lines = lines_of(child.stdout.take().unwrap());
+        let (mut server, stop) = (Server { child }, Stop::new().unwrap());
+        let mut heard = 0;
+        let said = |_| {
+            heard += 1;
+            stop.ask();
+        };
+        follow(&mut server, &lines, said, &stop).unwrap();
+        assert!(heard > 0);
     }
 }
