@@ -9,6 +9,10 @@ pub use datagrams::{DatagramFlow, GapClass};
 
 use crate::{Figure, Finding, FindingKind, Scope, grouped};
 
+/// How a rate of datagrams comes about.
+const OF_DATAGRAMS: &str = "bytes received x 8 / s from the first datagram to one interval of \
+                            sending behind the last";
+
 /// All streams of one result together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StreamFigures {
@@ -38,14 +42,15 @@ pub struct OneWay {
     /// Bytes that the receiver read.
     pub received_bytes: u64,
     /// From the first byte that any receiver read to the end of the last stream, nanoseconds by
-    /// the receiver's clock.
+    /// the receiver's clock. Of datagrams one interval of sending more: the last takes its time, too.
     pub span_ns: u64,
     /// `received_bytes * 8 / span_ns * 1e9`.
     pub bits_per_s: f64,
     /// Segments that the sender sent again; absent where the transport has none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub retransmits: Option<u64>,
-    /// What became of its datagrams; absent where bytes flow over connections.
+    /// What became of its datagrams; absent where bytes flow over connections, and where the
+    /// receiver's account of them was lost.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub datagrams: Option<DatagramFlow>,
 }
@@ -97,6 +102,16 @@ impl OneWay {
         };
         merge_way(&mut self.datagrams, other.datagrams.as_ref(), DatagramFlow::merge);
     }
+
+    /// As [`merge`](Self::merge) of what clients receive, each over sockets of its own.
+    fn merge_received(&mut self, other: &Self) {
+        let overflowed = |way: &Self| way.datagrams.as_ref().and_then(|flow| flow.overflowed);
+        let dropped = [overflowed(self), overflowed(other)];
+        self.merge(other);
+        if let Some(flow) = &mut self.datagrams {
+            flow.overflowed = dropped.into_iter().flatten().reduce(|mine, theirs| mine + theirs);
+        }
+    }
 }
 
 impl Portion {
@@ -134,7 +149,7 @@ impl StreamFigures {
         self.client_cpu_ns = self.client_cpu_ns.saturating_add(other.client_cpu_ns);
         self.server_cpu_ns = self.server_cpu_ns.saturating_add(other.server_cpu_ns);
         merge_way(&mut self.to_server, other.to_server.as_ref(), OneWay::merge);
-        merge_way(&mut self.from_server, other.from_server.as_ref(), OneWay::merge);
+        merge_way(&mut self.from_server, other.from_server.as_ref(), OneWay::merge_received);
         for theirs in &other.intervals {
             match self.intervals.iter_mut().find(|mine| mine.start_ns == theirs.start_ns) {
                 Some(mine) => {
@@ -176,7 +191,10 @@ impl StreamFigures {
             [("bits to server", &self.to_server), ("bits from server", &self.from_server)]
         {
             if let Some(way) = way {
-                let formula = "bytes received x 8 / s from the first byte to the end";
+                let formula = match &way.datagrams {
+                    Some(_) => OF_DATAGRAMS,
+                    None => "bytes received x 8 / s from the first byte to the end",
+                };
                 figures.push(figure(name, way.bits_per_s, "bit/s", formula));
             }
         }
@@ -280,6 +298,23 @@ mod tests {
         assert_eq!(all.intervals.len(), 1);
         assert_eq!(all.intervals[0].to_server.map(|it| it.bytes), Some(1_000));
         assert_eq!(all.from_server, None);
+    }
+
+    #[test]
+    fn what_receivers_dropped_adds_up_and_a_server_is_one_receiver() {
+        let way = |overflowed| {
+            let flow = DatagramFlow { overflowed, ..DatagramFlow::default() };
+            Some(OneWay { datagrams: Some(flow), ..OneWay::default() })
+        };
+        let part = |overflowed| StreamFigures {
+            to_server: way(overflowed),
+            from_server: way(overflowed),
+            ..StreamFigures::default()
+        };
+        let mut all = StreamFigures::default();
+        [Some(100), None, Some(50)].map(part).iter().for_each(|part| all.merge(part));
+        let dropped = |way: Option<OneWay>| way.unwrap().datagrams.unwrap().overflowed;
+        assert_eq!((dropped(all.to_server), dropped(all.from_server)), (Some(100), Some(150)));
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub(crate) struct StreamPlan<'a> {
     pub(crate) endpoint: &'a Endpoint,
     pub(crate) direction: Direction,
     pub(crate) streams: usize,
+    /// Streams of all processes that carry together.
+    pub(crate) of: usize,
     /// Bytes handed to the kernel at once: a datagram, where those are sent.
     pub(crate) bytes: usize,
     pub(crate) length: Span,

@@ -172,6 +172,11 @@ impl Stream {
         Ok(Self { options, endpoints, over_udp, size, points, seed })
     }
 
+    /// How the threads that carry wait.
+    fn wait(&self) -> &'static str {
+        if self.over_udp { "datagrams at a pace" } else { "blocking send and receive" }
+    }
+
     fn labels(&self, streams: usize) -> BTreeMap<String, String> {
         BTreeMap::from([
             ("streams".to_owned(), streams.to_string()),
@@ -190,7 +195,7 @@ impl Stream {
         let labels = self.labels(streams);
         let own = usize::try_from(self.options.spread.part().count(streams as u64))?;
         let sampler = watch.point(&labels);
-        let plan = self.plan(endpoint, own, gate.as_deref());
+        let plan = self.plan(endpoint, (own, streams), gate.as_deref());
         let delivery = match self.over_udp {
             true => {
                 let (rate, never_fragment) = (self.options.rate, self.options.do_not_fragment);
@@ -205,14 +210,14 @@ impl Stream {
             watch.reached(transport.clone());
         }
         let began_ns = delivery.began_ns;
-        watch.result(result(labels, self.size, delivery, stop), began_ns)
+        watch.result(result(labels, (self.size, self.wait()), delivery, stop), began_ns)
     }
 
-    /// So many streams.
+    /// So many streams, of so many of all processes together.
     fn plan<'a>(
         &'a self,
         endpoint: &'a Endpoint,
-        streams: usize,
+        (streams, of): (usize, usize),
         gate: Option<&'a Gate>,
     ) -> StreamPlan<'a> {
         let options = &self.options;
@@ -220,6 +225,7 @@ impl Stream {
             endpoint,
             direction: options.direction(),
             streams,
+            of,
             bytes: usize::try_from(self.size.bytes()).unwrap_or(usize::MAX),
             length: options.for_time,
             interval: options.interval(),
@@ -318,6 +324,6 @@ impl Spread for Stream {
         result.validity = Validity::of(nothing);
         result.overlap = None; // a stream has no messages
         result.clients.clear();
-        add_figures(result, self.size, all);
+        add_figures(result, (self.size, self.wait()), all);
     }
 }

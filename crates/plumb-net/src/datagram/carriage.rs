@@ -22,11 +22,15 @@ use crate::intervals::{Intervals, Look, Seen};
 /// How often it is looked whether more has come.
 const ASK_AGAIN_NS: u64 = 20_000_000;
 
+/// Places of what this side sends, and what it receives.
+const SENDS: usize = 0;
+const RECEIVES: usize = 1;
+
 /// Streams of datagrams.
 #[derive(Clone, Debug)]
 pub(crate) struct DatagramCarriage<'a> {
     pub(crate) plan: StreamPlan<'a>,
-    /// Of all streams of one direction together.
+    /// Of all streams of one direction together, those of other processes included.
     pub(crate) rate: BitRate,
     pub(crate) never_fragment: bool,
 }
@@ -50,7 +54,8 @@ struct Ready {
 #[derive(Default)]
 struct Ends {
     cpu_ns: u64,
-    broken: u64,
+    /// Streams that broke: those that this side sends, and those that it receives.
+    broken: [u64; 2],
     trouble: Option<String>,
     came: Vec<CameIn>,
 }
@@ -71,7 +76,7 @@ impl DatagramCarriage<'_> {
         let Ready { control, going, coming, transports } = &mut ready;
         let mut ends = Ends::default();
         let mut intervals = Intervals::default();
-        let mut began_ns = 0;
+        let (mut began_ns, mut carried_ns) = (0, 0);
         thread::scope(|scope| {
             let senders: Vec<_> = going
                 .iter()
@@ -100,22 +105,20 @@ impl DatagramCarriage<'_> {
             start.wait();
             began_ns = MonotonicClock.now_ns();
             intervals = self.watch(began_ns, control, going, coming, sampler, stop);
+            // what follows is waiting for what is still under way
+            carried_ns = MonotonicClock.now_ns().saturating_sub(began_ns);
             for sender in senders {
                 let ended = sender.join().unwrap_or_else(|_| Err("a thread panicked".into()));
-                ends.broken += u64::from(ended.is_err());
+                ends.broken[SENDS] += u64::from(ended.is_err());
                 ends.trouble = ended.err().or(ends.trouble.take());
             }
             ends.came = receivers.into_iter().filter_map(|it| it.join().ok()).collect();
         });
-        let carried_ns =
-            MonotonicClock.now_ns().saturating_sub(began_ns).min(self.plan.length.ns());
+        let carried_ns = carried_ns.min(self.plan.length.ns());
         ends.cpu_ns = going.iter().map(|going| going.gauge.cpu_ns()).sum();
-        let accounts = self.last_accounts(control, going, &mut ends);
         let to_server = self.plan.direction.to_server().then(|| {
-            let sent = |going: &Going| (going.gauge.sent(), going.gauge.unsent());
-            let overflowed = overflow(&before).zip(overflow(&accounts));
-            let overflowed = overflowed.map(|(before, after)| after.saturating_sub(before));
-            self.way(&accounts, going.iter().map(sent).collect(), overflowed, carried_ns)
+            let accounts = last_accounts(control, going);
+            self.went(accounts, going, &before, &mut ends, carried_ns)
         });
         let from_server =
             self.plan.direction.from_server().then(|| self.came(&mut ends, carried_ns));
@@ -128,7 +131,9 @@ impl DatagramCarriage<'_> {
             intervals: intervals.list,
         };
         let transports = std::mem::take(transports);
-        Ok(Delivery { figures, began_ns, broken: ends.broken, trouble: ends.trouble, transports })
+        // a stream that goes both ways is one stream
+        let broken = ends.broken.into_iter().max().unwrap_or(0);
+        Ok(Delivery { figures, began_ns, broken, trouble: ends.trouble, transports })
     }
 
     fn connect(&self) -> Result<Ready, NetError> {
@@ -167,7 +172,7 @@ impl DatagramCarriage<'_> {
 
     /// What the sender of one stream is to send.
     fn sending(&self) -> Sending {
-        let every_ns = self.rate.time_of((self.plan.bytes * self.plan.streams) as u64).max(1);
+        let every_ns = self.rate.time_of((self.plan.bytes * self.plan.of) as u64).max(1);
         let bytes = u32::try_from(self.plan.bytes).unwrap_or(u32::MAX);
         Sending { bytes, every_ns, length_ns: self.plan.length.ns() }
     }
@@ -181,7 +186,7 @@ impl DatagramCarriage<'_> {
 
     fn send(&self, going: &Going, stop: &Stop) -> Result<(), String> {
         let hand_over = |datagram: &[u8]| going.talk.socket.send(datagram);
-        send_paced(self.sending(), going.talk.token, &going.gauge, stop, hand_over)
+        send_paced(self.sending(), going.talk.token, &going.gauge, (stop, |_| true), hand_over)
             .map_err(|error| error.to_string())
     }
 
@@ -216,37 +221,27 @@ impl DatagramCarriage<'_> {
         self.plan.watch(began_ns, (sampler, stop), look, over)
     }
 
-    /// What the server has counted once everything that was sent has come, or no more comes.
-    fn last_accounts(
+    /// What went to the server, as far as it has told; `before` anything went.
+    fn went(
         &self,
-        control: &mut DatagramTalk,
+        accounts: Result<Vec<Account>, String>,
         going: &[Going],
+        before: &[Account],
         ends: &mut Ends,
-    ) -> Vec<Account> {
-        let settle_ns = control.settle_ns();
-        let Ok(pause) = Stop::new() else { return Vec::new() };
-        let mut last = (0, MonotonicClock.now_ns());
-        loop {
-            let seen = match accounts(control, going, true) {
-                Ok(seen) => seen,
-                Err(lost) => {
-                    ends.broken = self.plan.streams as u64;
-                    ends.trouble = Some(lost.to_string());
-                    return Vec::new();
-                }
-            };
-            let came: u64 = seen.iter().map(|account| account.received).sum();
-            let now = MonotonicClock.now_ns();
-            if came > last.0 {
-                last = (came, now);
+        carried_ns: u64,
+    ) -> OneWay {
+        match accounts {
+            Ok(accounts) => {
+                let sent = |going: &Going| (going.gauge.sent(), going.gauge.unsent());
+                let overflowed = overflow(before).zip(overflow(&accounts));
+                let overflowed = overflowed.map(|(before, after)| after.saturating_sub(before));
+                self.way(&accounts, going.iter().map(sent).collect(), overflowed, carried_ns)
             }
-            let missing: u64 = seen.iter().map(|account| account.lost).sum();
-            if missing == 0 || now >= last.1 + settle_ns {
-                return seen;
-            }
-            // who wants to stop wants the counts all the same
-            if pause.wait_until(now + ASK_AGAIN_NS).is_err() {
-                return seen;
+            Err(lost) => {
+                ends.broken[SENDS] = self.plan.streams as u64;
+                ends.trouble = Some(lost);
+                let sent: u64 = going.iter().map(|going| going.gauge.sent()).sum();
+                OneWay::new(sent * self.plan.bytes as u64, 0, 0)
             }
         }
     }
@@ -255,7 +250,7 @@ impl DatagramCarriage<'_> {
     fn came(&self, ends: &mut Ends, carried_ns: u64) -> OneWay {
         for came in &mut ends.came {
             ends.cpu_ns += came.cpu_ns;
-            ends.broken += u64::from(came.trouble.is_some());
+            ends.broken[RECEIVES] += u64::from(came.trouble.is_some());
             ends.trouble = came.trouble.take().or(ends.trouble.take());
         }
         let accounts: Vec<Account> = ends.came.iter().map(|came| came.account).collect();
@@ -280,13 +275,38 @@ impl DatagramCarriage<'_> {
             flow.merge(&one);
         }
         flow.overflowed = overflowed;
-        flow.asked_bits_per_s = real(self.rate.per_s());
+        let (own, all) = (self.plan.streams as u64, self.plan.of as u64);
+        flow.asked_bits_per_s = real(self.rate.per_s()) * real(own) / real(all.max(1));
         let first = accounts.iter().map(|it| it.first_ns).filter(|at| *at > 0).min().unwrap_or(0);
         let last = accounts.iter().map(|account| account.last_ns).max().unwrap_or(0);
         let received = accounts.iter().map(|account| account.bytes).sum();
-        OneWay {
-            datagrams: Some(flow.clone()),
-            ..OneWay::new(flow.sent * self.plan.bytes as u64, received, last.saturating_sub(first))
+        // the last datagram takes its time as those before it did
+        let every_ns = if first > 0 { self.sending().every_ns } else { 0 };
+        let span_ns = last.saturating_sub(first).saturating_add(every_ns);
+        let sent_bytes = flow.sent * self.plan.bytes as u64;
+        OneWay { datagrams: Some(flow), ..OneWay::new(sent_bytes, received, span_ns) }
+    }
+}
+
+/// What the server has counted once everything that was sent has come, or no more comes.
+fn last_accounts(control: &mut DatagramTalk, going: &[Going]) -> Result<Vec<Account>, String> {
+    let settle_ns = control.settle_ns();
+    let pause = Stop::new().map_err(|error| error.to_string())?;
+    let mut last = (0, MonotonicClock.now_ns());
+    loop {
+        let seen = accounts(control, going, true).map_err(|lost| lost.to_string())?;
+        let came: u64 = seen.iter().map(|account| account.received).sum();
+        let now = MonotonicClock.now_ns();
+        if came > last.0 {
+            last = (came, now);
+        }
+        let missing: u64 = seen.iter().map(|account| account.lost).sum();
+        if missing == 0 || now >= last.1 + settle_ns {
+            return Ok(seen);
+        }
+        // who wants to stop wants the counts all the same
+        if pause.wait_until(now + ASK_AGAIN_NS).is_err() {
+            return Ok(seen);
         }
     }
 }
@@ -329,23 +349,4 @@ fn flow_of(account: &Account, sent: u64, unsent: u64) -> DatagramFlow {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn gaps_are_told_by_the_lengths_that_their_class_holds() {
-        let account = Account { received: 1, gaps: [1, 2, 3, 4, 0, 0, 5, 6], ..Account::default() };
-        let classes: Vec<_> =
-            flow_of(&account, 9, 0).gaps.iter().map(|it| (it.from, it.to, it.runs)).collect();
-        let expected = [
-            (1, Some(1), 1),
-            (2, Some(2), 2),
-            (3, Some(4), 3),
-            (5, Some(8), 4),
-            (33, Some(64), 5),
-            (65, None, 6),
-        ];
-        assert_eq!(classes, expected);
-        assert_eq!(flow_of(&account, 9, 0).lost, 8);
-    }
-}
+mod tests;

@@ -15,6 +15,9 @@ use crate::account;
 /// that nobody asked for.
 const BEHIND_MAX_NS: u64 = 10_000_000;
 
+/// How often it is looked whether somebody still wants what is to be sent.
+const LOOK_NS: u64 = 1_000_000_000;
+
 /// What a sender has done so far, for whoever looks on.
 #[derive(Debug, Default)]
 pub(crate) struct SendGauge {
@@ -46,16 +49,16 @@ impl SendGauge {
     }
 }
 
-/// Sends what `sending` says under `token`, until its time is over or `stop` is asked; `send` hands
-/// over one datagram. The error is what ended it early.
+/// Sends what `sending` says under `token`, until its time is over, `stop` is asked or it is not
+/// `wanted` any more at a moment; `send` hands over one datagram. The error is what ended it early.
 pub(crate) fn send_paced(
     sending: Sending,
     token: u64,
     gauge: &SendGauge,
-    stop: &Stop,
+    until: (&Stop, impl Fn(u64) -> bool),
     send: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Result<()> {
-    let ended = send_all(sending, token, gauge, stop, send);
+    let ended = send_all(sending, token, gauge, until, send);
     let cpu = account::of_thread();
     gauge.cpu_ns.store(cpu.user_ns + cpu.system_ns, Ordering::Relaxed);
     gauge.over.store(true, Ordering::Release);
@@ -66,7 +69,7 @@ fn send_all(
     sending: Sending,
     token: u64,
     gauge: &SendGauge,
-    stop: &Stop,
+    (stop, wanted): (&Stop, impl Fn(u64) -> bool),
     mut send: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut head = Head { kind: Kind::Data, token, number: 0, stamp: 0 };
@@ -78,11 +81,15 @@ fn send_all(
         if now >= until {
             break;
         }
+        if !wanted(now) {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
         if due > now {
-            stop.wait_until(due.min(until))?;
+            stop.wait_until(due.min(until).min(now.saturating_add(LOOK_NS)))?;
             continue;
         }
-        due = due.max(now.saturating_sub(BEHIND_MAX_NS)) + sending.every_ns;
+        // whoever asks may name any time in between
+        due = due.max(now.saturating_sub(BEHIND_MAX_NS)).saturating_add(sending.every_ns);
         head.stamp = now;
         head.write(&mut datagram);
         match send(&datagram) {
@@ -102,4 +109,33 @@ fn send_all(
 /// True of what passes by itself.
 fn has_no_room(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::NOBUFS | Errno::AGAIN | Errno::INTR))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn what_is_due_in_years_is_waited_for_only_as_long_as_somebody_wants_it() {
+        for every_ns in [1 << 62, u64::MAX] {
+            let sending = Sending { bytes: 100, every_ns, length_ns: u64::MAX };
+            let (gauge, stop) = (SendGauge::default(), Stop::new().unwrap());
+            let handed = Cell::new(0);
+            let send = |_: &[u8]| {
+                handed.set(handed.get() + 1);
+                Ok(())
+            };
+            // wanted when the first has gone, and not any more when it is looked again
+            let asked = Cell::new(0);
+            let wanted = |_| {
+                asked.set(asked.get() + 1);
+                asked.get() < 3
+            };
+            let ended = send_paced(sending, 7, &gauge, (&stop, wanted), send).unwrap_err();
+            assert_eq!(ended.kind(), io::ErrorKind::TimedOut);
+            assert_eq!((handed.get(), gauge.sent(), gauge.over()), (1, 1, true));
+        }
+    }
 }

@@ -54,8 +54,9 @@ pub struct DatagramTotals {
 #[derive(Debug, Default)]
 struct Heard {
     at_ns: u64,
-    /// What its hello said: another one is that of another client at the same address.
-    hello: u64,
+    /// What its hello said: another one is that of another client at the same address. `None` of one
+    /// that was forgotten and goes on: nobody knows what came of it before.
+    hello: Option<u64>,
     /// Different messages that came.
     messages: u64,
     numbers: Window<1>,
@@ -136,8 +137,8 @@ impl<C: Clock> DatagramServer<C> {
             let text = "this server takes no more clients (--max-clients)";
             return Some(refuse(head, text, datagram));
         };
-        if heard.hello != head.stamp {
-            *heard = Heard { at_ns: now_ns, hello: head.stamp, ..Heard::default() };
+        if heard.hello != Some(head.stamp) {
+            *heard = Heard { at_ns: now_ns, hello: Some(head.stamp), ..Heard::default() };
         }
         self.totals.welcomed += 1;
         Head { kind: Kind::Welcome, token, ..head }.write(datagram);
@@ -149,7 +150,7 @@ impl<C: Clock> DatagramServer<C> {
         let heard = self.client(from, now_ns)?;
         let arrival = heard.numbers.note(head.number, |_, _| {});
         heard.messages += u64::from(matches!(arrival, Arrival::Next | Arrival::Overtaken));
-        let stamp = heard.messages;
+        let stamp = heard.hello.map_or(0, |_| heard.messages);
         self.totals.answered += 1;
         let until = now_ns + self.service_ns;
         while self.service_ns > 0 && self.clock.now_ns() < until {
@@ -344,6 +345,24 @@ mod tests {
             server.totals(),
             DatagramTotals { welcomed: 3, turned_away: 1, ..Default::default() }
         );
+    }
+
+    #[test]
+    fn of_a_client_that_was_forgotten_nothing_is_counted_until_it_says_hello() {
+        let clock = Still::default();
+        let mut server = server(&clock, 1);
+        let mine = token(&mut server, 1);
+        let ping = |number| said(Kind::Ping, mine, number);
+        assert_eq!(ask(&mut server, 1, ping(0), 100).unwrap().0.stamp, 1);
+        clock.0.set(FORGET_NS);
+        token(&mut server, 2);
+        clock.0.set(2 * FORGET_NS);
+        // seven came before, and this one is not the first
+        assert_eq!(ask(&mut server, 1, ping(7), 100).unwrap().0.stamp, 0);
+        assert_eq!(ask(&mut server, 1, ping(8), 100).unwrap().0.stamp, 0);
+        let anew = Head { stamp: 2, ..said(Kind::Hello, 0, 0) };
+        ask(&mut server, 1, anew, 128).unwrap();
+        assert_eq!(ask(&mut server, 1, ping(0), 100).unwrap().0.stamp, 1);
     }
 
     /// The answer to what asks with `body`.

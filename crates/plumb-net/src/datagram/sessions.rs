@@ -8,9 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use plumb_engine::clock::MonotonicClock;
 use plumb_engine::{DatagramSocket, Stop};
-use plumb_measure::{BitRate, Clock as _, counted};
+use plumb_measure::{BitRate, counted};
 use plumb_wire::datagram::{Account, Ask, Begin, Head, Sending};
 
 use super::arrivals::Arrivals;
@@ -49,14 +48,27 @@ struct Session {
 
 enum Course {
     Receives { arrivals: Box<Arrivals>, ended: Option<u64> },
-    Sends { gauge: Arc<SendGauge>, stop: Arc<Stop>, bits_per_s: u64 },
+    Sends(Sender),
+}
+
+/// A thread that sends a stream; it ends with this.
+struct Sender {
+    gauge: Arc<SendGauge>,
+    stop: Arc<Stop>,
+    bits_per_s: u64,
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        self.stop.ask();
+    }
 }
 
 impl Session {
     fn lives(&self, now_ns: u64) -> bool {
         let over = match &self.course {
             Course::Receives { ended, .. } => ended.is_some(),
-            Course::Sends { gauge, .. } => gauge.over(),
+            Course::Sends(sender) => sender.gauge.over(),
         };
         !over && self.silent_ns(now_ns) < SILENCE_MAX_NS
     }
@@ -122,8 +134,8 @@ impl Sessions {
     ) -> Result<Course, String> {
         let bits_per_s = bits_per_s(sending);
         let others = self.by_key.values().filter(|session| session.lives(now_ns));
-        let sent = others.fold(0_u64, |sum, session| match session.course {
-            Course::Sends { bits_per_s, .. } => sum.saturating_add(bits_per_s),
+        let sent = others.fold(0_u64, |sum, session| match &session.course {
+            Course::Sends(sender) => sum.saturating_add(sender.bits_per_s),
             Course::Receives { .. } => sum,
         });
         if let Some(most) = self.limits.rate
@@ -138,18 +150,15 @@ impl Sessions {
         let (theirs, stops, heard_ns) =
             (Arc::clone(&gauge), Arc::clone(&stop), Arc::clone(heard_ns));
         let send = move || {
-            let hand_over = |datagram: &[u8]| {
-                let heard_ns = heard_ns.load(Ordering::Relaxed);
-                if MonotonicClock.now_ns().saturating_sub(heard_ns) >= SILENCE_MAX_NS {
-                    return Err(io::ErrorKind::TimedOut.into());
-                }
-                socket.send_to(datagram, to)
+            let wanted = |now_ns: u64| {
+                now_ns.saturating_sub(heard_ns.load(Ordering::Relaxed)) < SILENCE_MAX_NS
             };
+            let hand_over = |datagram: &[u8]| socket.send_to(datagram, to);
             // what ended it early is seen by whoever counts
-            let _ = send_paced(sending, token, &theirs, &stops, hand_over);
+            let _ = send_paced(sending, token, &theirs, (&stops, wanted), hand_over);
         };
         thread::Builder::new().spawn(send).map_err(cannot)?;
-        Ok(Course::Sends { gauge, stop, bits_per_s })
+        Ok(Course::Sends(Sender { gauge, stop, bits_per_s }))
     }
 
     /// A datagram of `bytes` of the stream under `key` came.
@@ -175,7 +184,7 @@ impl Sessions {
                     ..arrivals.account(*ended)
                 }
             }
-            Course::Sends { gauge, stop, .. } => {
+            Course::Sends(Sender { gauge, stop, .. }) => {
                 if ask.ended.is_some() {
                     stop.ask();
                 }
@@ -189,16 +198,6 @@ impl Sessions {
     }
 }
 
-impl Drop for Sessions {
-    fn drop(&mut self) {
-        for session in self.by_key.values() {
-            if let Course::Sends { stop, .. } = &session.course {
-                stop.ask();
-            }
-        }
-    }
-}
-
 impl fmt::Debug for Sessions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sessions").field("kept", &self.by_key.len()).finish_non_exhaustive()
@@ -208,4 +207,32 @@ impl fmt::Debug for Sessions {
 fn bits_per_s(sending: Sending) -> u64 {
     let bits = u64::from(sending.bytes).saturating_mul(8_000_000_000);
     bits.checked_div(sending.every_ns).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_engine::clock::MonotonicClock;
+    use plumb_measure::Clock as _;
+
+    use super::*;
+
+    #[test]
+    fn a_stream_whose_client_has_gone_is_given_up_and_sent_no_more() {
+        let socket = Arc::new(DatagramSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap());
+        let client: SocketAddr = "127.0.0.1:9".parse().unwrap();
+        let limits = StreamLimits { streams: 1, rate: None };
+        let mut sessions = Sessions::new(limits, Some(socket));
+        let now_ns = MonotonicClock.now_ns();
+        let begin = |key| {
+            let sending = Sending { bytes: 28, every_ns: 1 << 62, length_ns: u64::MAX };
+            Begin { key, from_server: Some(sending) }
+        };
+        sessions.begin(client, 7, begin(1), now_ns).unwrap();
+        let Course::Sends(sender) = &sessions.by_key[&1].course else { panic!("it sends") };
+        let stop = Arc::clone(&sender.stop);
+        assert!(sessions.begin(client, 7, begin(2), now_ns).is_err(), "one at once");
+        assert!(!stop.asked());
+        sessions.begin(client, 7, begin(2), now_ns + KEPT_NS).unwrap();
+        assert!(stop.asked());
+    }
 }

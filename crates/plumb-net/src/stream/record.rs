@@ -33,7 +33,7 @@ pub(super) fn load_of(delivery: &Delivery) -> LoadResult<()> {
 /// What is written down.
 pub(super) fn result(
     labels: BTreeMap<String, String>,
-    size: ByteSize,
+    (size, wait): (ByteSize, &str),
     delivery: Delivery,
     stop: &Stop,
 ) -> ResultRecord {
@@ -49,33 +49,34 @@ pub(super) fn result(
         transports: delivery.transports.uses().to_vec(),
         ..ResultRecord::default()
     };
-    add_figures(&mut result, size, delivery.figures);
+    add_figures(&mut result, (size, wait), delivery.figures);
     result
 }
 
 /// Adds what streams have carried. An operation is a buffer of `size` that arrived.
 #[expect(clippy::cast_precision_loss, reason = "a rate is a float")]
-pub(super) fn add_figures(result: &mut ResultRecord, size: ByteSize, figures: StreamFigures) {
+pub(super) fn add_figures(
+    result: &mut ResultRecord,
+    (size, wait): (ByteSize, &str),
+    figures: StreamFigures,
+) {
     let operations = figures.received_bytes() / size.bytes();
     let span_ns = figures.span_ns();
     let both = |of: fn(&plumb_measure::OneWay) -> u64| {
         let way = |way: &Option<plumb_measure::OneWay>| way.as_ref().map_or(0, of);
         (way(&figures.to_server), way(&figures.from_server))
     };
-    let ways: Vec<_> = figures.to_server.iter().chain(&figures.from_server).collect();
-    let directions = ways.len() as u64;
+    let directions = figures.to_server.iter().chain(&figures.from_server).count() as u64;
     result.operations = operations;
     result.duration_ns = span_ns;
-    result.throughput_per_s = operations as f64 * 1e9 / span_ns.max(1) as f64;
+    let per_s = |operations: u64| operations as f64 * 1e9 / span_ns as f64;
+    result.throughput_per_s = if span_ns == 0 { 0.0 } else { per_s(operations) };
     result.bytes_sent = both(|way| way.sent_bytes).0;
     result.bytes_received = both(|way| way.received_bytes).1;
     result.cpu = cost(&figures, operations);
     result.figures = figures.figures();
     result.driver = DriverFacts {
-        wait: match ways.iter().any(|way| way.datagrams.is_some()) {
-            true => "datagrams at a pace".into(),
-            false => "blocking send and receive".into(),
-        },
+        wait: wait.into(),
         threads: figures.streams * directions.max(1),
         ..DriverFacts::default()
     };
@@ -119,4 +120,21 @@ fn findings(delivery: &Delivery, stop: &Stop) -> Vec<Finding> {
     });
     let whole = [nothing, broken, differ, cut_short].into_iter().flatten().flatten();
     whole.chain(datagrams).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_measure::OneWay;
+
+    use super::*;
+
+    #[test]
+    fn in_no_time_there_is_no_rate() {
+        let way = OneWay::new(1_200, 1_200, 0);
+        let figures = StreamFigures { streams: 1, to_server: Some(way), ..Default::default() };
+        let mut result = ResultRecord::default();
+        add_figures(&mut result, (ByteSize::of(1_200), ""), figures);
+        assert_eq!(result.operations, 1);
+        assert!(result.throughput_per_s.abs() < f64::EPSILON, "{}", result.throughput_per_s);
+    }
 }

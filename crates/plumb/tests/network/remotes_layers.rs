@@ -192,3 +192,23 @@ fn streams_are_divided_and_what_they_carried_is_one_sum() {
     let refused = plumb(&alone, at.path()).with(2);
     assert!(refused.stderr.contains("1 streams cannot be divided among 2 remotes"), "{refused:?}");
 }
+
+#[test]
+fn a_rate_of_datagrams_is_that_of_all_remotes_together() {
+    let server = Server::start(&["--quiet", "--listen", "udp:127.0.0.1:0"]);
+    let udp = server.also();
+    let at = tempdir().expect("a folder");
+    let words = ["net", "stream", &udp, "--rate", "5Mbit", "--streams", "5", "--for", "300ms"];
+    let remotes = ["--remotes", "local:3", "--interval", "50s", "--out", "run"];
+    plumb(&[&words[..], &remotes].concat(), at.path());
+    let run = record(&at.path().join("run"));
+    let asked = |record: &Value| {
+        let flow = &record["results"][0]["stream"]["to_server"]["datagrams"];
+        flow["asked_bits_per_s"].as_f64().expect("a rate").round()
+    };
+    let parts = ["local-1", "local-2", "local-3"].map(|remote| {
+        let text = fs::read_to_string(at.path().join(format!("run/remotes/{remote}.json")));
+        asked(&serde_json::from_str(&text.expect("it is there")).expect("JSON"))
+    });
+    assert_eq!((asked(&run), parts), (5e6, [2e6, 2e6, 1e6]));
+}
