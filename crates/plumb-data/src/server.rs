@@ -76,7 +76,9 @@ impl DataServer {
     pub(super) fn outside(&self, error: &DatabaseError, text: &str) -> OutsideError {
         let said = self.pool.said(error);
         match error {
-            DatabaseError::Lost(_) | DatabaseError::Silent(_) => OutsideError::Lost(said),
+            DatabaseError::Lost(_) | DatabaseError::Silent(_) | DatabaseError::BrokenOff(_) => {
+                OutsideError::Lost(said)
+            }
             DatabaseError::Refused(_) | DatabaseError::Nul => {
                 let mut shown: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
                 if let Some((at, _)) = shown.char_indices().nth(SHOWN) {

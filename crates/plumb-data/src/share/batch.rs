@@ -17,6 +17,13 @@ enum Broken {
     Lost(OutsideError),
 }
 
+/// What is done behind a savepoint: the statements of the messages that were not done before.
+struct Batch {
+    statements: Vec<Statement>,
+    /// The group that each of them is of.
+    groups: Vec<usize>,
+}
+
 impl Share {
     /// Does what waits of the members before `member`. Those that are refused are left out.
     pub(super) fn flush_before(&mut self, member: usize) {
@@ -47,62 +54,62 @@ impl Share {
     /// Does the statements of `groups`, all or none. Rows of one table go in together; when one of
     /// them is refused, they go in one by one, so that it is known which.
     fn attempt(&mut self, groups: &[(usize, Vec<Statement>)]) -> Result<(), Broken> {
-        let mut ids: Vec<_> = groups.iter().map(|(of, _)| self.members[*of].id).collect();
-        if ids.is_empty() {
+        if groups.is_empty() {
             return Ok(());
         }
-        ids.sort_unstable();
-        self.in_order(&["SAVEPOINT plumb_batch"]).map_err(Broken::Lost)?;
-        let new = self.note(&ids).map_err(Broken::Lost)?;
-        let (mut statements, mut places) = (Vec::new(), Vec::new());
-        for (at, (of, own)) in groups.iter().enumerate() {
-            let member = &mut self.members[*of];
-            if new.contains(&member.id) {
-                statements.extend_from_slice(own);
-                places.resize(statements.len(), at);
-            } else {
-                member.ended = Some(OutsideError::DoneBefore);
-            }
-        }
+        let mut batch = self.begin_batch(groups).map_err(Broken::Lost)?;
         let release = Statement::plain("RELEASE SAVEPOINT plumb_batch");
         let lease = self.lease().map_err(Broken::Lost)?;
         // another database does a row as fast as it binds it
         if lease.dialect() == Dialect::Postgres {
-            let (mut rows, counts) = joined(&statements);
+            let (mut rows, counts) = joined(&batch.statements);
             rows.push(release.clone());
             match lease.all(&rows) {
                 Ok(()) => return Ok(()),
                 Err(Stopped { at, error }) if counts.get(at).is_some_and(|count| *count > 1) => {
-                    let error = self.server.outside(&error, &rows[at].text);
-                    if !matches!(error, OutsideError::Refused(_)) {
-                        return Err(Broken::Lost(error));
+                    if matches!(error, DatabaseError::Lost(_) | DatabaseError::Silent(_)) {
+                        return Err(Broken::Lost(self.server.outside(&error, &rows[at].text)));
                     }
                     self.in_order(&OUT_OF_BATCH).map_err(Broken::Lost)?;
-                    self.in_order(&["SAVEPOINT plumb_batch"]).map_err(Broken::Lost)?;
-                    self.note(&ids).map_err(Broken::Lost)?;
+                    // who had to wait for the savepoint may have done some of them meanwhile
+                    batch = self.begin_batch(groups).map_err(Broken::Lost)?;
                 }
                 Err(Stopped { at, error }) => {
                     let at = counts.iter().take(at).sum::<usize>();
-                    return Err(self.broken(&statements, &places, at, &error));
+                    return Err(self.broken(&batch, at, &error));
                 }
             }
         }
-        statements.push(release);
-        let done = self.lease().map_err(Broken::Lost)?.all(&statements);
-        done.map_err(|Stopped { at, error }| self.broken(&statements, &places, at, &error))
+        batch.statements.push(release);
+        let done = self.lease().map_err(Broken::Lost)?.all(&batch.statements);
+        done.map_err(|Stopped { at, error }| self.broken(&batch, at, &error))
+    }
+
+    /// Takes note of the messages of `groups` behind a savepoint; what is to be done there of them.
+    fn begin_batch(&mut self, groups: &[(usize, Vec<Statement>)]) -> Result<Batch, OutsideError> {
+        let mut ids: Vec<_> = groups.iter().map(|(of, _)| self.members[*of].id).collect();
+        ids.sort_unstable();
+        self.in_order(&["SAVEPOINT plumb_batch"])?;
+        let new = self.note(&ids)?;
+        let mut batch = Batch { statements: Vec::new(), groups: Vec::new() };
+        for (at, (of, own)) in groups.iter().enumerate() {
+            let member = &mut self.members[*of];
+            if new.contains(&member.id) {
+                batch.statements.extend_from_slice(own);
+                batch.groups.resize(batch.statements.len(), at);
+            } else {
+                member.ended = Some(OutsideError::DoneBefore);
+            }
+        }
+        Ok(batch)
     }
 
     /// Whom the refusal of the statement `at` of a batch concerns, which is undone.
-    fn broken(
-        &mut self,
-        statements: &[Statement],
-        places: &[usize],
-        at: usize,
-        error: &DatabaseError,
-    ) -> Broken {
-        let text = statements.get(at).map_or("RELEASE SAVEPOINT", |statement| &statement.text);
+    fn broken(&mut self, batch: &Batch, at: usize, error: &DatabaseError) -> Broken {
+        let text =
+            batch.statements.get(at).map_or("RELEASE SAVEPOINT", |statement| &statement.text);
         let error = self.server.outside(error, text);
-        match (places.get(at), &error) {
+        match (batch.groups.get(at), &error) {
             (Some(group), OutsideError::Refused(_)) => match self.in_order(&OUT_OF_BATCH) {
                 Ok(()) => Broken::Refused(*group, error),
                 Err(lost) => Broken::Lost(lost),

@@ -80,8 +80,7 @@ impl Share {
         let done = lease.commit();
         self.give_back();
         if let Err(error) = done {
-            let error = self.server.outside(&error, "COMMIT");
-            self.members[member].ended = Some(unknown(error));
+            self.members[member].ended = Some(self.unknown(&error, "COMMIT"));
         }
     }
 
@@ -107,8 +106,9 @@ impl Share {
         }
         match lease.all_committed(&all) {
             Ok(()) => groups.iter().for_each(|(of, _)| self.end(*of, Ok(()))),
-            Err(Stopped { error: DatabaseError::Refused(_) | DatabaseError::Nul, .. })
-                if groups.len() > 1 || all.len() < groups[0].1.len() =>
+            Err(Stopped { error, .. })
+                if !matches!(error, DatabaseError::Lost(_) | DatabaseError::Silent(_))
+                    && (groups.len() > 1 || all.len() < groups[0].1.len()) =>
             {
                 for (of, statements) in &groups {
                     let done = self.committed(&mut lease, statements);
@@ -117,7 +117,7 @@ impl Share {
             }
             Err(stopped) => {
                 let text = all.get(stopped.at).map_or("COMMIT", |statement| &statement.text);
-                let error = unknown(self.server.outside(&stopped.error, text));
+                let error = self.unknown(&stopped.error, text);
                 groups.iter().for_each(|(of, _)| self.end(*of, Err(error.clone())));
             }
         }
@@ -128,22 +128,24 @@ impl Share {
     fn committed(&self, lease: &mut Lease, statements: &[Statement]) -> Result<(), OutsideError> {
         lease.all_committed(statements).map_err(|Stopped { at, error }| {
             let text = statements.get(at).map_or("COMMIT", |statement| &statement.text);
-            unknown(self.server.outside(&error, text))
+            self.unknown(&error, text)
         })
+    }
+
+    /// What the database said of the statement `text`. A connection that was lost with the end of a
+    /// transaction leaves that open.
+    fn unknown(&self, error: &DatabaseError, text: &str) -> OutsideError {
+        let is_open = matches!(error, DatabaseError::Lost(_) | DatabaseError::Silent(_));
+        match self.server.outside(error, text) {
+            OutsideError::Lost(said) if is_open => {
+                OutsideError::Lost(format!("{said}; whether it was committed is not known"))
+            }
+            other => other,
+        }
     }
 
     fn end(&mut self, member: usize, ended: Result<(), OutsideError>) {
         self.members[member].committed = ended.is_ok();
         self.members[member].ended = ended.err();
-    }
-}
-
-/// A connection that was lost with the end of a transaction leaves that open.
-fn unknown(error: OutsideError) -> OutsideError {
-    match error {
-        OutsideError::Lost(said) => {
-            OutsideError::Lost(format!("{said}; whether it was committed is not known"))
-        }
-        other => other,
     }
 }

@@ -169,7 +169,7 @@ impl Writer {
 /// What is tried again when the server is there again, and the ids of messages whose settlements it
 /// refuses. What somebody waits for is not tried again: nothing of it was done.
 fn kept_back(changes: Vec<Change>, error: &DatabaseError) -> (Vec<Change>, Vec<u64>) {
-    let lost = matches!(error, DatabaseError::Lost(_) | DatabaseError::Silent(_));
+    let lost = !matches!(error, DatabaseError::Refused(_) | DatabaseError::Nul);
     let (mut kept, mut dropped) = (Vec::new(), Vec::new());
     for change in changes {
         match change {

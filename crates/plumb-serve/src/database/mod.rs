@@ -40,6 +40,10 @@ pub enum DatabaseError {
     /// The same, and it took its whole time for that: whoever else asks waits as long.
     #[error("the database does not answer: {0}")]
     Silent(String),
+    /// The server broke off a statement that took too long, or whose table was changed meanwhile:
+    /// worth trying again in the same session.
+    #[error("the database broke off a statement: {0}")]
+    BrokenOff(String),
     /// A text that no database takes.
     #[error("a text holds the character NUL, which a database does not take: leave it out")]
     Nul,
@@ -352,7 +356,9 @@ impl Database {
                 self.session = None;
                 self.target.was_silent(ended_ns);
             }
-            Ok(_) | Err(DatabaseError::Refused(_) | DatabaseError::Nul) => {}
+            Ok(_)
+            | Err(DatabaseError::BrokenOff(_) | DatabaseError::Refused(_) | DatabaseError::Nul) => {
+            }
         }
         done
     }

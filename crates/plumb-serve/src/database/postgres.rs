@@ -1,18 +1,21 @@
 //! A session with `PostgreSQL`, none of whose calls waits longer than it may.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::error::Error;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use bytes::BytesMut;
 use futures_util::TryStreamExt as _;
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::Clock as _;
 use tokio::runtime::{Builder, Runtime};
-use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+use tokio_postgres::error::{DbError, SqlState};
+use tokio_postgres::types::{FromSql, ToSql};
 use tokio_postgres::{Client, Statement};
 
 use super::over::{self, Messages, NotConnected};
@@ -21,12 +24,18 @@ use super::{Answer, DatabaseError, DatabaseLimits, PostgresServer, Row, Value};
 
 /// Statements that stay prepared; beyond them all are prepared anew.
 const PREPARED_MAX: usize = 256;
+/// Where a `PostgreSQL` finds that a prepared statement would bring other columns than before.
+const PLAN_CHANGED: &str = "RevalidateCachedQuery";
 
 pub(super) struct PostgresSession {
     runtime: Runtime,
     client: Client,
     wire: Wire,
     prepared: HashMap<String, Statement>,
+    /// How often any session of the server found a table changed under a prepared statement, and how
+    /// often that was when this one prepared its first.
+    plans_changed: Arc<AtomicU64>,
+    prepared_after: u64,
     patience: Duration,
     /// What an empty message there and back took, and no call was faster.
     empty_ns: u64,
@@ -76,8 +85,17 @@ impl PostgresSession {
             Err(_) => return Err(late("a log-on", limits.connect.ns(), "connect-timeout")),
         };
         let wire = Wire { connection, ended: false, trips: 0 };
-        let prepared = HashMap::new();
-        let mut session = Self { runtime, client, wire, prepared, patience: connect, empty_ns: 0 };
+        let plans_changed = Arc::clone(&server.plans_changed);
+        let mut session = Self {
+            runtime,
+            client,
+            wire,
+            prepared: HashMap::new(),
+            prepared_after: plans_changed.load(Ordering::Relaxed),
+            plans_changed,
+            patience: connect,
+            empty_ns: 0,
+        };
         let ms = (limits.statement.ns() / 1_000_000).max(1);
         let told = session.batch(&format!(
             "SET statement_timeout = {ms}; SET idle_in_transaction_session_timeout = {ms}"
@@ -136,7 +154,16 @@ impl PostgresSession {
         self.wire.wait(&self.runtime, self.patience, query)
     }
 
+    /// Forgets statements that were prepared before a table changed.
+    fn forget_old(&mut self) {
+        let changes = self.plans_changed.load(Ordering::Relaxed);
+        if std::mem::replace(&mut self.prepared_after, changes) != changes {
+            self.prepared.clear();
+        }
+    }
+
     fn prepared(&mut self, statement: &str) -> Result<Statement, Broken> {
+        self.forget_old();
         if let Some(prepared) = self.prepared.get(statement) {
             return Ok(prepared.clone());
         }
@@ -207,6 +234,7 @@ impl PostgresSession {
         statements: &[super::Statement],
         at: &mut usize,
     ) -> Result<(), DatabaseError> {
+        self.forget_old();
         while *at < statements.len() {
             let rest = &statements[*at..];
             let known = rest.iter().take_while(|it| self.prepared.contains_key(&*it.text)).count();
@@ -233,8 +261,10 @@ impl PostgresSession {
             }
             calls.push(Box::pin(self.client.execute_raw(prepared, written(statement))));
         }
-        let all = in_order(calls, at);
-        let done = self.wire.wait(&self.runtime, self.patience, all);
+        let answered = Cell::new(0);
+        let all = in_order(calls, &answered);
+        let done = self.wire.wait_for_each(&self.runtime, self.patience, &answered, all);
+        *at += answered.get();
         done.map_err(|broken| self.fault(broken))
     }
 
@@ -253,6 +283,13 @@ impl PostgresSession {
             Broken::Closed => return DatabaseError::Lost("it closed the connection".into()),
             Broken::Postgres(error) => error,
         };
+        if error.as_db_error().and_then(DbError::routine) == Some(PLAN_CHANGED) {
+            self.plans_changed.fetch_add(1, Ordering::Relaxed);
+            return DatabaseError::BrokenOff(whole(&error));
+        }
+        if error.code() == Some(&SqlState::QUERY_CANCELED) {
+            return DatabaseError::BrokenOff(whole(&error));
+        }
         let class = error.code().map_or("", |code| &code.code()[..2]);
         // 08: connection, 53: no resources, 57: the operator or a time-out stops it, 40: worth
         // another try
@@ -278,11 +315,11 @@ fn written(statement: &super::Statement) -> Vec<Written<'_>> {
     statement.values.iter().map(|value| Written(value.as_deref())).collect()
 }
 
-/// Begins all `calls` at once and waits for their answers, up to the first that is none; `at` counts
-/// those that came.
+/// Begins all `calls` at once and waits for their answers, up to the first that is none; `answered`
+/// counts those that came.
 async fn in_order<F>(
     mut calls: Vec<Pin<Box<F>>>,
-    at: &mut usize,
+    answered: &Cell<usize>,
 ) -> Result<(), tokio_postgres::Error>
 where
     F: Future<Output = Result<u64, tokio_postgres::Error>>,
@@ -302,7 +339,7 @@ where
             Some(done) => done?,
             None => call.await?,
         };
-        *at += 1;
+        answered.set(answered.get() + 1);
     }
     Ok(())
 }
@@ -327,9 +364,20 @@ impl Wire {
         patience: Duration,
         work: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, Broken> {
+        self.wait_for_each(runtime, patience, &Cell::new(0), work)
+    }
+
+    /// The same for as long as every `patience` brings an answer more, which `answered` counts.
+    fn wait_for_each<T>(
+        &mut self,
+        runtime: &Runtime,
+        patience: Duration,
+        answered: &Cell<usize>,
+        work: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, Broken> {
         self.trips += 1;
         let mut work = pin!(work);
-        let moving = poll_fn(|context| {
+        let mut moving = poll_fn(|context| {
             while !self.ended {
                 match self.connection.poll_message(context) {
                     Poll::Ready(Some(Ok(_))) => {} // notices are nobody's answer
@@ -347,8 +395,16 @@ impl Wire {
                 Poll::Pending => Poll::Pending,
             }
         });
-        let waited = runtime.block_on(async { tokio::time::timeout(patience, moving).await });
-        waited.unwrap_or(Err(Broken::Late))
+        runtime.block_on(async {
+            loop {
+                let before = answered.get();
+                match tokio::time::timeout(patience, &mut moving).await {
+                    Ok(done) => return done,
+                    Err(_) if answered.get() > before => {}
+                    Err(_) => return Err(Broken::Late),
+                }
+            }
+        })
     }
 }
 
@@ -359,47 +415,6 @@ fn duration(ns: u64) -> Duration {
 fn late(what: &str, ns: u64, setting: &str) -> DatabaseError {
     let limit = plumb_measure::show_ns(ns);
     DatabaseError::Silent(format!("{what} took longer than {limit} (database.{setting})"))
-}
-
-impl ToSql for Value {
-    fn to_sql(
-        &self,
-        kind: &Type,
-        out: &mut BytesMut,
-    ) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
-        match self {
-            Self::Null => Ok(IsNull::Yes),
-            Self::Int(number) if *kind == Type::INT4 => i32::try_from(*number)?.to_sql(kind, out),
-            Self::Int(number) => number.to_sql(kind, out),
-            Self::Text(text) => text.to_sql(kind, out),
-            Self::Bytes(bytes) => bytes.to_sql(kind, out),
-        }
-    }
-
-    fn accepts(kind: &Type) -> bool {
-        [Type::INT4, Type::INT8, Type::TEXT, Type::VARCHAR, Type::BYTEA].contains(kind)
-    }
-
-    to_sql_checked!();
-}
-
-impl<'a> FromSql<'a> for Value {
-    fn from_sql(kind: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
-        Ok(match *kind {
-            Type::INT4 => Self::Int(i32::from_sql(kind, raw)?.into()),
-            Type::INT8 => Self::Int(i64::from_sql(kind, raw)?),
-            Type::BYTEA => Self::Bytes(raw.to_vec()),
-            _ => Self::Text(String::from_sql(kind, raw)?),
-        })
-    }
-
-    fn from_sql_null(_: &Type) -> Result<Self, Box<dyn Error + Sync + Send>> {
-        Ok(Self::Null)
-    }
-
-    fn accepts(kind: &Type) -> bool {
-        <Self as ToSql>::accepts(kind)
-    }
 }
 
 /// The error with everything behind it.

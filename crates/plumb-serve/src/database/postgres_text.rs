@@ -1,9 +1,11 @@
-//! Values of `PostgreSQL` as texts, in and out.
+//! Values of `PostgreSQL` in and out: those that both databases know, and texts.
 
 use std::error::Error;
 
 use bytes::BytesMut;
 use tokio_postgres::types::{Format, FromSql, IsNull, Kind, ToSql, Type, to_sql_checked};
+
+use super::Value;
 
 type Trouble = Box<dyn Error + Sync + Send>;
 
@@ -27,6 +29,43 @@ impl ToSql for Written<'_> {
     }
 
     to_sql_checked!();
+}
+
+impl ToSql for Value {
+    fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Result<IsNull, Trouble> {
+        match self {
+            Self::Null => Ok(IsNull::Yes),
+            Self::Int(number) if *kind == Type::INT4 => i32::try_from(*number)?.to_sql(kind, out),
+            Self::Int(number) => number.to_sql(kind, out),
+            Self::Text(text) => text.to_sql(kind, out),
+            Self::Bytes(bytes) => bytes.to_sql(kind, out),
+        }
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        [Type::INT4, Type::INT8, Type::TEXT, Type::VARCHAR, Type::BYTEA].contains(kind)
+    }
+
+    to_sql_checked!();
+}
+
+impl<'a> FromSql<'a> for Value {
+    fn from_sql(kind: &Type, raw: &'a [u8]) -> Result<Self, Trouble> {
+        Ok(match *kind {
+            Type::INT4 => Self::Int(i32::from_sql(kind, raw)?.into()),
+            Type::INT8 => Self::Int(i64::from_sql(kind, raw)?),
+            Type::BYTEA => Self::Bytes(raw.to_vec()),
+            _ => Self::Text(String::from_sql(kind, raw)?),
+        })
+    }
+
+    fn from_sql_null(_: &Type) -> Result<Self, Trouble> {
+        Ok(Self::Null)
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        <Self as ToSql>::accepts(kind)
+    }
 }
 
 /// A value as the server would write it.

@@ -53,6 +53,9 @@ pub(super) struct PostgresServer {
     pub(super) config: tokio_postgres::Config,
     pub(super) tls: Tls,
     pub(super) transport: SessionTransport,
+    /// Times that a session found a table changed under a statement that it had prepared: then the
+    /// others prepare theirs anew, too.
+    pub(super) plans_changed: Arc<AtomicU64>,
 }
 
 // derived, it would show the password
@@ -162,7 +165,12 @@ impl DatabaseTarget {
         config.keepalives_interval(ASKED_EVERY).keepalives_retries(ASKED);
         config.ssl_mode(ssl.mode.of_driver());
         let tls = Tls::new(ssl.mode, ssl.authorities.as_deref())?;
-        let place = DatabaseKind::Postgres(Box::new(PostgresServer { config, tls, transport }));
+        let place = DatabaseKind::Postgres(Box::new(PostgresServer {
+            config,
+            tls,
+            transport,
+            plans_changed: Arc::default(),
+        }));
         Ok(Self::new(place, limits))
     }
 

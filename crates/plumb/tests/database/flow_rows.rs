@@ -19,13 +19,13 @@ use crate::kit::Server;
 use crate::kit::postgres::{PASSWORD, Postgres, psql, try_psql, url};
 
 const INSERT: &str = "INSERT INTO components(order_no, item, quantity) VALUES ($1, $2, $3)";
-const TABLE: &str = "CREATE TABLE components (order_no int NOT NULL, item text, \
+pub(crate) const TABLE: &str = "CREATE TABLE components (order_no int NOT NULL, item text, \
     quantity numeric(10,2), at timestamptz DEFAULT now())";
 
-type Ended = Vec<(ExecutionId, Result<(), OutsideError>)>;
+pub(crate) type Ended = Vec<(ExecutionId, Result<(), OutsideError>)>;
 
 /// The data server `plant` at `address`.
-fn servers(address: &str, settings: &str) -> (TempDir, Arc<DataServers>) {
+pub(crate) fn servers(address: &str, settings: &str) -> (TempDir, Arc<DataServers>) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     fs::write(folder.path().join("password"), format!("{PASSWORD}\n")).expect("a file");
     let text = format!(
@@ -37,12 +37,16 @@ fn servers(address: &str, settings: &str) -> (TempDir, Arc<DataServers>) {
     (folder, Arc::new(servers))
 }
 
-fn ask<'a>(server: &'a str, text: &'a str, values: &'a [Option<&'a str>]) -> SqlRequest<'a> {
+pub(crate) fn ask<'a>(
+    server: &'a str,
+    text: &'a str,
+    values: &'a [Option<&'a str>],
+) -> SqlRequest<'a> {
     SqlRequest { server, text, values }
 }
 
 /// A message with a row for each of `quantities`.
-fn message(work: &mut Work, id: u64, quantities: &[&str]) {
+pub(crate) fn message(work: &mut Work, id: u64, quantities: &[&str]) {
     work.begin(ExecutionId(id));
     for quantity in quantities {
         let order = id.to_string();
@@ -52,15 +56,15 @@ fn message(work: &mut Work, id: u64, quantities: &[&str]) {
     }
 }
 
-fn orders(server: &Postgres) -> String {
+pub(crate) fn orders(server: &Postgres) -> String {
     psql(&server.url(), "SELECT string_agg(order_no::text, ' ' ORDER BY order_no) FROM components")
 }
 
-fn ids(ended: &Ended, of: impl Fn(&Result<(), OutsideError>) -> bool) -> Vec<u64> {
+pub(crate) fn ids(ended: &Ended, of: impl Fn(&Result<(), OutsideError>) -> bool) -> Vec<u64> {
     ended.iter().filter(|(_, done)| of(done)).map(|(id, _)| id.0).collect()
 }
 
-fn is_lost(done: &Result<(), OutsideError>) -> bool {
+pub(crate) fn is_lost(done: &Result<(), OutsideError>) -> bool {
     matches!(done, Err(OutsideError::Lost(_)))
 }
 

@@ -5,6 +5,7 @@ mod kit;
 
 mod certificates;
 mod cutter;
+mod flow_batches;
 mod flow_killed;
 mod flow_rows;
 mod flow_shared;

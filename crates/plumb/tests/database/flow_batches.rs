@@ -1,0 +1,123 @@
+//! What a batch of statements of the integration runtime meets at a real PostgreSQL: statements that take
+//! their time, tables that change, and other runtimes with the same messages.
+
+use std::thread;
+
+use plumb_data::Work;
+use plumb_queue::ExecutionId;
+use plumb_transaction::{Outside as _, OutsideError, UnitOfWork as _};
+
+use crate::flow_rows::{TABLE, ask, ids, is_lost, message, orders, servers};
+use crate::kit::postgres::{Postgres, psql};
+
+#[test]
+fn each_statement_of_a_batch_has_the_time_of_a_statement() {
+    let server = Postgres::start("");
+    let (_folder, servers) = servers(&server.address, "timeout = \"3s\"\n");
+    for mut work in [servers.unit(), servers.direct()] {
+        // prepared, so that all of them go out together
+        for first in [0, 1] {
+            for id in first..=5 * first {
+                work.begin(ExecutionId(100 + id));
+                let sleep = ["0", "0.7"][usize::from(first > 0)];
+                let waits = "SELECT pg_sleep($1::float8)::text";
+                work.sql_later(&ask("plant", waits, &[Some(sleep)])).expect("it waits");
+            }
+            let ended = work.commit();
+            assert!(ended.iter().all(|(_, done)| done.is_ok()), "{ended:?}");
+        }
+    }
+}
+
+#[test]
+fn rows_that_take_too_long_in_one_statement_go_in_one_by_one() {
+    let server = Postgres::start("");
+    let slow = "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS \
+        $$ BEGIN PERFORM pg_sleep(0.3); RETURN NEW; END $$; \
+        CREATE TRIGGER slow BEFORE INSERT ON components FOR EACH ROW EXECUTE FUNCTION slow()";
+    psql(&server.url(), &format!("{TABLE}; {slow}"));
+    let (_folder, servers) = servers(&server.address, "timeout = \"2s\"\n");
+    for (first, mut work) in [(1, servers.unit()), (11, servers.direct())] {
+        for id in first..first + 8 {
+            message(&mut work, id, &["1"]);
+        }
+        let ended = work.commit();
+        assert_eq!(ids(&ended, Result::is_ok), (first..first + 8).collect::<Vec<_>>());
+    }
+    assert_eq!(orders(&server), "1 2 3 4 5 6 7 8 11 12 13 14 15 16 17 18");
+    let figures = servers.pool("plant").expect("it is there").figures();
+    assert_eq!(figures.lost, 0, "{figures:?}");
+}
+
+#[test]
+fn a_table_that_is_changed_costs_one_attempt_of_one_message() {
+    let server = Postgres::start("");
+    psql(
+        &server.url(),
+        "CREATE TABLE stock (material text, n int); INSERT INTO stock VALUES ('M4', 7)",
+    );
+    let (_folder, servers) = servers(&server.address, "");
+    let (mut one, mut other) = (servers.unit(), servers.unit());
+    let look = |work: &mut Work, id: u64| {
+        work.begin(ExecutionId(id));
+        let found = ask("plant", "SELECT * FROM stock WHERE material = $1", &[Some("M4")]);
+        work.sql(&found).map(|answer| answer.first.len())
+    };
+    // each has a session, and the statement is prepared in both
+    let both = [look(&mut one, 1), look(&mut other, 2)];
+    assert_eq!(both, [Ok(2), Ok(2)]);
+    one.commit();
+    other.commit();
+    psql(&server.url(), "ALTER TABLE stock ADD COLUMN place text");
+    let lost = look(&mut one, 3);
+    assert!(matches!(&lost, Err(OutsideError::Lost(text)) if text.contains("plan")), "{lost:?}");
+    assert_eq!(ids(&one.commit(), is_lost), [3]);
+    let both = [look(&mut one, 3), look(&mut other, 4)];
+    assert_eq!(both, [Ok(3), Ok(3)]);
+    assert_eq!(ids(&one.commit(), Result::is_ok), [3]);
+    let figures = servers.pool("plant").expect("it is there").figures();
+    assert_eq!((figures.lost, figures.log_ons), (0, 2), "{figures:?}");
+}
+
+#[test]
+fn a_message_that_another_does_while_a_batch_is_done_anew_is_done_once() {
+    let server = Postgres::start("");
+    // rows go in one by one only, and whoever takes note a second time waits for the gate
+    let schema =
+        "CREATE TABLE plumb_done (id bigint PRIMARY KEY, at timestamptz NOT NULL DEFAULT now());
+        CREATE TABLE gate (open bool);
+        CREATE SEQUENCE notes;
+        CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            IF nextval('notes') = 2 THEN
+                WHILE NOT EXISTS (SELECT FROM gate) LOOP PERFORM pg_sleep(0.01); END LOOP;
+            END IF;
+            RETURN NULL;
+        END $$;
+        CREATE TRIGGER wait BEFORE INSERT ON plumb_done FOR EACH STATEMENT EXECUTE FUNCTION wait();
+        CREATE FUNCTION single() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            IF (SELECT count(*) FROM added) > 1 THEN RAISE EXCEPTION 'one by one'; END IF;
+            RETURN NULL;
+        END $$;
+        CREATE TRIGGER single AFTER INSERT ON components REFERENCING NEW TABLE AS added
+            FOR EACH STATEMENT EXECUTE FUNCTION single()";
+    psql(&server.url(), &format!("{TABLE}; {schema}"));
+    let (_folder, servers) = servers(&server.address, "");
+    let ended = thread::scope(|scope| {
+        let worker = scope.spawn(|| {
+            let mut work = servers.unit();
+            message(&mut work, 1, &["1"]);
+            message(&mut work, 2, &["1"]);
+            work.commit()
+        });
+        while psql(&server.url(), "SELECT last_value FROM notes") != "2" {
+            thread::yield_now();
+        }
+        // another runtime does the first of them meanwhile
+        let other = "BEGIN; INSERT INTO plumb_done VALUES (1);
+            INSERT INTO components(order_no) VALUES (1); COMMIT; INSERT INTO gate VALUES (true)";
+        psql(&server.url(), other);
+        worker.join().expect("it ends")
+    });
+    assert_eq!(ids(&ended, Result::is_ok), [1, 2], "{ended:?}");
+    assert_eq!(orders(&server), "1 2");
+}
