@@ -143,6 +143,15 @@ struct Unanswered {
 impl BackEnd {
     fn call(&self, request: &BackEndRequest<'_>) -> Result<BackEndAnswer, OutsideError> {
         self.calls.fetch_add(1, Ordering::Relaxed);
+        let answer = self.answer(request);
+        if answer.is_err() {
+            self.failed.fetch_add(1, Ordering::Relaxed);
+        }
+        answer
+    }
+
+    /// Asks until there is an answer, or as often as its plan says.
+    fn answer(&self, request: &BackEndRequest<'_>) -> Result<BackEndAnswer, OutsideError> {
         let mut left = self.plan.retries;
         let until_ns = MonotonicClock.now_ns().saturating_add(request.patience.ns());
         loop {
@@ -152,7 +161,6 @@ impl BackEnd {
                 Ok(answer) => return Ok(answer),
                 Err(unanswered) => unanswered,
             };
-            self.failed.fetch_add(1, Ordering::Relaxed);
             let name = &self.plan.name;
             let said = format!("the back end {name} at {} fails: {error}", self.plan.host);
             if error.kind() == io::ErrorKind::FileTooLarge {
@@ -202,5 +210,55 @@ impl BackEnd {
             link.discard();
         }
         Ok(answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::net::TcpListener;
+
+    use super::super::back_end_file::parse;
+    use super::*;
+
+    fn request() -> BackEndRequest<'static> {
+        BackEndRequest {
+            server: "erp",
+            method: "GET",
+            target: "/",
+            media_type: "",
+            body: b"",
+            patience: Span::from_ms(60_000),
+            trace: None,
+        }
+    }
+
+    #[test]
+    fn a_call_that_fails_is_counted_once_and_one_that_is_answered_at_last_never() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let text = format!(
+            "[back-end.erp]\nurl = \"http://{}\"\nretries = 2\nretry-interval = \"1ms\"\n",
+            listener.local_addr().unwrap()
+        );
+        let plans = parse(&text, std::path::Path::new(".")).unwrap();
+        let back_ends = BackEnds::new(plans);
+        let figures = || {
+            let (_, figures) = back_ends.figures().next().unwrap();
+            (figures.calls, figures.failed)
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                drop(listener.accept());
+                let (mut second, _) = listener.accept().unwrap();
+                let lines = BufReader::new(second.try_clone().unwrap()).lines();
+                assert!(lines.map_while(Result::ok).any(|line| line.is_empty()));
+                second.write_all(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n").unwrap();
+            });
+            assert_eq!(back_ends.call(&request()).unwrap().status, 204);
+        });
+        assert_eq!(figures(), (1, 0));
+        drop(listener);
+        assert!(matches!(back_ends.call(&request()), Err(OutsideError::Lost(_))));
+        assert_eq!(figures(), (2, 1));
     }
 }

@@ -144,7 +144,9 @@ impl Link<'_> {
     ) -> io::Result<T> {
         let until = Until::after(limit);
         let kept = self.connection.take();
-        let mut connection = match kept.filter(|kept| kept.get_ref().stands()) {
+        // what came behind its last answer would be taken for the next one
+        let serves = |kept: &Connection| kept.buffer().is_empty() && kept.get_ref().stands();
+        let mut connection = match kept.filter(serves) {
             Some(kept) => kept,
             None => self.links.connect(until.left()?)?,
         };
@@ -190,7 +192,7 @@ impl Drop for Link<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read as _, Write as _};
+    use std::io::{BufRead as _, Read as _, Write as _};
     use std::net::TcpListener;
 
     use super::*;
@@ -262,6 +264,30 @@ mod tests {
         assert_eq!(asked.unwrap_err().kind(), io::ErrorKind::TimedOut);
         let asked = links.take().unwrap().ask_fresh(Span::from_ns(0), byte);
         assert_eq!(asked.unwrap_err().kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[test]
+    fn a_connection_that_has_said_more_than_was_read_is_not_asked() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let host = listener.local_addr().unwrap().to_string();
+        let server = std::thread::spawn(move || {
+            let mut open = Vec::new(); // none is closed
+            for answer in [&[1, 9][..], &[2]] {
+                let (mut stream, _) = listener.accept().unwrap();
+                stream.read_exact(&mut [0]).unwrap();
+                stream.write_all(answer).unwrap();
+                open.push(stream);
+            }
+        });
+        let links = Links::new(host, Span::from_ms(30_000), 1);
+        let limit = Span::from_ms(30_000);
+        let both = |connection: &mut Connection| {
+            let first = byte(connection)?;
+            connection.fill_buf().map(|_| first) // the rest is there, whenever it came
+        };
+        assert_eq!(links.take().unwrap().ask_fresh(limit, both).unwrap(), 1);
+        assert_eq!(links.take().unwrap().ask_fresh(limit, byte).unwrap(), 2);
+        server.join().unwrap();
     }
 
     #[test]

@@ -58,7 +58,12 @@ impl Stream {
     /// False when the other side has closed it, or has said something that nobody asked for.
     #[must_use]
     pub fn stands(&self) -> bool {
-        self.timed().socket.stands()
+        let is_read = match &self.0 {
+            Bytes::Plain(_) => true,
+            // as long as it holds what nobody has read, it wants no more
+            Bytes::Encrypted(session) => session.conn.wants_read(),
+        };
+        is_read && self.timed().socket.stands()
     }
 
     /// From now on each call may take so long.
