@@ -30,6 +30,8 @@ pub fn rows_of_json<E>(
     let settings = ReaderSettings {
         track_path: false,
         max_nesting_depth: Some(u32::try_from(DEPTH_MAX).unwrap_or(u32::MAX)),
+        // they stay texts, as long as any value may be
+        restrict_number_values: false,
         ..ReaderSettings::default()
     };
     let mut document = Document {

@@ -83,6 +83,23 @@ fn json_is_read_by_the_same_paths_and_one_is_as_many() {
 }
 
 #[test]
+fn numbers_of_json_are_as_long_as_any_value() {
+    let plan = plan("/", &["v"]);
+    let digits = "7".repeat(200);
+    for number in ["1.7e-120", "1e+100", "-4.9E-324", &digits] {
+        let rows = json(&format!("{{\"w\": {number}, \"v\": {number}}}"), &plan, Late::Refuse);
+        assert_eq!(rows, Ok(vec![some(&[number])]));
+    }
+}
+
+#[test]
+fn a_declaration_of_a_namespace_is_no_attribute() {
+    let plan = plan("/E", &["@ID", "@xmlns"]);
+    let rows = xml(r#"<E xmlns="urn:y" xmlns:ID="urn:x" ID="7"/>"#, &plan, Late::Refuse);
+    assert_eq!(rows, Ok(vec![vec![Some("7".into()), None]]));
+}
+
+#[test]
 fn a_document_that_is_a_list_has_an_item_a_row() {
     let plan = plan("/", &["a", "b/c"]);
     let rows = json(r#"[{"a": 1, "b": {"c": 2}}, {"a": 3}]"#, &plan, Late::Refuse).unwrap();

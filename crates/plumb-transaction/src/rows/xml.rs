@@ -131,7 +131,8 @@ where
             if self.controls || matches!(value, Cow::Owned(_)) {
                 self.check_characters(&value, at)?;
             }
-            if wanted {
+            // a declaration of a namespace is no attribute, whatever its prefix
+            if wanted && attribute.key.as_namespace_binding().is_none() {
                 self.walk.attribute(attribute.key.local_name().into_inner(), &value, at)?;
             }
         }
