@@ -1,8 +1,8 @@
 //! What stands in an envelope: parameters, and the document with the namespaces around it.
 
 use quick_xml::NsReader;
-use quick_xml::escape::escape;
-use quick_xml::events::{BytesStart, Event};
+use quick_xml::escape::{escape, resolve_predefined_entity};
+use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::name::ResolveResult;
 
 use super::{Call, ENVELOPE, Failure};
@@ -53,6 +53,14 @@ struct Started {
     is_empty: bool,
 }
 
+/// What stands in an element, beside comments and the like.
+enum Piece {
+    Start(Started),
+    Text(String),
+    /// The end of the element.
+    End,
+}
+
 impl Envelope<'_> {
     fn body(&mut self, namespace: &str) -> Result<Call, Failure> {
         let Some(first) = self.next_start()? else {
@@ -72,10 +80,10 @@ impl Envelope<'_> {
                 let declared = self.around.len();
                 self.enter(&child);
                 if !child.is_empty
-                    && let Some(inner) = self.next_start()?
+                    && let Some(inner) = self.next_of_document()?
                 {
                     call.document = self.element(&inner)?;
-                    if self.next_start()?.is_some() {
+                    if self.next_of_document()?.is_some() {
                         let text = "Document holds more than one element";
                         return Err(Failure::bad_request(text));
                     }
@@ -92,15 +100,44 @@ impl Envelope<'_> {
     /// The next element that begins; `None` at the end of the one around it.
     fn next_start(&mut self) -> Result<Option<Started>, Failure> {
         loop {
+            match self.next()? {
+                Piece::Start(started) => return Ok(Some(started)),
+                Piece::Text(_) => {}
+                Piece::End => return Ok(None),
+            }
+        }
+    }
+
+    /// The same in `Document`, where text would be lost.
+    fn next_of_document(&mut self) -> Result<Option<Started>, Failure> {
+        loop {
+            match self.next()? {
+                Piece::Start(started) => return Ok(Some(started)),
+                Piece::Text(text) if text.trim().is_empty() => {}
+                Piece::Text(_) => {
+                    let problem = "Document holds text, expected an element: write the document \
+                                   as it is, without CDATA and with its `<` as such";
+                    return Err(Failure::bad_request(problem));
+                }
+                Piece::End => return Ok(None),
+            }
+        }
+    }
+
+    fn next(&mut self) -> Result<Piece, Failure> {
+        loop {
             let from = self.position();
             let event = self.reader.read_event().map_err(|error| broken(&error))?;
             let (start, is_empty) = match event {
                 Event::Start(start) => (start.into_owned(), false),
                 Event::Empty(start) => (start.into_owned(), true),
-                Event::End(_) | Event::Eof => return Ok(None),
-                _ => continue,
+                Event::Text(text) => return Ok(Piece::Text(text.xml10_content().into_owned())),
+                Event::CData(text) => return Ok(Piece::Text(text.xml10_content().into_owned())),
+                Event::GeneralRef(name) => return Ok(Piece::Text(resolved(&name)?)),
+                Event::End(_) | Event::Eof => return Ok(Piece::End),
+                Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => continue,
             };
-            return Ok(Some(Started { start, from, is_empty }));
+            return Ok(Piece::Start(Started { start, from, is_empty }));
         }
     }
 
@@ -159,20 +196,29 @@ impl Envelope<'_> {
         if started.is_empty {
             return Ok(String::new());
         }
-        let name = started.start.to_end().into_owned();
-        let text = self.reader.read_text(name.name()).map_err(|error| broken(&error))?;
-        let text: &str = &text;
-        if text.contains('<') {
-            let name = started.start.local_name();
-            return Err(Failure::bad_request(format!(
-                "the parameter {} holds elements, expected text",
-                escape(name.into_inner())
-            )));
+        let mut value = String::new();
+        loop {
+            match self.next()? {
+                Piece::Text(text) => value += &text,
+                Piece::End => return Ok(value),
+                Piece::Start(_) => {
+                    let name = started.start.local_name();
+                    return Err(Failure::bad_request(format!(
+                        "the parameter {} holds elements, expected text",
+                        escape(name.into_inner())
+                    )));
+                }
+            }
         }
-        let text = quick_xml::escape::unescape(text);
-        let text = text.map_err(|error| Failure::bad_request(error.to_string()))?;
-        Ok(text.into_owned())
     }
+}
+
+/// The character that a reference stands for.
+fn resolved(name: &BytesRef<'_>) -> Result<String, Failure> {
+    let char = name.resolve_char_ref().map_err(|error| broken(&error))?;
+    let text = char.map(String::from);
+    let text = text.or_else(|| resolve_predefined_entity(name).map(str::to_owned));
+    text.ok_or_else(|| Failure::bad_request(format!("`&{};` is not defined", &**name)))
 }
 
 fn broken(error: &quick_xml::Error) -> Failure {
@@ -213,6 +259,18 @@ mod tests {
     }
 
     #[test]
+    fn a_value_is_all_text_of_its_element_whatever_form_it_has() {
+        let values = "<a><![CDATA[1 < 2]]></a><b>1<!-- of two -->0&amp;<![CDATA[&]]>&#x41;\r\n</b>";
+        let text = body(&format!("<Request xmlns=\"{OF}\">{values}</Request>"));
+        let call = read(text.as_bytes(), OF).unwrap();
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(call.parameters, [pair("a", "1 < 2"), pair("b", "10&&A\n")]);
+        let document = "<Document>\n<!-- x --> <ORDER/> <?x?></Document>";
+        let text = body(&format!("<Request xmlns=\"{OF}\">{document}</Request>"));
+        assert!(read(text.as_bytes(), OF).unwrap().document.starts_with(b"<ORDER"));
+    }
+
+    #[test]
     fn a_body_may_be_the_document_itself() {
         let call = read(body("<ORDER><NO>7</NO></ORDER>").as_bytes(), OF).unwrap();
         assert!(call.parameters.is_empty());
@@ -234,6 +292,16 @@ mod tests {
             (
                 body(&format!("<Request xmlns=\"{OF}\"><Document><a/><b/></Document></Request>")),
                 "more than one element",
+            ),
+            (
+                body(&format!(
+                    "<Request xmlns=\"{OF}\"><Document><![CDATA[<ORDER/>]]></Document></Request>"
+                )),
+                "Document holds text",
+            ),
+            (
+                body(&format!("<Request xmlns=\"{OF}\"><Document>&lt;a/></Document></Request>")),
+                "Document holds text",
             ),
         ] {
             let said = read(text.as_bytes(), OF).unwrap_err().message;
