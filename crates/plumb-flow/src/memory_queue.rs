@@ -234,7 +234,7 @@ impl Queue for MemoryQueue {
     fn figures(&self) -> QueueFigures {
         let kept = self.lock();
         QueueFigures {
-            waiting: kept.count(State::Waiting),
+            waiting: kept.count(State::Waiting) + kept.count(State::Running),
             running: kept.count(State::Running),
             failed: kept.count(State::Failed),
             accepted: kept.accepted,

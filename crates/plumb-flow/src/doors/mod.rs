@@ -16,7 +16,7 @@ use hyper::{HeaderMap, Method, Response, StatusCode};
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::{ByteSize, Clock as _, Span};
 use plumb_serve::{Body, ConnectionLimits, Counters, HttpService, Peer, ReadError, Request};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use self::caller::{LogOn, refuse_other_sites};
 use self::classic::ClassicCall;
@@ -26,7 +26,7 @@ use self::submit::{Keys, Order};
 use crate::answer::{Answer, ErrorForm, Failure, HTML};
 use crate::config::{Config, RouteConfig};
 use crate::executor::Executor;
-use crate::manager::{Manager, Others, View};
+use crate::manager::{Manager, MetricsView, Others, View};
 use crate::route::{ManagerPath, Route};
 use crate::siblings::{Queues, Siblings};
 use plumb_queue::ExecutionId;
@@ -41,6 +41,13 @@ const LARGE: usize = 256 << 10;
 /// again instead of a new one while they wait for the disk.
 const COPIED: usize = 4 << 10;
 
+/// A request that has come in whole.
+struct Asked {
+    request: Request,
+    /// What is set aside for its document.
+    memory: OwnedSemaphorePermit,
+}
+
 /// What is served.
 pub(crate) struct Site {
     executor: Arc<Executor>,
@@ -52,7 +59,7 @@ pub(crate) struct Site {
     routes: Vec<RouteConfig>,
     body_size: ByteSize,
     stall: Span,
-    memory: Semaphore,
+    memory: Arc<Semaphore>,
     siblings: Option<Siblings>,
 }
 
@@ -112,7 +119,7 @@ impl Site {
             routes: config.route.clone(),
             body_size: config.front.body_size,
             stall: config.front.stall,
-            memory: Semaphore::new(usize::try_from(pieces).unwrap_or(usize::MAX >> 3)),
+            memory: Arc::new(Semaphore::new(usize::try_from(pieces).unwrap_or(usize::MAX >> 3))),
             counters,
             executor,
             log,
@@ -146,8 +153,9 @@ impl Site {
             }
             (Route::Execution(id), true, _) => self.execution(*id).await,
             (Route::Metrics, true, _) => {
-                let others = others(siblings, "/manager?most=1", None, headers).await;
-                self.manage(move |manager| manager.metrics(others)).await
+                let others = others(siblings, "/metrics", None, headers).await;
+                let view = if passed_on { MetricsView::OfNode } else { MetricsView::OfAll(others) };
+                self.manage(move |manager| manager.metrics(view)).await
             }
             (Route::Manager(path), true, _) => {
                 let (path, view) = (*path, View::of(headers));
@@ -170,8 +178,8 @@ impl Site {
                 _,
                 &Method::POST,
             ) => {
-                let (request, _share) = self.read(request, peer).await?;
-                self.act(route, query, request, siblings).await
+                let asked = self.read(request, peer).await?;
+                self.act(route, query, asked, siblings).await
             }
             (Route::Home | Route::Execution(_) | Route::Metrics, ..) => Err(Failure::method("GET")),
             (Route::Classic | Route::Soap(_) | Route::Manager(_), ..) => {
@@ -187,14 +195,15 @@ impl Site {
         &self,
         route: Route,
         query: Pairs,
-        request: Request,
+        asked: Asked,
         siblings: Option<&Siblings>,
     ) -> Result<Answer, Failure> {
         match route {
-            Route::Runner(name) => self.run(name, query, request).await,
-            Route::Classic => self.run_classic(query, request).await,
-            Route::Messages => self.pass_on(query, request).await,
+            Route::Runner(name) => self.run(name, query, asked).await,
+            Route::Classic => self.run_classic(query, asked).await,
+            Route::Messages => self.pass_on(query, asked).await,
             Route::Manager(path) => {
+                let request = &asked.request;
                 let form = std::str::from_utf8(&request.body)
                     .map_err(|_| Failure::bad_request("the form is not UTF-8"))?;
                 let form = parameters::form(form)?;
@@ -205,7 +214,7 @@ impl Site {
                 let others = others(siblings, path.target(), body, request.headers()).await;
                 self.manage(move |manager| manager.act(path, &form, view, others)).await
             }
-            Route::Soap(name) => self.run_service(&name, request).await,
+            Route::Soap(name) => self.run_service(&name, asked).await,
             Route::Home | Route::Execution(_) | Route::Metrics | Route::Nowhere => {
                 Err(Failure::not_found("there is nothing at this path"))
             }
@@ -216,35 +225,39 @@ impl Site {
         &self,
         transaction: String,
         mut query: Pairs,
-        request: Request,
+        asked: Asked,
     ) -> Result<Answer, Failure> {
+        let Asked { request, memory } = asked;
         let mode = parameters::take_mode(&mut query)?;
         let keys = Keys::of(request.headers())?;
         let document = checked(content_type(request.headers()), request.body.clone()).await?;
         let order = Order { transaction, mode, parameters: query, document, keys };
-        Ok(self.executor.submit(order).await?.answer())
+        Ok(self.executor.submit(order, memory).await?.answer())
     }
 
-    async fn run_classic(&self, query: Pairs, request: Request) -> Result<Answer, Failure> {
+    async fn run_classic(&self, query: Pairs, asked: Asked) -> Result<Answer, Failure> {
+        let Asked { request, memory } = asked;
         let keys = Keys::of(request.headers())?;
         let (kind, body) = (content_type(request.headers()).to_owned(), request.body);
         let large = body.len() > LARGE;
         let call = aside(large, move || ClassicCall::read(query, &kind, body, keys)).await?;
         let (order, media_type) = call.into_parts();
-        let answer = self.executor.submit(order).await?.answer();
+        let answer = self.executor.submit(order, memory).await?.answer();
         Ok(ClassicCall::named(media_type, answer))
     }
 
-    async fn run_service(&self, name: &str, request: Request) -> Result<Answer, Failure> {
+    async fn run_service(&self, name: &str, asked: Asked) -> Result<Answer, Failure> {
+        let Asked { request, memory } = asked;
         let keys = Keys::of(request.headers())?;
         let (kind, body) = (content_type(request.headers()).to_owned(), request.body);
         let (large, of) = (body.len() > LARGE, name.to_owned());
         let order = aside(large, move || soap::read(&of, &kind, body, keys)).await?;
-        Ok(soap::answer(name, self.executor.submit(order).await?))
+        Ok(soap::answer(name, self.executor.submit(order, memory).await?))
     }
 
     /// A message that names no transaction.
-    async fn pass_on(&self, mut query: Pairs, request: Request) -> Result<Answer, Failure> {
+    async fn pass_on(&self, mut query: Pairs, asked: Asked) -> Result<Answer, Failure> {
+        let Asked { request, memory } = asked;
         let mode = parameters::take_mode(&mut query)?;
         let keys = Keys::of(request.headers())?;
         let form = Form::of(content_type(request.headers()), &request.body)?;
@@ -270,7 +283,7 @@ impl Site {
             ));
         };
         let order = Order { transaction, mode, parameters: query, document, keys };
-        Ok(self.executor.submit(order).await?.answer())
+        Ok(self.executor.submit(order, memory).await?.answer())
     }
 
     /// What became of an execution.
@@ -291,12 +304,8 @@ impl Site {
         Ok(answer?.with(CACHE_CONTROL, "no-store"))
     }
 
-    /// A request with its whole body, and the memory that is set aside for it.
-    async fn read(
-        &self,
-        request: hyper::Request<Incoming>,
-        peer: Peer,
-    ) -> Result<(Request, SemaphorePermit<'_>), Failure> {
+    /// A request with its whole body.
+    async fn read(&self, request: hyper::Request<Incoming>, peer: Peer) -> Result<Asked, Failure> {
         let length = request.headers().get(CONTENT_LENGTH).and_then(|it| it.to_str().ok());
         let said = length.and_then(|digits| digits.parse::<u64>().ok());
         let chunked = request.headers().contains_key(hyper::header::TRANSFER_ENCODING);
@@ -314,21 +323,22 @@ impl Site {
         let pieces = u32::try_from(bytes.div_ceil(PIECE)).unwrap_or(u32::MAX);
         let patience = std::time::Duration::from_nanos(self.stall.ns());
         let waiting = self.counters.waiting.enter(u64::MAX);
-        let share = tokio::time::timeout(patience, self.memory.acquire_many(pieces)).await;
+        let memory = Arc::clone(&self.memory).acquire_many_owned(pieces);
+        let memory = tokio::time::timeout(patience, memory).await;
         if waiting {
             self.counters.waiting.leave();
         }
-        let Ok(Ok(share)) = share else {
+        let Ok(Ok(memory)) = memory else {
             self.counters.turned_away();
             let message = "documents that are read or waited for take all memory (front.memory)";
             return Err(Failure::busy(message, self.executor.come_again_s()));
         };
         let read = Request::read(request, peer, self.body_size, self.stall).await;
-        let mut read = read.map_err(|error| self.unread(error))?;
-        if read.body.len() <= COPIED {
-            read.body = Bytes::copy_from_slice(&read.body);
+        let mut request = read.map_err(|error| self.unread(error))?;
+        if request.body.len() <= COPIED {
+            request.body = Bytes::copy_from_slice(&request.body);
         }
-        Ok((read, share))
+        Ok(Asked { request, memory })
     }
 
     /// Counts a request that did not come in whole, and says why.

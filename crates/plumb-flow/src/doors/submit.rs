@@ -6,6 +6,7 @@ use hyper::header::LOCATION;
 use hyper::{HeaderMap, StatusCode};
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::Clock as _;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::document::Document;
 use super::parameters::{self, Pairs};
@@ -82,11 +83,16 @@ pub(super) enum Submitted {
 }
 
 impl Executor {
-    /// Has a message done, or puts it into the queue.
+    /// Has a message done, or puts it into the queue. The `memory` that is set aside for it is given
+    /// back when that has happened, also when nobody waits for it any more.
     ///
     /// # Errors
     /// [`Failure`] when its transaction is not there, does not take it, or fails.
-    pub(super) async fn submit(&self, order: Order) -> Result<Submitted, Failure> {
+    pub(super) async fn submit(
+        &self,
+        order: Order,
+        memory: OwnedSemaphorePermit,
+    ) -> Result<Submitted, Failure> {
         let Order { transaction, mode, parameters, document, keys } = order;
         let (message, mode) = {
             let version = self.live.current();
@@ -108,22 +114,28 @@ impl Executor {
             (message, mode.unwrap_or(found.mode))
         };
         match mode {
-            Mode::Sync => self.do_now(message, keys.trace).await,
+            Mode::Sync => self.do_now(message, keys.trace, memory).await,
             Mode::Async => self.enqueue(message).await,
         }
     }
 
-    async fn do_now(&self, message: Message, trace: Option<String>) -> Result<Submitted, Failure> {
+    async fn do_now(
+        &self,
+        message: Message,
+        trace: Option<String>,
+        memory: OwnedSemaphorePermit,
+    ) -> Result<Submitted, Failure> {
         if message.idempotency_key.is_some() || message.order_key.is_some() {
             return Err(Failure::bad_request(
                 "Idempotency-Key and X-Order-Key belong to messages of the queue: ask with \
                  mode=async",
             ));
         }
-        let outcome = self
-            .call(message, trace)
+        let reply = self
+            .call(message, trace, Some(memory))
             .map_err(|crowded: Crowded| Failure::busy(crowded.to_string(), self.come_again_s()))?;
-        let outcome = outcome.await.map_err(|_| Failure::busy("the server stops", 10))?;
+        let outcome = reply.outcome().await;
+        let outcome = outcome.ok_or_else(|| Failure::busy("the server stops", 10))?;
         let Outcome { id, result, timings } = outcome;
         match result {
             Ok(completed) => Ok(Submitted::Done(Box::new(Response { id, completed, timings }))),

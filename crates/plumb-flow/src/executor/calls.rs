@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::Outcome;
 use crate::live::Version;
@@ -21,6 +21,38 @@ pub(super) struct Call {
     /// It found no thread free.
     pub(super) waits: bool,
     pub(super) reply: oneshot::Sender<Outcome>,
+    /// The memory that is set aside for its document; none where nobody counts it.
+    pub(super) memory: Option<OwnedSemaphorePermit>,
+}
+
+/// The answer to a call. Whoever drops it first gives the call up, which then waits no more.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    outcome: oneshot::Receiver<Outcome>,
+    calls: Arc<Calls>,
+    has_come: bool,
+}
+
+impl Reply {
+    pub(super) fn new(outcome: oneshot::Receiver<Outcome>, calls: Arc<Calls>) -> Self {
+        Self { outcome, calls, has_come: false }
+    }
+
+    /// How the call went; `None`: the executor closed before.
+    pub(crate) async fn outcome(mut self) -> Option<Outcome> {
+        let outcome = (&mut self.outcome).await;
+        self.has_come = true;
+        outcome.ok()
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        if !self.has_come {
+            self.outcome.close();
+            self.calls.drop_given_up();
+        }
+    }
 }
 
 /// What somebody waits for, or does not any more.
@@ -128,6 +160,11 @@ impl<C: Awaited> Calls<C> {
             state.waiting.pop_front();
         }
         if state.waiting.front().is_some_and(fits) { state.waiting.pop_front() } else { None }
+    }
+
+    /// Drops calls that nobody waits for: they keep their documents, and the place of others.
+    fn drop_given_up(&self) {
+        self.lock().waiting.retain(|call| !call.is_given_up());
     }
 
     /// Calls that wait.

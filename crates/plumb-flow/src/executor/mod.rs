@@ -19,7 +19,7 @@ use std::sync::{Arc, mpsc};
 
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::{Clock as _, Span};
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use self::calls::{Call, Calls, Computing};
 use self::counts::AttemptEnd;
@@ -29,6 +29,7 @@ use plumb_queue::{Ending, ExecutionId, Message, Queue, Settled};
 use plumb_serve::Log;
 use plumb_transaction::{Completed, Failed, Retry, SessionTimes, Transaction, UnitOfWork};
 
+pub(crate) use calls::Reply;
 pub(crate) use counts::{CountFigures, Counts, Timings};
 pub(crate) use inside::ActionTime;
 pub(crate) use outsides::{Described, Outsides};
@@ -168,7 +169,8 @@ impl Executor {
         working
     }
 
-    /// Has `message` done as soon as a thread is free; `trace` is the `traceparent` of whoever asks.
+    /// Has `message` done as soon as a thread is free; `trace` is the `traceparent` of whoever asks, and
+    /// `memory` what is set aside for the document until then.
     ///
     /// # Errors
     /// [`Crowded`].
@@ -176,12 +178,13 @@ impl Executor {
         &self,
         message: Message,
         trace: Option<String>,
-    ) -> Result<oneshot::Receiver<Outcome>, Crowded> {
+        memory: Option<OwnedSemaphorePermit>,
+    ) -> Result<Reply, Crowded> {
         let (reply, outcome) = oneshot::channel();
         let (version, arrived_ns) = (self.live.current(), MonotonicClock.now_ns());
         let waits = self.executions.is_full();
-        if self.calls.put(Call { message, trace, version, arrived_ns, waits, reply }) {
-            return Ok(outcome);
+        if self.calls.put(Call { message, trace, version, arrived_ns, waits, reply, memory }) {
+            return Ok(Reply::new(outcome, Arc::clone(&self.calls)));
         }
         self.executions.refused();
         Err(Crowded { waiting: self.calls.waiting() })
@@ -239,9 +242,12 @@ impl Executor {
         {
             group.push(self.do_call(call, &mut unit));
         }
+        let began_ns = MonotonicClock.now_ns();
         let (committed, sessions) = commit(unit);
+        // it was one of all of them
+        let each_ns = (MonotonicClock.now_ns() - began_ns) / group.len().max(1) as u64;
         for done in group {
-            self.end_call(done, &committed, sessions);
+            self.end_call(done, &committed, (sessions, each_ns));
         }
     }
 
@@ -262,10 +268,21 @@ impl Executor {
         DoneCall { id, call, queue_ns, attempt, listed, ran_ns: MonotonicClock.now_ns() }
     }
 
-    /// Tells the caller how it went.
-    fn end_call(&self, done: DoneCall<'_>, committed: &Committed, commit: SessionTimes) {
+    /// Tells the caller how it went; `each_ns` is the part of the commit that is counted as this call's.
+    fn end_call(
+        &self,
+        done: DoneCall<'_>,
+        committed: &Committed,
+        (commit, each_ns): (SessionTimes, u64),
+    ) {
         let DoneCall { id, call, queue_ns, attempt: mut done, listed, ran_ns } = done;
-        let Call { message, reply, .. } = call;
+        let Call { message, reply, memory, .. } = call;
+        let counted = Timings {
+            queue_ns,
+            execution_ns: done.execution_ns + each_ns,
+            data_ns: done.data_ns + each_ns,
+            ..Timings::default()
+        };
         // with the time for which it waited for others that are committed with it
         let took_ns = MonotonicClock.now_ns() - ran_ns;
         done.execution_ns += took_ns;
@@ -279,9 +296,10 @@ impl Executor {
         let actions = std::mem::take(&mut done.actions);
         let timings = Timings { queue_ns, execution_ns, data_ns, commit_ns, commit, actions };
         let end = if done.result.is_ok() { AttemptEnd::Done } else { AttemptEnd::Failed };
-        self.synchronous.ended(end, &timings);
+        self.synchronous.ended(end, &counted);
         self.calls_pace.ended(1, MonotonicClock.now_ns());
         self.note(id, message, &mut done);
+        drop(memory);
         // a client that has gone hears nothing
         let _ = reply.send(Outcome { id, result: done.result, timings });
     }

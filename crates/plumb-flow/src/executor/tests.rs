@@ -8,8 +8,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use plumb_measure::Span;
 use tempfile::TempDir;
+use tokio::sync::Semaphore;
 
-use super::{Executor, ExecutorSettings, Outsides, wait_for};
+use super::{Executor, ExecutorSettings, Outcome, Outsides, Reply, Timings, wait_for};
 use crate::live::{Live, Version};
 use crate::memory_queue::MemoryQueue;
 use plumb_queue::{Execution, ExecutionId, Filter, Message, Queue, State};
@@ -31,6 +32,8 @@ struct Table {
     commits: u32,
     /// The next commit breaks off.
     breaks_off: bool,
+    /// Calls are committed together.
+    joins: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -95,6 +98,10 @@ impl UnitOfWork for Writing {
         self.begun.pop();
     }
 
+    fn takes_more(&self) -> bool {
+        self.table.lock().unwrap().joins
+    }
+
     fn commit(&mut self) -> Vec<(ExecutionId, Result<(), OutsideError>)> {
         let mut table = self.table.lock().unwrap();
         table.commits += 1;
@@ -127,7 +134,20 @@ const WRITE: &str = "persist = \"always\"\n[parameters]\ntext = \"\"\n\
 
 const NOW: Retry = Retry { times: 2, interval: Span::from_ns(0), factor: 1 };
 
+const SETTINGS: ExecutorSettings = ExecutorSettings {
+    executions: 2,
+    calls: 10,
+    workers: 1,
+    batch: 10,
+    retry: NOW,
+    trace_size: 10_000,
+};
+
 fn bench(files: &[(&str, &str)]) -> Bench {
+    bench_of(files, SETTINGS)
+}
+
+fn bench_of(files: &[(&str, &str)], settings: ExecutorSettings) -> Bench {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("data-servers.toml"), "[server.db]\nurl = \"db\"\n").unwrap();
     for (name, text) in files {
@@ -137,14 +157,6 @@ fn bench(files: &[(&str, &str)]) -> Bench {
     let live = Arc::new(Live::open(folder.path(), Vec::new(), stylesheets).unwrap());
     let (queue, tables) = (Arc::new(MemoryQueue::of(0)), Tables::default());
     let (events, told) = mpsc::channel();
-    let settings = ExecutorSettings {
-        executions: 2,
-        calls: 10,
-        workers: 1,
-        batch: 10,
-        retry: NOW,
-        trace_size: 10_000,
-    };
     let executor = Arc::new(Executor::new(
         settings,
         live,
@@ -167,9 +179,15 @@ fn message(transaction: &str, text: &str) -> Message {
     }
 }
 
+/// What comes of a call.
+fn wait(reply: Reply) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(reply.outcome()).unwrap()
+}
+
 impl Bench {
-    fn call(&self, transaction: &str, text: &str) -> super::Outcome {
-        self.executor.call(message(transaction, text), None).unwrap().blocking_recv().unwrap()
+    fn call(&self, transaction: &str, text: &str) -> Outcome {
+        wait(self.executor.call(message(transaction, text), None, None).unwrap())
     }
 
     fn accept(&self, transaction: &str, text: &str) -> ExecutionId {
@@ -317,7 +335,16 @@ fn calls_beyond_the_limit_are_sent_away() {
         let (reply, outcome) = tokio::sync::oneshot::channel();
         let version = executor.executor.live.current();
         let message = message("write", "x");
-        (super::Call { message, trace: None, version, arrived_ns: 0, waits: false, reply }, outcome)
+        let call = super::Call {
+            message,
+            trace: None,
+            version,
+            arrived_ns: 0,
+            waits: false,
+            reply,
+            memory: None,
+        };
+        (call, outcome)
     };
     let ((first, heard), (second, _)) = (call(), call());
     assert!(calls.put(first));
@@ -327,4 +354,56 @@ fn calls_beyond_the_limit_are_sent_away() {
     calls.close();
     assert!(calls.take().is_none());
     executor.end();
+}
+
+#[test]
+fn a_call_that_is_given_up_leaves_its_place_and_its_memory_to_others() {
+    // no thread takes the calls
+    let bench = bench_of(&[("write.toml", WRITE)], ExecutorSettings { executions: 0, ..SETTINGS });
+    let memory = Arc::new(Semaphore::new(3));
+    let call = || {
+        let share = Arc::clone(&memory).try_acquire_owned().ok();
+        bench.executor.call(message("write", "x"), None, share)
+    };
+    let mut replies: Vec<Reply> = (0..3).map(|_| call().unwrap()).collect();
+    assert_eq!((bench.executor.calls_waiting(), memory.available_permits()), (3, 0));
+    drop(replies.remove(1));
+    assert_eq!((bench.executor.calls_waiting(), memory.available_permits()), (2, 1));
+    drop(replies);
+    assert_eq!((bench.executor.calls_waiting(), memory.available_permits()), (0, 3));
+    let crowd: Vec<_> = (0..SETTINGS.calls).map(|_| call()).collect();
+    assert!(crowd.iter().all(Result::is_ok) && call().is_err());
+    bench.end();
+}
+
+#[test]
+fn memory_is_set_aside_until_a_call_is_done() {
+    let bench = bench(&[("write.toml", WRITE)]);
+    let memory = Arc::new(Semaphore::new(1));
+    let share = Arc::clone(&memory).try_acquire_owned().ok();
+    let outcome = wait(bench.executor.call(message("write", "one"), None, share).unwrap());
+    assert!(outcome.result.is_ok());
+    assert_eq!(memory.available_permits(), 1);
+    bench.end();
+}
+
+#[test]
+fn a_commit_of_several_calls_is_counted_once() {
+    // no thread takes the calls before all of them are there
+    let bench = bench_of(&[("write.toml", WRITE)], ExecutorSettings { executions: 0, ..SETTINGS });
+    bench.tables.0.lock().unwrap().joins = true;
+    let call = |at: usize| bench.executor.call(message("write", &at.to_string()), None, None);
+    let replies: Vec<Reply> = (0..SETTINGS.calls).map(|at| call(at).unwrap()).collect();
+    bench.executor.close();
+    bench.executor.do_calls();
+    let timings: Vec<Timings> = replies.into_iter().map(|reply| wait(reply).timings).collect();
+    assert_eq!(bench.tables.0.lock().unwrap().commits, 1);
+    // every caller waited for the commit
+    let commit_ns = timings.iter().map(|it| it.commit_ns).min().unwrap();
+    let own_ns: u64 = timings.iter().map(|it| it.data_ns - it.commit_ns).sum();
+    let counted = bench.executor.synchronous.figures();
+    assert!(counted.data_ns <= own_ns + commit_ns, "{counted:?}: {own_ns} and {commit_ns}");
+    let own_ns: u64 = timings.iter().map(|it| it.execution_ns - it.commit_ns).sum();
+    assert!(counted.execution_ns <= own_ns + commit_ns, "{counted:?}: {own_ns} and {commit_ns}");
+    bench.end();
 }

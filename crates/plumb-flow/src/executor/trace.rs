@@ -9,7 +9,8 @@ use plumb_measure::{Clock as _, Span};
 use super::inside::{ActionTime, Inside};
 use plumb_transaction::{Persist, Trace, Traced};
 
-/// Rows between two looks at the clock: a look costs as much as a small row.
+/// Rows, or actions that reach nothing outside, between two looks at the clock: a look costs as much as
+/// a small row.
 const ROWS_A_LOOK: u32 = 16;
 
 /// Looks on at an execution: keeps what it did, and ends it at its time limit.
@@ -78,6 +79,9 @@ impl BoundedTrace {
 
 impl Trace for BoundedTrace {
     fn traced(&mut self, depth: usize, action: &str, what: Traced<'_>) {
+        if may_take_long(&what) {
+            self.looks = 0; // before the next action the clock is looked at
+        }
         if self.most == 0 {
             return;
         }
@@ -93,6 +97,7 @@ impl Trace for BoundedTrace {
     fn begins(&mut self) {
         let _ = self.inside.take(); // what was spent between two actions is none of theirs
         self.began_ns = MonotonicClock.now_ns();
+        self.looks = 0;
     }
 
     fn ended(&mut self, action: &Arc<str>) {
@@ -111,6 +116,22 @@ impl Trace for BoundedTrace {
         }
         self.looks = 0; // whoever asks again hears the same
         Some(format!("its time limit of {} is over (time-limit)", self.limit))
+    }
+}
+
+/// What may take any time, be it outside or in a stylesheet.
+fn may_take_long(what: &Traced<'_>) -> bool {
+    match what {
+        Traced::Statement { .. }
+        | Traced::Answer(_)
+        | Traced::BackEnd { .. }
+        | Traced::Transformed(_) => true,
+        Traced::Row(_)
+        | Traced::Rows(_)
+        | Traced::Branch(_)
+        | Traced::Log(_)
+        | Traced::Response(_)
+        | Traced::Called(_) => false,
     }
 }
 
@@ -154,5 +175,24 @@ mod tests {
         assert_eq!(over.interrupted().unwrap(), over.interrupted().unwrap());
         let mut long = trace(0, Span::from_ms(86_400_000));
         assert!((0..100).all(|_| long.interrupted().is_none()));
+    }
+
+    #[test]
+    fn behind_what_may_take_long_the_clock_is_looked_at() {
+        let statement = Traced::Statement { text: "SELECT 1", values: &[] };
+        for what in [statement, Traced::Transformed(7)] {
+            let mut trace = trace(0, Span::from_ms(86_400_000));
+            assert_eq!(trace.interrupted(), None);
+            trace.until_ns = 0;
+            trace.traced(0, "a", Traced::Rows(1));
+            assert_eq!(trace.interrupted(), None, "not at each row");
+            trace.traced(0, "a", what);
+            assert!(trace.interrupted().is_some(), "{what:?}");
+        }
+        let mut trace = trace(0, Span::from_ms(86_400_000));
+        assert_eq!(trace.interrupted(), None);
+        trace.until_ns = 0;
+        trace.begins();
+        assert!(trace.interrupted().is_some());
     }
 }

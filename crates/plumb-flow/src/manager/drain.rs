@@ -69,8 +69,12 @@ impl Drain {
         }
         let ids = ids(&**queue, filter)?;
         let found = ids.len() as u64;
-        *progress = Some(DrainProgress { rate: pace.rate, found, retried: 0, ended: found == 0 });
+        *progress =
+            Some(DrainProgress { rate: pace.rate, found, retried: 0, ended: ids.is_empty() });
         drop(progress);
+        if ids.is_empty() {
+            return Ok(0); // another may begin at once, which is not this one's to end
+        }
         let (drain, queue) = (Arc::clone(self), Arc::clone(queue));
         std::thread::spawn(move || drain.go_on(&*queue, &ids, pace));
         Ok(found)
@@ -145,6 +149,18 @@ fn ids(queue: &dyn Queue, filter: Filter) -> Result<Vec<ExecutionId>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory_queue::MemoryQueue;
+
+    #[test]
+    fn a_drain_that_finds_nothing_has_ended_when_it_begins() {
+        let queue: Arc<dyn Queue> = Arc::new(MemoryQueue::default());
+        let drain = Arc::new(Drain::default());
+        let pace = Pace { rate: 1, nodes: 1 };
+        assert_eq!(drain.begin(&queue, Filter::default(), pace).ok(), Some(0));
+        assert!(drain.progress().unwrap().ended);
+        assert_eq!(Arc::strong_count(&drain), 1, "nothing goes on that would end another");
+        assert_eq!(drain.begin(&queue, Filter::default(), pace).ok(), Some(0));
+    }
 
     #[test]
     fn a_drain_gives_out_no_more_than_is_due() {

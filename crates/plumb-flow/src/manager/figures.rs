@@ -54,9 +54,11 @@ pub(super) struct TransactionFigures {
 /// The queue.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(super) struct QueueState {
+    /// What does not run; of a shared queue, also what runs elsewhere.
     pub(super) waiting: u64,
     pub(super) running: u64,
     pub(super) failed: u64,
+    /// Of messages that wait, and that run.
     pub(super) waiting_bytes: u64,
     pub(super) accepted: u64,
     pub(super) flushes: u64,
@@ -213,7 +215,7 @@ impl Figures {
         self.memory_limit_reached = reached.map(|(own, other)| own + other);
         match queues {
             Queues::Own => self.queue.add(&other.queue),
-            Queues::Shared => {}
+            Queues::Shared => self.queue.add_of_shared(&other.queue),
         }
         self.connections.add(&other.connections);
         for it in other.data {
@@ -310,7 +312,8 @@ impl From<QueueFigures> for QueueState {
         let QueueFigures { waiting, running, failed, waiting_bytes, accepted, .. } = seen;
         let QueueFigures { flushes, flush_ns, flush_max_ns, log_max_bytes, .. } = seen;
         Self {
-            waiting,
+            // the queue counts what runs as waiting, too
+            waiting: waiting.saturating_sub(running),
             running,
             failed,
             waiting_bytes,
@@ -324,16 +327,82 @@ impl From<QueueFigures> for QueueState {
 }
 
 impl QueueState {
-    /// That of another node, too.
+    /// That of another node, which has a queue of its own, too.
     fn add(&mut self, other: &Self) {
         self.waiting += other.waiting;
-        self.running += other.running;
         self.failed += other.failed;
         self.waiting_bytes += other.waiting_bytes;
+        self.add_work(other);
+    }
+
+    /// That of another node of the same queue, too: what waits there is known, and of it what runs at the
+    /// other node.
+    fn add_of_shared(&mut self, other: &Self) {
+        self.waiting = self.waiting.saturating_sub(other.running);
+        self.add_work(other);
+    }
+
+    /// What another node did with a queue.
+    fn add_work(&mut self, other: &Self) {
+        self.running += other.running;
         self.accepted += other.accepted;
         self.flushes += other.flushes;
         self.flush_ns += other.flush_ns;
         self.flush_max_ns = self.flush_max_ns.max(other.flush_max_ns);
         self.log_max_bytes = self.log_max_bytes.max(other.log_max_bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_queue(waiting: u64, running: u64) -> QueueState {
+        QueueFigures {
+            waiting,
+            running,
+            failed: 2,
+            waiting_bytes: 70,
+            accepted: 5,
+            flushes: 3,
+            flush_ns: 30,
+            flush_max_ns: 10 + running,
+            log_max_bytes: running,
+            ..QueueFigures::default()
+        }
+        .into()
+    }
+
+    fn whole(queue: &QueueState) -> [u64; 9] {
+        let QueueState { waiting, running, failed, waiting_bytes, accepted, .. } = *queue;
+        let QueueState { flushes, flush_ns, flush_max_ns, log_max_bytes, .. } = *queue;
+        [
+            waiting,
+            running,
+            failed,
+            waiting_bytes,
+            accepted,
+            flushes,
+            flush_ns,
+            flush_max_ns,
+            log_max_bytes,
+        ]
+    }
+
+    #[test]
+    fn what_runs_does_not_wait() {
+        assert_eq!(whole(&of_queue(10, 4)), [6, 4, 2, 70, 5, 3, 30, 14, 4]);
+        // the two are not counted at the same moment
+        assert_eq!(of_queue(3, 4).waiting, 0);
+    }
+
+    #[test]
+    fn queues_of_nodes_are_added_and_of_one_that_they_share_only_what_each_does() {
+        let mut own = of_queue(10, 4);
+        own.add(&of_queue(7, 1));
+        assert_eq!(whole(&own), [12, 5, 4, 140, 10, 6, 60, 14, 4]);
+        let mut shared = of_queue(10, 4);
+        shared.add_of_shared(&of_queue(10, 5));
+        assert_eq!(whole(&shared), [1, 9, 2, 70, 10, 6, 60, 15, 5]);
     }
 }

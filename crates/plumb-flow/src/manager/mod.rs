@@ -55,6 +55,15 @@ pub(crate) enum View {
     Json,
 }
 
+/// The form of the figures for a program that collects them.
+#[derive(Clone, Debug)]
+pub(crate) enum MetricsView {
+    /// The text format of Prometheus, with what the other nodes say.
+    OfAll(Others),
+    /// The document of this node, for one that asks all.
+    OfNode,
+}
+
 impl View {
     /// What a client with these `headers` prefers.
     pub(crate) fn of(headers: &HeaderMap) -> Self {
@@ -168,12 +177,17 @@ impl Manager {
         }
     }
 
-    /// All figures, in the text format of Prometheus.
+    /// All figures.
     #[expect(clippy::unnecessary_wraps, reason = "as whatever else is asked of the manager")]
-    pub(crate) fn metrics(&self, others: Others) -> Result<Answer, Failure> {
-        let seen = Overview::of(self.figures(), &[]).of_all(others, 0);
-        let text = prometheus::metrics(&seen);
-        Ok(Answer::new(plumb_wire::prometheus::CONTENT_TYPE, text))
+    pub(crate) fn metrics(&self, view: MetricsView) -> Result<Answer, Failure> {
+        let seen = Overview::of(self.figures(), &[]);
+        Ok(match view {
+            MetricsView::OfAll(others) => {
+                let text = prometheus::metrics(&seen.of_all(others, 0));
+                Answer::new(plumb_wire::prometheus::CONTENT_TYPE, text)
+            }
+            MetricsView::OfNode => Answer::new(JSON, serde_json::json!(seen).to_string()),
+        })
     }
 
     fn figures(&self) -> Figures {

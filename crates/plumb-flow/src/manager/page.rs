@@ -90,7 +90,8 @@ fn gauges(figures: &Figures) -> Markup {
     let (called, queued) = (&figures.executions, &figures.queued);
     html! {
         dl {
-            (fact("waiting in the queue", &count(queue.waiting), &size(queue.waiting_bytes)))
+            (fact("waiting in the queue", &count(queue.waiting),
+                &format!("{} with what runs", size(queue.waiting_bytes))))
             (fact("failed in the queue", &count(queue.failed), ""))
             (fact("done, from the queue", &count(queued.done), &again(queued.again)))
             (fact("done, synchronous", &count(called.done), &failed(called.failed)))

@@ -101,7 +101,7 @@ fn queue(out: &mut Exposition, figures: &Figures) {
     out.gauge("queue_waiting", "Messages that wait.", queue.waiting);
     out.gauge("queue_running", "Messages given out to workers.", queue.running);
     out.gauge("queue_failed", "Messages that failed for the last time.", queue.failed);
-    out.gauge("queue_waiting_bytes", "Bytes of messages that wait.", queue.waiting_bytes);
+    out.gauge("queue_waiting_bytes", "Bytes of messages that wait or run.", queue.waiting_bytes);
     out.counter("queue_accepted_total", "Messages accepted.", queue.accepted);
     out.counter("queue_flushes_total", "Flushes to the disk.", queue.flushes);
     let flush = seconds(queue.flush_ns.into());

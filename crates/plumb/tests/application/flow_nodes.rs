@@ -20,9 +20,15 @@ struct Nodes {
 
 impl Nodes {
     fn start(words: &[&str]) -> Self {
+        Self::configured(words, "")
+    }
+
+    /// Those with `settings` in s.toml.
+    fn configured(words: &[&str], settings: &str) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         fs::create_dir(folder.path().join("flows")).expect("it can be written");
         fs::write(folder.path().join("flows/order.toml"), ORDER).expect("it can be written");
+        fs::write(folder.path().join("s.toml"), settings).expect("it can be written");
         let server = serve(folder.path(), words);
         Self { folder, server }
     }
@@ -121,6 +127,18 @@ fn messages_of_a_key_meet_at_one_node_and_every_node_answers_for_all() {
     assert_eq!(dropped.with(200).json()["dropped"], 24);
     nodes.server.signal(Signal::TERM);
     nodes.server.wait().with(0);
+}
+
+#[test]
+fn metrics_are_of_all_nodes_also_for_whoever_has_not_logged_on() {
+    let settings = "[users]\nanna = \"secret\"\n";
+    let nodes = Nodes::configured(&["--nodes", "3", "--settings", "s.toml"], settings);
+    let mut web = nodes.server.web();
+    let metrics = web.get("/metrics").with(200).text();
+    for line in [1, 2, 3].map(|node| format!("plumb_flow_node_up{{node=\"{node}\"}} 1")) {
+        assert!(metrics.contains(&line), "{metrics}");
+    }
+    web.get("/manager").with(401);
 }
 
 #[test]
