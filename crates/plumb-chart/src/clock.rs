@@ -37,8 +37,8 @@ const STEPS_S: [i64; 22] = [
 /// Steps that an axis has at most.
 const TICKS_MAX: i64 = 6;
 
-/// The longest time that such an axis shows, seconds: ten years.
-const LONGEST_S: u64 = 10 * 365 * 86_400;
+/// The longest time that such an axis shows, seconds: some six years, the longest step so many times.
+const LONGEST_S: u64 = 6 * 364 * 86_400;
 
 /// The moment farthest from 1970 that has a day in a calendar, seconds: some 30,000 years.
 const FARTHEST_S: u64 = 1_000_000_000_000;

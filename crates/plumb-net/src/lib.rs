@@ -41,7 +41,7 @@ pub use error::{NetError, PASSWORD_VARIABLE};
 pub use exchange::Exchange;
 pub use ledger::Ledger;
 pub use password::{Literal, route_of};
-pub use ping::{Ping, PingOptions};
+pub use ping::{Ping, PingOptions, SIZE_MAX};
 pub use probe::{Position, Probe};
 pub use routed::{RouteState, Routed};
 pub use serve::{MEMORY_BYTES, Serve, ServeOptions, listeners};

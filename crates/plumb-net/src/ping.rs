@@ -29,7 +29,7 @@ use point::{Point, in_random_order, sweep};
 pub use options::PingOptions;
 
 /// The largest payload of a probe: what NI peers accept by default.
-const SIZE_MAX: u64 = 1 << 30;
+pub const SIZE_MAX: u64 = 1 << 30;
 
 /// Round trips, planned.
 #[derive(Debug)]

@@ -60,7 +60,8 @@ impl Held {
         match (change, tolerance) {
             // what cannot be compared is not within anything
             (Some(change), Some(tolerance)) if change.is_finite() => {
-                if change < -100.0 * tolerance { Self::Beyond } else { Self::Within }
+                // a figure exactly at the limit is within it, however its quotient is rounded
+                if change < -100.0 * tolerance - 1e-9 { Self::Beyond } else { Self::Within }
             }
             _ => Self::Unknown,
         }
@@ -90,8 +91,8 @@ impl Verdict {
             let remark = match Held::of(contrast, tolerance) {
                 Held::Within => None,
                 Held::Beyond => {
-                    let percent = 100.0 * tolerance.unwrap_or_default();
-                    let text = format!("{}: worse by more than {percent} %", case.found);
+                    let limit = limit(tolerance);
+                    let text = format!("{}: worse by more than {limit}", case.found);
                     Some(Remark::new("tolerance-exceeded", Grade::Fails, text))
                 }
                 Held::Unknown if tolerance.is_some() => {
@@ -109,22 +110,27 @@ impl Verdict {
     }
 }
 
+/// A tolerance in words, such as `7 %`.
+#[must_use]
+pub fn limit(tolerance: Option<f64>) -> String {
+    format!("{} %", (tolerance.unwrap_or_default() * 1e8).round() / 1e6)
+}
+
 /// How many points are worse than allowed, in a sentence.
 fn summed_up(held: &[Held], tolerance: Option<f64>) -> String {
     let count = |which| held.iter().filter(|it| **it == which).count();
-    let (limit, all) = (100.0 * tolerance.unwrap_or_default(), counted(held.len() as u64, "point"));
+    let (limit, all) = (limit(tolerance), counted(held.len() as u64, "point"));
     let are = |count: usize| if count == 1 { "is" } else { "are" };
     match (count(Held::Beyond), count(Held::Unknown), tolerance) {
         (_, _, None) => "No tolerance was given, so there is no verdict.".into(),
         (0, 0, Some(_)) if held.is_empty() => "Nothing was compared.".into(),
         (0, 0, Some(_)) => {
-            format!("None of {all} is worse than the baseline by more than {limit} %.")
+            format!("None of {all} is worse than the baseline by more than {limit}.")
         }
         (0, unknown, Some(_)) => format!("{unknown} of {all} cannot be compared."),
-        (worse, _, Some(_)) => format!(
-            "{worse} of {all} {} worse than the baseline by more than {limit} %.",
-            are(worse)
-        ),
+        (worse, _, Some(_)) => {
+            format!("{worse} of {all} {} worse than the baseline by more than {limit}.", are(worse))
+        }
     }
 }
 
@@ -232,6 +238,19 @@ mod tests {
             shared: BTreeMap::new(),
             warnings: Vec::new(),
             contrasts,
+        }
+    }
+
+    #[test]
+    fn what_is_exactly_at_the_limit_is_within_it() {
+        for percent in 1..100_u32 {
+            let tolerance = f64::from(percent) / 100.0;
+            // 2 ms, and what the tolerance allows
+            let ratio = f64::from(2_000_000 + 20_000 * percent) / 2e6;
+            let held = |ratio| Held::of(&contrast(Some(ratio), Answer::None), Some(tolerance));
+            assert_eq!(held(ratio), Held::Within, "{percent} %");
+            assert_eq!(held(ratio + 1e-6), Held::Beyond, "{percent} %");
+            assert_eq!(limit(Some(tolerance)), format!("{percent} %"));
         }
     }
 

@@ -52,4 +52,5 @@ mod verdict;
 
 use plumb_page::{figures, page, sheet, table, tile, trust, wrap};
 
+pub use facts::is_set;
 pub use verdict::sentence;

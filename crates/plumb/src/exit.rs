@@ -1,8 +1,9 @@
 //! How the program ends.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use plumb_measure::{RunRecord, Status};
 
 /// The meaning of each exit code.
@@ -63,4 +64,16 @@ pub(crate) fn pipe_was_closed(error: &anyhow::Error) -> bool {
 /// The help of a command within others, which was asked for and is no error.
 pub(crate) fn help(error: &anyhow::Error) -> Option<&clap::Error> {
     error.downcast_ref::<clap::Error>().filter(|message| !message.use_stderr())
+}
+
+/// Writes to standard output. Whoever has read enough, and closed it, still gets the exit code.
+///
+/// # Errors
+/// When it cannot be written for another reason.
+pub(crate) fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = io::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.context("standard output cannot be written"),
+    }
 }

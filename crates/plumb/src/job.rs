@@ -1,7 +1,11 @@
 //! The words of a command line of ours as a measurement, for commands that are made of others.
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+
 use anyhow::{anyhow, bail};
-use clap::ArgMatches;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command};
 use plumb_engine::layer::{Job, Measure};
 use plumb_engine::options::HostOptions;
 
@@ -24,6 +28,16 @@ pub(crate) fn measurement(words: &[String]) -> anyhow::Result<Box<dyn Measure>> 
             )
         }
     }
+}
+
+/// `words` with the options of the file that they name, which is read only now: what is in it
+/// later changes nothing.
+pub(crate) fn with_options(words: &[String]) -> anyhow::Result<Vec<String>> {
+    let line: Vec<OsString> =
+        std::iter::once("plumb").chain(words.iter().map(String::as_str)).map(Into::into).collect();
+    let line = plumb_options::expand(&commands::all(), &line)?;
+    let words = line.into_iter().skip(1).map(OsString::into_string);
+    words.collect::<Result<_, _>>().map_err(|word| anyhow!("{} is not UTF-8", word.display()))
 }
 
 /// Who is told the figures of the measurement that `words`, those behind `plumb`, ask for.
@@ -51,6 +65,44 @@ pub(crate) fn parse(words: &[String]) -> anyhow::Result<(String, ArgMatches)> {
         }
         _ => bail!("only commands that measure can be used here, for example `net ping HOST`"),
     }
+}
+
+/// Refuses an option of `words` that means nothing to a command of another, by the name in its
+/// definition.
+///
+/// # Errors
+/// When one is given.
+pub(crate) fn refuse(words: &[String], options: &[&str]) -> anyhow::Result<()> {
+    let (layer, given) = parse(words)?;
+    let (known, given) = (known(&layer, &given), leaf(&given));
+    let is_given = |id: &&&str| {
+        known.contains(**id) && given.value_source(id) == Some(ValueSource::CommandLine)
+    };
+    match options.iter().find(is_given) {
+        Some(id) => bail!("--{} means nothing here: leave it out", id.replace('_', "-")),
+        None => Ok(()),
+    }
+}
+
+/// The options of the innermost command.
+pub(crate) fn leaf(matches: &ArgMatches) -> &ArgMatches {
+    matches.subcommand().map_or(matches, |(_, inner)| leaf(inner))
+}
+
+/// The options that the innermost command of `layer` takes, by their names in its definition: what
+/// was given says nothing of those that were not.
+pub(crate) fn known(layer: &str, of_layer: &ArgMatches) -> BTreeSet<String> {
+    fn innermost<'a>(command: &'a Command, matches: &ArgMatches) -> Option<&'a Command> {
+        match matches.subcommand() {
+            Some((name, inner)) => innermost(command.find_subcommand(name)?, inner),
+            None => Some(command),
+        }
+    }
+    let all = commands::all();
+    let command = all.find_subcommand(layer).and_then(|command| innermost(command, of_layer));
+    command.map_or_else(BTreeSet::new, |command| {
+        command.get_arguments().map(|option| option.get_id().to_string()).collect()
+    })
 }
 
 /// What is wrong with a command line, on one line: the usage of a command inside others helps

@@ -1,7 +1,7 @@
 //! A job becomes a run: its folder, its record, its output.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use plumb_report::{markdown, terminal};
 use plumb_wire::secret;
 
 use crate::colour;
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::far::FarHostWatch;
 use crate::host_watch::{HostWatch, Unwatched};
 use crate::layers::plain;
@@ -335,21 +335,20 @@ pub(crate) fn print(
     headline: Option<&str>,
     output: &OutputOptions,
 ) -> anyhow::Result<()> {
-    let mut out = io::stdout();
-    if output.json {
-        write!(out, "{}", run.record.to_json())?;
+    exit::print(&if output.json {
+        run.record.to_json()
     } else if output.markdown {
-        write!(out, "{}", markdown::render(&run.record))?;
+        markdown::render(&run.record)
     } else {
-        if let Some(headline) = headline {
-            writeln!(out, "{}", terminal::paragraph(headline))?;
-        }
+        let headline = headline.map(|text| format!("{}\n", terminal::paragraph(text)));
         let show = if output.brief { terminal::summary } else { terminal::render };
-        write!(out, "{}", colour::for_stdout(&show(&run.record)))?;
-        writeln!(out, "report: {}", run.folder.path().join("report.html").display())?;
-    }
-    out.flush()?;
-    Ok(())
+        format!(
+            "{}{}report: {}\n",
+            headline.unwrap_or_default(),
+            colour::for_stdout(&show(&run.record)),
+            run.folder.path().join("report.html").display()
+        )
+    })
 }
 
 /// Thousands of connections need thousands of descriptors: takes as many as are allowed.

@@ -192,7 +192,9 @@ impl Drop for Metrics {
 fn answer_all(door: &TcpListener, board: &Mutex<Board>, stop: &Stop) {
     while !stop.asked() && stop.wait_for(door.as_fd(), QUIET).is_ok() {
         // the door does not block; who goes away before the answer was not there
-        while let Ok((stream, _)) = door.accept() {
+        while !stop.asked()
+            && let Ok((stream, _)) = door.accept()
+        {
             let text = exposition(&board.lock().unwrap_or_else(PoisonError::into_inner).families());
             let _ = answer(stream, &text);
         }

@@ -16,7 +16,7 @@ use plumb_engine::{
 };
 use plumb_measure::{FailureKind, NipingFigures, Span, Transport};
 use plumb_net::{
-    EchoLimits, EchoServer, Event, MEMORY_BYTES, NetError, PORT, Probe, Routed, listeners,
+    EchoLimits, EchoServer, Event, MEMORY_BYTES, NetError, PORT, Probe, Routed, SIZE_MAX, listeners,
 };
 use plumb_report::niping::block;
 use plumb_wire::ni::ReturnCode;
@@ -120,6 +120,7 @@ fn run_client(words: &Words, route: Option<&Route>, out: &mut impl Write) -> any
         None => words.host(),
     };
     anyhow::ensure!(words.bytes > 0, "-B 0 measures nothing; write -B 1 or more");
+    anyhow::ensure!(words.bytes as u64 <= SIZE_MAX, "-B takes at most {SIZE_MAX} bytes");
     anyhow::ensure!(words.loops > 0, "-L 0 measures nothing; write -L 1 or more");
     let plan = words.plan();
     plan.check()?;
@@ -147,6 +148,9 @@ fn run_client(words: &Words, route: Option<&Route>, out: &mut impl Write) -> any
     }
     if done == words.loops {
         return Ok(Exit::Ran);
+    }
+    if stop.asked() && recorder.failures().iter().next().is_none() {
+        return Ok(Exit::Interrupted);
     }
     let failed = recorder.failures().iter().next().map_or(FailureKind::Closed, |(kind, _)| kind);
     let code = return_code(failed);

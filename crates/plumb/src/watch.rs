@@ -10,10 +10,11 @@ use plumb_engine::Stop;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_measure::statistics::{CHANGE_SIDE_MIN, change_points};
 use plumb_measure::{Clock as _, RemoteSelector, RunRecord, Span, counted, real};
+use plumb_wire::secret;
 use serde::{Deserialize, Serialize};
 
-use crate::exit::Exit;
-use crate::job::measurement;
+use crate::exit::{self, Exit};
+use crate::job::{self, measurement};
 use crate::measure::{Run, measure};
 use crate::metrics::Receivers;
 use crate::remote::measure_there;
@@ -21,8 +22,12 @@ use crate::signals;
 
 /// The log of a watch: a line a measurement.
 const LOG: &str = "watch.jsonl";
+/// The command that is watched.
+const COMMAND: &str = "command.txt";
 /// Where its runs lie.
 const RUNS: &str = "runs";
+/// Options that belong to one measurement alone.
+const OF_ONE: [&str; 7] = ["out", "json", "markdown", "junit", "sarif", "summary", "jtl"];
 /// Lines of a log that are read at most: ten years of one every five minutes.
 const LINES_MAX: usize = 1_100_000;
 
@@ -103,19 +108,32 @@ struct Entry {
 
 /// Measures again and again.
 pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
-    let options = WatchOptions::from_arg_matches(words)?;
+    let mut options = WatchOptions::from_arg_matches(words)?;
     if options.every.ns() == 0 {
         bail!("--every 0s never ends: write for example --every 5m");
     }
     let stop = signals::stop()?;
-    let mut watch = Watch::open(&options.out)?;
-    measurement(&options.words)?; // what is no measurement is said before anybody waits
+    // what cannot be watched is said before anybody waits
+    options.words = job::with_options(&options.words)?;
+    let points = measurement(&options.words)?.outline().points;
+    if points > 1 {
+        bail!("{points} results a measurement: watch one, in a folder of its own");
+    }
+    job::refuse(&options.words, &OF_ONE)?;
+    let receivers = match &options.on {
+        None => job::receivers(&options.words)?,
+        Some(_) => {
+            job::refuse(&options.words, &["otlp", "remote_write", "metrics"])?;
+            Receivers::default()
+        }
+    };
+    let mut watch = Watch::open(&options.out, &watched(words, &options.words))?;
     let began_ns = MonotonicClock.now_ns();
     let until_ns = options.for_time.map_or(u64::MAX, |time| began_ns.saturating_add(time.ns()));
     let mut due_ns = began_ns;
     while due_ns < until_ns && !stop.asked() {
         if !stop.wait_until(due_ns)? {
-            watch.measure(&options, &stop)?;
+            watch.measure(&options, &receivers, &stop)?;
         }
         // what was due meanwhile is left out: two at once would measure each other
         let now_ns = MonotonicClock.now_ns();
@@ -123,32 +141,48 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
         due_ns = due_ns.saturating_add((behind + 1).saturating_mul(options.every.ns()));
     }
     let summary = Summary::of(&watch.entries);
-    write!(io::stdout(), "{}", summary.shown(&watch.entries))?;
+    exit::print(&summary.shown(&watch.entries))?;
     Ok(if summary.is_quiet() { Exit::Ran } else { Exit::Finding })
+}
+
+/// The command of `words`, and where it runs, in a line without what is secret in it.
+fn watched(words: &ArgMatches, command: &[String]) -> String {
+    let on = words.get_raw("on").into_iter().flatten();
+    let on = on.flat_map(|remote| ["on".to_owned(), remote.to_string_lossy().into_owned()]);
+    let all = secret::masked_words(&on.chain(command.iter().cloned()).collect::<Vec<_>>());
+    shlex::try_join(all.iter().map(String::as_str)).unwrap_or_else(|_| all.join(" "))
 }
 
 /// A folder with what was measured so far.
 struct Watch {
     folder: PathBuf,
     entries: Vec<Entry>,
+    /// So many of its runs have gone.
+    forgotten: usize,
 }
 
 impl Watch {
-    /// Opens the watch in `folder`, or begins one.
-    fn open(folder: &Path) -> anyhow::Result<Self> {
-        let log = folder.join(LOG);
-        let text = match fs::read_to_string(&log) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let is_other = folder.is_dir() && fs::read_dir(folder)?.next().is_some();
-                if is_other {
-                    bail!("{} holds something else: name another --out", folder.display());
-                }
-                String::new()
-            }
-            Err(error) => return Err(error).context(log.display().to_string()),
-        };
+    /// Opens the watch of `command` in `folder`, or begins one.
+    fn open(folder: &Path, command: &str) -> anyhow::Result<Self> {
+        let (log, name) = (folder.join(LOG), folder.join(COMMAND));
+        let (text, watched) = (read(&log)?, read(&name)?);
+        if let Some(other) = watched.as_ref().filter(|it| it.trim_end() != command) {
+            let other = other.trim_end();
+            bail!("{} watches `{other}`: name another --out", folder.display());
+        }
+        let is_new = text.is_none() && watched.is_none();
+        if is_new && folder.is_dir() && fs::read_dir(folder)?.next().is_some() {
+            bail!("{} holds something else: name another --out", folder.display());
+        }
         fs::create_dir_all(folder.join(RUNS)).with_context(|| folder.display().to_string())?;
+        fs::write(&name, format!("{command}\n")).with_context(|| name.display().to_string())?;
+        let mut text = text.unwrap_or_default();
+        let whole = text.rfind('\n').map_or(0, |at| at + 1);
+        if whole < text.len() {
+            // the disk was full, or the machine stopped: its run is there without a line
+            OpenOptions::new().write(true).open(&log)?.set_len(whole as u64)?;
+            text.truncate(whole);
+        }
         let mut entries = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
             if number > LINES_MAX {
@@ -158,11 +192,16 @@ impl Watch {
                 .with_context(|| format!("{}, line {number} is no measurement", log.display()))?;
             entries.push(entry);
         }
-        Ok(Self { folder: folder.to_owned(), entries })
+        Ok(Self { folder: folder.to_owned(), entries, forgotten: 0 })
     }
 
     /// Measures once, and writes down what came of it.
-    fn measure(&mut self, options: &WatchOptions, stop: &Stop) -> anyhow::Result<()> {
+    fn measure(
+        &mut self,
+        options: &WatchOptions,
+        receivers: &Receivers,
+        stop: &Stop,
+    ) -> anyhow::Result<()> {
         let at = clock::utc(clock::wall_ns());
         // several may begin within a second
         let name = format!("{RUNS}/{}-{}", at.replace(':', ""), self.entries.len() + 1);
@@ -173,35 +212,49 @@ impl Watch {
             None => {
                 let command: Vec<String> =
                     std::iter::once("plumb".to_owned()).chain(words.iter().cloned()).collect();
-                measure(job.as_mut(), &command, "", &Receivers::default(), stop)
+                measure(job.as_mut(), &command, "", receivers, stop)
             }
         });
         if stop.asked() {
-            return Ok(()); // half a measurement is none
+            let _ = fs::remove_dir_all(&out); // half a measurement is none
+            return Ok(());
         }
         let entry = match measured {
             Ok(run) => Entry::of(at, name, &run),
             Err(error) => Entry::none(at, format!("{error:#}")),
         };
-        writeln!(io::stdout(), "{}", entry.shown())?;
         let mut log = OpenOptions::new().create(true).append(true).open(self.folder.join(LOG))?;
-        writeln!(log, "{}", serde_json::to_string(&entry)?)?;
+        // in one piece: a line is there or not
+        log.write_all(format!("{}\n", serde_json::to_string(&entry)?).as_bytes())?;
+        exit::print(&format!("{}\n", entry.shown()))?;
         self.entries.push(entry);
         self.forget(options.keep)
     }
 
-    /// Removes the folder of the run that is one too many.
-    fn forget(&self, keep: usize) -> anyhow::Result<()> {
+    /// Removes the folders of the runs that are too many.
+    fn forget(&mut self, keep: usize) -> anyhow::Result<()> {
         let runs: Vec<&String> =
             self.entries.iter().filter_map(|entry| entry.run.as_ref()).collect();
-        for run in runs.iter().rev().skip(keep) {
+        let old = runs.len().saturating_sub(keep);
+        for run in runs[..old].iter().skip(self.forgotten) {
             let folder = self.folder.join(run);
-            if !folder.exists() {
-                break; // those before it have gone with theirs
+            match fs::remove_dir_all(&folder) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(error).with_context(|| folder.display().to_string());
+                }
+                _ => {} // somebody may have removed it
             }
-            fs::remove_dir_all(&folder).with_context(|| folder.display().to_string())?;
         }
+        self.forgotten = old;
         Ok(())
+    }
+}
+
+/// The text of a file, where there is one.
+fn read(path: &Path) -> anyhow::Result<Option<String>> {
+    match fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read.map(Some).with_context(|| path.display().to_string()),
     }
 }
 
@@ -274,16 +327,10 @@ impl Summary {
             let (entry, _) = valid.get(change.at)?;
             Some((entry.at.clone(), span(change.before), span(change.after)))
         });
-        let missing = entries.iter().filter(|entry| entry.p50_ns.is_none()).count();
-        let used = entries.iter().filter(|entry| entry.valid).count();
-        Self {
-            all: entries.len(),
-            missing,
-            invalid: entries.len()
-                - used
-                - entries.iter().filter(|it| !it.valid && it.p50_ns.is_none()).count(),
-            changes: changes.collect(),
-        }
+        let unusable = entries.iter().filter(|entry| !entry.valid);
+        let missing = unusable.clone().filter(|entry| entry.p50_ns.is_none()).count();
+        let invalid = unusable.count() - missing;
+        Self { all: entries.len(), missing, invalid, changes: changes.collect() }
     }
 
     /// True when nothing is to be looked at.
@@ -307,7 +354,9 @@ impl Summary {
             );
         }
         let used = entries.iter().filter(|entry| entry.valid && entry.p50_ns.is_some()).count();
-        if changes.is_empty() {
+        if used == 0 && all > missing {
+            text += "without response times no change can be looked for\n";
+        } else if changes.is_empty() {
             text += &match used >= 2 * CHANGE_SIDE_MIN {
                 true => "no change of the median was found\n".to_owned(),
                 false => format!(

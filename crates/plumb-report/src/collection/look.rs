@@ -1,5 +1,7 @@
 //! Runs that are looked into: what happened when, with what the machines did under the load.
 
+use std::cmp::Reverse;
+
 use maud::Markup;
 use plumb_folder::HostTrack;
 use plumb_measure::RunRecord;
@@ -70,18 +72,20 @@ fn chosen(kinds: &[RunGroup], entries: &[Entry]) -> Vec<(usize, &'static str)> {
     }
     let mut list: Vec<(usize, &'static str)> = Vec::new();
     for kind in kinds {
-        let medians = kind.medians();
+        let members = kind.cells.iter().flat_map(|cell| &cell.members);
+        let medians = members.filter_map(|(run, at)| {
+            let point = Some(&entries[*run].points[*at]).filter(|it| it.trust == Trust::Full)?;
+            Some((point.times?.p50, *run))
+        });
         let ends = [
-            (medians.last(), "the run with the longest median"),
-            (medians.first(), "the run with the shortest median"),
+            (
+                medians.clone().max_by_key(|(time, run)| (*time, Reverse(*run))),
+                "the run with the longest median",
+            ),
+            (medians.min(), "the run with the shortest median"),
         ];
         for (found, why) in ends {
-            let run = found.and_then(|(cell, _)| {
-                cell.members.iter().find_map(|(run, at)| {
-                    (entries[*run].points[*at].trust == Trust::Full).then_some(*run)
-                })
-            });
-            list.extend(run.map(|run| (run, why)));
+            list.extend(found.map(|(_, run)| (run, why)));
         }
     }
     let invalid = entries.iter().position(|run| !run.trust.leaves_any());

@@ -7,7 +7,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_folder::{Baseline, Baselines, RECORD, read_record};
 use plumb_lab::{Admission, Faults, SeparateRun};
 use plumb_measure::{Comparison, RunRecord, Share, signed};
-use plumb_pipeline::{Held, Verdict};
+use plumb_pipeline::{Held, Verdict, limit};
 use plumb_report::{comparison, terminal};
 
 use super::{RunsOptions, folder_of, latest, unknown};
@@ -123,10 +123,10 @@ fn say(compared: &Comparison, baseline: &Baseline, tolerance: Option<f64>) -> an
         let figure = primary.map_or("figures", |it| it.name.as_str());
         let change = primary.and_then(|it| signed(it.improvement(it.ratio?)));
         let change = change.unwrap_or_else(|| "-".into());
-        let limit = tolerance.unwrap_or_default() * 100.0;
+        let limit = limit(tolerance);
         let said = match Held::of(contrast, tolerance) {
-            Held::Within => format!("within the tolerance of {limit} %"),
-            Held::Beyond => format!("WORSE than the tolerance of {limit} %"),
+            Held::Within => format!("within the tolerance of {limit}"),
+            Held::Beyond => format!("WORSE than the tolerance of {limit}"),
             Held::Unknown if tolerance.is_some() => "nothing can be compared".into(),
             Held::Unknown => "no verdict: give --tolerance".into(),
         };

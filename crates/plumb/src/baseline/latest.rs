@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use plumb_folder::{Found, FoundRun, RECORD, read_record};
-use plumb_measure::RunRecord;
+use plumb_measure::{RunRecord, Status};
+use plumb_report::is_set;
 use serde_json::Value;
 
 /// Options that say where figures go, or what came of them, and not what is measured.
@@ -50,7 +51,8 @@ fn last(runs: &Path, wanted: impl Fn(&Path, &RunRecord) -> bool) -> Option<(Path
     // most are read only if the later ones are of other plans
     dated.sort_by_key(|(written, _)| std::cmp::Reverse(*written));
     dated.into_iter().find_map(|(_, run)| {
-        let record = read_record(&run.path).ok()?;
+        // one that is under way, or was not ended, lacks points
+        let record = read_record(&run.path).ok().filter(|it| it.status == Status::Complete)?;
         wanted(&run.path, &record).then_some((run.path, record))
     })
 }
@@ -66,7 +68,7 @@ fn written_at(run: &Path) -> Option<(i64, i64)> {
 fn same_plan(one: &RunRecord, other: &RunRecord) -> bool {
     let options = |record: &RunRecord| -> Vec<(String, Value)> {
         let all = record.plan.options.iter();
-        let of_plan = all.filter(|(name, _)| !BESIDE.contains(&name.as_str()));
+        let of_plan = all.filter(|(name, value)| !BESIDE.contains(&name.as_str()) && is_set(value));
         of_plan.map(|(name, value)| (name.clone(), value.clone())).collect()
     };
     (&one.plan.layer, &one.plan.verb, &one.target.address)

@@ -11,7 +11,7 @@ use anyhow::{anyhow, ensure};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_engine::clock;
 use plumb_folder::{Baseline, Baselines, baseline_name, read_record, record_digest};
-use plumb_measure::{RunRecord, Share, written};
+use plumb_measure::{RunRecord, Share, Status, written};
 
 use crate::exit::Exit;
 
@@ -100,6 +100,11 @@ fn set(options: &SetOptions) -> anyhow::Result<Exit> {
         Some(path) => (folder_of(path), read_record(path)?),
         None => latest::of_any(runs)?,
     };
+    ensure!(
+        record.status == Status::Complete,
+        "{} is no baseline: its measurement did not come to its end; measure again",
+        path.display()
+    );
     if !options.accept_invalid {
         let reason = record.validity.reasons.first().map_or("", |it| it.text.as_str());
         ensure!(

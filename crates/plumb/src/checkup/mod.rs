@@ -9,7 +9,7 @@ mod scale;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_checkup::{Checkup, CheckupPart};
 use plumb_engine::options::{HostOptions, OutputOptions};
@@ -19,7 +19,7 @@ use plumb_measure::{Program, RemoteSelector, Span};
 use plumb_report::checkup;
 
 use crate::colour;
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::far::FarHostWatch;
 use crate::metrics::Receivers;
 use crate::pipeline::{self, VerdictFiles};
@@ -113,7 +113,7 @@ fn measure_all(
 ) -> anyhow::Result<Exit> {
     let folder = open_folder(output, &checkup.started)?;
     conduct::keep(&mut checkup, &folder)?;
-    announce(&checkup)?;
+    announce(&checkup);
     conduct::carry_out(&mut checkup, remote, &folder, receivers, stop)?;
     files.write(|| pipeline::of_checkup(&checkup, folder.path()))?;
     print(&checkup, output, folder.path())?;
@@ -157,21 +157,21 @@ fn open_folder(output: &OutputOptions, started: &str) -> anyhow::Result<CheckFol
 }
 
 /// Says on standard error what is to come: standard output is for the result.
-fn announce(checkup: &Checkup) -> anyhow::Result<()> {
+fn announce(checkup: &Checkup) {
     let (count, left) = (checkup.parts.len(), checkup.left_ns() / 1_000_000_000);
-    writeln!(io::stderr(), "plumb: {count} measurements of {}, about {left} s", checkup.target)?;
-    Ok(())
+    // nobody may be there to read it
+    let _ =
+        writeln!(io::stderr(), "plumb: {count} measurements of {}, about {left} s", checkup.target);
 }
 
 fn print(checkup: &Checkup, output: &OutputOptions, folder: &Path) -> anyhow::Result<()> {
-    let mut out = io::stdout();
-    if output.json {
-        write!(out, "{}", checkup.to_json())?;
+    exit::print(&if output.json {
+        checkup.to_json()
     } else if output.markdown {
-        write!(out, "{}", checkup::markdown(checkup))?;
+        checkup::markdown(checkup)
     } else {
-        write!(out, "{}", colour::for_stdout(&checkup::terminal(checkup, progress::columns())))?;
-        writeln!(out, "report: {}", folder.join("report.html").display())?;
-    }
-    out.flush().context("standard output cannot be written")
+        let text = checkup::terminal(checkup, progress::columns());
+        let page = folder.join("report.html");
+        format!("{}report: {}\n", colour::for_stdout(&text), page.display())
+    })
 }

@@ -20,7 +20,6 @@ mod words;
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use anyhow::Context as _;
 use clap::ValueEnum;
 use plumb_engine::{Stop, clock};
 use plumb_experiment::ExperimentFile;
@@ -42,7 +41,7 @@ pub(crate) use surroundings::changes as surrounding_changes;
 pub(crate) use words::without_secrets;
 
 use crate::colour;
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use plumb_options::Form;
 
 /// What makes the exit code 1, and 3 when nobody can tell.
@@ -78,7 +77,7 @@ pub(crate) fn take(
 ) -> anyhow::Result<(Comparison, ExperimentFolder)> {
     let plan = Plan::of(file, overrides)?;
     if let Some(remark) = rounds_remark(&plan, None) {
-        writeln!(io::stderr(), "{remark}")?;
+        let _ = writeln!(io::stderr(), "{remark}"); // nobody may be there to read it
     }
     let folder = open_folder(out, name)?;
     let mut rounds = Rounds::new(&plan, &folder, &toml::to_string(file)?)?;
@@ -114,12 +113,7 @@ pub(crate) fn print(
     if let Some(folder) = folder.filter(|_| form == Form::Text) {
         text += &format!("report: {}\n", folder.join("report.html").display());
     }
-    let mut out = io::stdout();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        // whoever has read enough still gets the exit code
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written.context("standard output cannot be written"),
-    }
+    exit::print(&text)
 }
 
 /// The verdict as pipelines take it; `folder` is that of the experiment, or of the last run that was

@@ -14,8 +14,8 @@ use plumb_engine::options::HostOptions;
 use plumb_measure::Span;
 
 use super::of_shell::{self, ShellFigure};
-use super::words::{depth, known, leaf, split, with_options};
-use crate::job::{measurement, parse, receivers, watching};
+use super::words::{depth, split};
+use crate::job::{known, leaf, measurement, parse, receivers, watching, with_options};
 use crate::layers::plain;
 use crate::measure::measure;
 use crate::{layers, progress};

@@ -282,7 +282,7 @@ impl<'a> Rounds<'a> {
         let taken = read.map_err(|(failure, error)| {
             let disturbed = matches!(error.downcast_ref(), Some(ShellError::Disturbed(_)));
             let failure = if disturbed { Failure::Disturbed } else { failure };
-            (failure, format!("{error:#}"))
+            (failure, without_secrets(&format!("{error:#}")))
         });
         let took_ns = MonotonicClock.now_ns() - began_ns;
         self.keep((round, turn), &path, took_ns, taken)

@@ -19,7 +19,7 @@ use plumb_report::path_check;
 use plumb_wire::route::Route;
 
 use crate::colour;
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::measure::{Run, measure};
 use crate::metrics::Receivers;
 use crate::pipeline::{self, VerdictFiles};
@@ -41,7 +41,8 @@ struct CheckOptions {
     #[arg(
         long,
         value_name = "DIR",
-        conflicts_with_all = ["out", "quick", "full", "for_time", "idle", "stability", "timeout"]
+        conflicts_with_all = ["out", "quick", "full", "for_time", "idle", "stability", "timeout",
+            "transport", "v4", "v6", "far_host", "host_interval"]
     )]
     resume: Option<PathBuf>,
 
@@ -80,7 +81,7 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
         None => begin(&options)?,
     };
     password_is_at_hand(&check.target)?;
-    announce(&check)?;
+    announce(&check);
     if let Err(error) = carry_out(&mut check, &folder, &receivers, &stop) {
         if check.parts.iter().all(|part| part.outcome.is_none()) && options.resume.is_none() {
             folder.discard();
@@ -157,19 +158,19 @@ fn password_is_at_hand(target: &str) -> anyhow::Result<()> {
 }
 
 /// Says on standard error what is to come: standard output is for the result.
-fn announce(check: &PathCheck) -> anyhow::Result<()> {
+fn announce(check: &PathCheck) {
     let open = check.parts.iter().filter(|part| part.outcome.is_none()).count();
     if open == 0 {
-        return Ok(());
+        return;
     }
-    writeln!(
+    // nobody may be there to read it
+    let _ = writeln!(
         io::stderr(),
         "plumb: {open} of {} parts to measure against {}, about {}",
         check.parts.len(),
         check.target,
         length(check.left_ns())
-    )?;
-    Ok(())
+    );
 }
 
 /// Measures every part that has no outcome yet; each outcome is written down as it comes.
@@ -262,14 +263,12 @@ fn unanswered(error: &anyhow::Error) -> bool {
 }
 
 fn print(check: &PathCheck, output: &OutputOptions, folder: &Path) -> anyhow::Result<()> {
-    let mut out = io::stdout();
-    if output.json {
-        write!(out, "{}", check.to_json())?;
+    exit::print(&if output.json {
+        check.to_json()
     } else if output.markdown {
-        write!(out, "{}", path_check::markdown(check))?;
+        path_check::markdown(check)
     } else {
-        write!(out, "{}", colour::for_stdout(&path_check::terminal(check)))?;
-        writeln!(out, "report: {}", folder.join("report.html").display())?;
-    }
-    out.flush().context("standard output cannot be written")
+        let page = folder.join("report.html");
+        format!("{}report: {}\n", colour::for_stdout(&path_check::terminal(check)), page.display())
+    })
 }

@@ -12,7 +12,7 @@ use plumb_remote::{Fleet, Nats, PlanFiles};
 
 use super::{measure_there, servers, target};
 use crate::exit::Exit;
-use crate::job::measurement;
+use crate::job::{measurement, refuse, with_options};
 use crate::measure::print;
 use crate::signals;
 
@@ -54,11 +54,15 @@ pub(crate) fn command() -> Command {
         )
 }
 
+/// Options of a measurement that its run alone does not serve.
+const NOWHERE: [&str; 6] = ["junit", "sarif", "summary", "otlp", "remote_write", "metrics"];
+
 /// Has a remote measure, and keeps its run here.
 fn measured(options: &OnOptions) -> anyhow::Result<Exit> {
     let mut words = options.words.clone();
     let out = options.out.iter().map(|out| format!("--out={}", out.display()));
     words.extend(out);
+    refuse(&words, &NOWHERE)?;
     let stop = signals::stop()?;
     let mut job = measurement(&words)?;
     let run = measure_there(&options.remote, job.as_mut(), &words, &stop)?;
@@ -68,7 +72,8 @@ fn measured(options: &OnOptions) -> anyhow::Result<Exit> {
 
 /// Has a remote start a server, and says what it says.
 pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
-    let options = OnOptions::from_arg_matches(words)?;
+    let mut options = OnOptions::from_arg_matches(words)?;
+    options.words = with_options(&options.words)?;
     let RemoteSelector::Nats { url, of } = &options.remote else {
         bail!("a server of this machine needs no remote: start it without `on`");
     };

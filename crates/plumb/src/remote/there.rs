@@ -8,6 +8,7 @@ use plumb_engine::clock;
 use plumb_engine::layer::Measure;
 use plumb_measure::RemoteSelector;
 use plumb_remote::{Fleet, Nats, PlanFiles};
+use plumb_wire::secret;
 use serde_json::json;
 
 use super::drivers::without_own;
@@ -52,7 +53,7 @@ pub(crate) fn measure_there(
         followed?;
         bail!("{name} has handed over no record");
     };
-    record.plan.command = std::iter::once("plumb".to_owned()).chain(words.to_vec()).collect();
+    record.plan.command = secret::masked_words(&[&["plumb".to_owned()], words].concat());
     record.plan.options.insert(MEASURED_ON.into(), json!(name));
     for (name, bytes) in files {
         fs::write(folder.path().join(name), bytes)?;

@@ -3,7 +3,6 @@
 
 mod tables;
 
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -20,7 +19,7 @@ use plumb_report::checkup::CheckupRun;
 use plumb_report::collection::{self, Collection};
 use plumb_report::{checkup, comparison, html, markdown, path_check, terminal};
 
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::pipeline::{self, VerdictFiles};
 use crate::progress;
 use crate::{colour, compare};
@@ -115,7 +114,7 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
         Form::Text => colour::for_stdout(&shown.text),
         Form::Markdown | Form::Json => shown.text.as_str().into(),
     };
-    write!(io::stdout(), "{text}")?;
+    exit::print(&text)?;
     if let (Some(file), Some(page)) = (out, shown.page) {
         std::fs::write(file, page).with_context(|| {
             format!("cannot write {}; name a file in a folder you may write to", file.display())

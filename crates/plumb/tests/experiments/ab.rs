@@ -382,6 +382,21 @@ fn a_switch_that_failed_is_said_in_the_first_sentence() {
 }
 
 #[test]
+fn what_is_secret_in_a_command_stands_in_no_record_of_its_failure() {
+    let at = folder();
+    let third = ": http://me:s3cret@h/; echo x >> count; test $(wc -l < count) -ne 3 && echo 10";
+    let commands = [third, "echo 12"];
+    exec(&["--pairs", "6"], &commands, at.path());
+    let stored = only_run(at.path());
+    for name in ["order.json", "comparison.json", "report.html"] {
+        let text = fs::read_to_string(stored.join(name)).unwrap_or_default();
+        assert!(!text.contains("s3cret"), "{name}");
+    }
+    let order = fs::read_to_string(stored.join("order.json")).expect("it is there");
+    assert!(order.contains("\"failed\""), "{order}");
+}
+
+#[test]
 fn an_interruption_leaves_the_blocks_so_far_readable() {
     let at = folder();
     let fifth = "echo x >> count; test $(wc -l < count) -lt 5 || kill -INT $PPID; echo 10";

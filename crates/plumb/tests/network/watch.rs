@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::tempdir;
 
-use crate::kit::{Program, Server, plumb, until};
+use crate::kit::{Program, Server, plumb, record, until};
 
 /// The lines of the log of the watch in `at`.
 fn log(at: &Path) -> Vec<Value> {
@@ -52,12 +52,51 @@ fn what_is_no_watch_is_refused_and_nothing_is_overwritten() {
         assert!(ended.stderr.contains(why), "{ended:?}");
     };
     refused(&["watch", "--out", "x", "net", "serve"], "measure");
+    refused(&["watch", "net", "ping", "127.0.0.1", "--connections", "1,2"], "2 results");
+    refused(&["watch", "net", "ping", "127.0.0.1", "--out", "y"], "--out means nothing here");
+    refused(&["watch", "net", "ping", "127.0.0.1", "--junit", "y"], "--junit means nothing here");
     refused(&["watch", "--every", "0s", "net", "ping", "h"], "--every 0s never ends");
     fs::create_dir(at.path().join("w")).expect("made");
     fs::write(at.path().join("w/other"), "of somebody").expect("written");
-    refused(&["watch", "--out", "w", "net", "ping", "h"], "holds something else");
+    refused(&["watch", "--out", "w", "net", "ping", "127.0.0.1"], "holds something else");
     fs::write(at.path().join("w/watch.jsonl"), "{\"at\":1}\n").expect("written");
-    refused(&["watch", "--out", "w", "net", "ping", "h"], "line 1 is no measurement");
+    refused(&["watch", "--out", "w", "net", "ping", "127.0.0.1"], "line 1 is no measurement");
+}
+
+#[test]
+fn a_folder_is_of_one_command_and_goes_on_behind_a_line_that_was_cut() {
+    let server = Server::start(&["--quiet"]);
+    let at = tempdir().expect("a folder");
+    let of_file = "size = [\"300B\"]\ncount = 20\nwarmup = \"0s\"\n";
+    fs::write(at.path().join("o.toml"), of_file).expect("written");
+    let once = ["watch", "--every", "1h", "--for", "1ms", "--out", "w", "net", "ping"];
+    let calm = ["--foreign-limit", "100%", "--lag", "50s"];
+    let words = [&once[..], &[&server.address, "--options", "o.toml"], &calm].concat();
+    plumb(&words, at.path()).with(0);
+    let entry = &log(at.path())[0];
+    assert_eq!(entry["operations"], 20, "as the file of options says");
+    let run = record(&at.path().join("w").join(entry["run"].as_str().expect("a folder")));
+    assert_eq!(run["plan"]["options"]["size"], serde_json::json!(["300B"]));
+    let kept = at.path().join("w/watch.jsonl");
+    let whole = fs::read_to_string(&kept).expect("a log");
+    fs::write(&kept, format!("{whole}{}", &whole[..20])).expect("written");
+    plumb(&words, at.path()).with(0);
+    assert_eq!(log(at.path()).len(), 2);
+    let other = [&once[..], &[&server.address, "--count", "7"], &calm].concat();
+    let ended = plumb(&other, at.path()).with(2);
+    assert!(ended.stderr.contains("w watches `net ping"), "{ended:?}");
+}
+
+#[test]
+fn a_measurement_without_response_times_is_not_without_an_answer() {
+    let server = Server::start(&["--quiet"]);
+    let at = tempdir().expect("a folder");
+    let words = ["watch", "--every", "1h", "--for", "1ms", "--out", "w", "net", "stream"];
+    let calm = ["--for", "100ms", "--foreign-limit", "100%"];
+    let ended = plumb(&[&words[..], &[&server.address], &calm].concat(), at.path());
+    assert!(!ended.stdout.contains("without an answer"), "{ended:?}");
+    let entry = &log(at.path())[0];
+    assert!(entry["p50-ns"].is_null() && entry["run"].is_string(), "{entry}");
 }
 
 #[test]

@@ -172,7 +172,8 @@ fn finish(
     };
     let words = prediction.words(asked.plan.extent);
     let into = folder.path().display();
-    writeln!(io::stderr(), "{}: {done}{words}; folder {into}", asked.name)?;
+    // nobody may be there to read it
+    let _ = writeln!(io::stderr(), "{}: {done}{words}; folder {into}", asked.name);
     rounds.run(stop, &mut View::new(prediction, asked.plan.extent))?;
     let compared = rounds.compare()?;
     drop(rounds); // its servers have nothing more to do
