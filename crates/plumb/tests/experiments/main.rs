@@ -5,5 +5,6 @@ mod kit;
 
 mod ab;
 mod checkup;
+mod compare;
 mod lab_run;
 mod seeds;

@@ -220,6 +220,9 @@ fn a_reader_that_has_gone_is_no_error() {
         .expect("it can be started");
     drop(child.stdout.take());
     let ended = child.wait_with_output().expect("it was started");
-    assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), b"".as_slice()));
-    assert_eq!(files_of(&only_run(folder.path())), FILES_OF_A_RUN);
+    let run = only_run(folder.path());
+    // the verdict is that of the run: others may have taken the machine
+    let is_valid = record(&run)["validity"]["valid"] == true;
+    assert_eq!((ended.status.success(), ended.stderr.as_slice()), (is_valid, b"".as_slice()));
+    assert_eq!(files_of(&run), FILES_OF_A_RUN);
 }
