@@ -75,21 +75,7 @@ fn is_path_to(path: &str, disk: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::section::Column;
-
-    fn section(name: &str, columns: &[&str]) -> Section {
-        let column = |name: &&str| Column {
-            name: (*name).to_owned(),
-            stat: crate::Stat::default(),
-            series: Vec::new(),
-        };
-        Section {
-            name: name.to_owned(),
-            title: String::new(),
-            columns: columns.iter().map(column).collect(),
-            rows: 0,
-        }
-    }
+    use crate::section::tests::section;
 
     fn counted(sections: &[Section]) -> Vec<Vec<usize>> {
         let disks = Disks::of(sections);

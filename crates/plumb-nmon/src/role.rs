@@ -288,21 +288,7 @@ pub(crate) fn interfaces(section: &Section) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::section::Column;
-
-    fn section(name: &str, columns: &[&str]) -> Section {
-        let column = |name: &&str| Column {
-            name: (*name).to_owned(),
-            stat: crate::Stat::default(),
-            series: Vec::new(),
-        };
-        Section {
-            name: name.to_owned(),
-            title: String::new(),
-            columns: columns.iter().map(column).collect(),
-            rows: 0,
-        }
-    }
+    use crate::section::tests::section;
 
     fn role_of(section: &Section, system: System, gauges: &mut Gauges) -> Role {
         Role::of(section, system, None, &Disks::of([section]), gauges)

@@ -250,8 +250,23 @@ fn numbered(at: usize) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// One without rows.
+    pub(crate) fn section(name: &str, columns: &[&str]) -> Section {
+        let column = |name: &&str| Column {
+            name: (*name).to_owned(),
+            stat: Stat::default(),
+            series: Vec::new(),
+        };
+        Section {
+            name: name.to_owned(),
+            title: String::new(),
+            columns: columns.iter().map(column).collect(),
+            rows: 0,
+        }
+    }
 
     fn draft(headers: &[(u64, &str)]) -> Draft {
         let mut draft = Draft::new(b"NET", 1);
