@@ -26,6 +26,9 @@ use super::{Answer, DatabaseError, DatabaseLimits, PostgresServer, Row, Value};
 const PREPARED_MAX: usize = 256;
 /// Where a `PostgreSQL` finds that a prepared statement would bring other columns than before.
 const PLAN_CHANGED: &str = "RevalidateCachedQuery";
+/// What a server that breaks a statement off at its time has at most for saying so, before it is taken
+/// for silent.
+const SAYING_SO: Duration = Duration::from_secs(5);
 
 pub(super) struct PostgresSession {
     runtime: Runtime,
@@ -36,7 +39,10 @@ pub(super) struct PostgresSession {
     /// often that was when this one prepared its first.
     plans_changed: Arc<AtomicU64>,
     prepared_after: u64,
+    /// How long an answer is waited for.
     patience: Duration,
+    /// After which the server ends a statement, nanoseconds.
+    statement_ns: u64,
     /// What an empty message there and back took, and no call was faster.
     empty_ns: u64,
 }
@@ -74,7 +80,7 @@ impl PostgresSession {
     ) -> Result<Self, DatabaseError> {
         let system = |error: std::io::Error| DatabaseError::Lost(error.to_string());
         let runtime = Builder::new_current_thread().enable_all().build().map_err(system)?;
-        let (connect, patience) = (duration(limits.connect.ns()), duration(limits.statement.ns()));
+        let connect = duration(limits.connect.ns());
         let connected = runtime
             .block_on(async { tokio::time::timeout(connect, over::connected(server)).await });
         let (client, connection) = match connected {
@@ -94,6 +100,7 @@ impl PostgresSession {
             prepared_after: plans_changed.load(Ordering::Relaxed),
             plans_changed,
             patience: connect,
+            statement_ns: limits.statement.ns(),
             empty_ns: 0,
         };
         let ms = (limits.statement.ns() / 1_000_000).max(1);
@@ -108,7 +115,8 @@ impl PostgresSession {
         let empties = [session.empty()?, session.empty()?];
         session.empty_ns = empties.into_iter().min().unwrap_or(0);
         session.wire.trips = 0;
-        session.patience = patience;
+        let statement = duration(limits.statement.ns());
+        session.patience = statement + statement.min(SAYING_SO);
         Ok(session)
     }
 
@@ -277,8 +285,7 @@ impl PostgresSession {
     fn fault(&self, broken: Broken) -> DatabaseError {
         let error = match broken {
             Broken::Late => {
-                let ns = u64::try_from(self.patience.as_nanos()).unwrap_or(u64::MAX);
-                return late("a statement", ns, "statement-timeout");
+                return late("a statement", self.statement_ns, "statement-timeout");
             }
             Broken::Closed => return DatabaseError::Lost("it closed the connection".into()),
             Broken::Postgres(error) => error,

@@ -8,6 +8,7 @@ use plumb_queue::ExecutionId;
 use plumb_transaction::{Outside as _, OutsideError, UnitOfWork as _};
 
 use crate::flow_rows::{TABLE, ask, ids, is_lost, message, orders, servers};
+use crate::kit::Server;
 use crate::kit::postgres::{Postgres, psql};
 
 #[test]
@@ -30,6 +31,26 @@ fn each_statement_of_a_batch_has_the_time_of_a_statement() {
 }
 
 #[test]
+fn a_statement_that_takes_too_long_is_broken_off_by_the_server_and_its_session_stays() {
+    let server = Postgres::start("");
+    // the server's word comes later than its time is over, as over every network
+    let line = Server::of_delay(&server.address, &["--delay", "50ms"]);
+    let (_folder, servers) = servers(&line.address, "timeout = \"1s\"\n");
+    let mut work = servers.unit();
+    for id in 1..=2 {
+        work.begin(ExecutionId(id));
+        let late = work.sql(&ask("plant", "SELECT pg_sleep(60)::text", &[]));
+        assert!(
+            matches!(&late, Err(OutsideError::Lost(text)) if text.contains("broke off")),
+            "{late:?}"
+        );
+        work.commit();
+    }
+    let figures = servers.pool("plant").expect("it is there").figures();
+    assert_eq!((figures.lost, figures.log_ons), (0, 1), "{figures:?}");
+}
+
+#[test]
 fn rows_that_take_too_long_in_one_statement_go_in_one_by_one() {
     let server = Postgres::start("");
     let slow = "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS \
@@ -42,7 +63,7 @@ fn rows_that_take_too_long_in_one_statement_go_in_one_by_one() {
             message(&mut work, id, &["1"]);
         }
         let ended = work.commit();
-        assert_eq!(ids(&ended, Result::is_ok), (first..first + 8).collect::<Vec<_>>());
+        assert_eq!(ids(&ended, Result::is_ok), (first..first + 8).collect::<Vec<_>>(), "{ended:?}");
     }
     assert_eq!(orders(&server), "1 2 3 4 5 6 7 8 11 12 13 14 15 16 17 18");
     let figures = servers.pool("plant").expect("it is there").figures();
