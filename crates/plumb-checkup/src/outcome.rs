@@ -9,7 +9,7 @@ use super::Middle;
 use plumb_measure::{
     Account, Attribution, Calls, Distribution, Estimate, FindingKind, ForeignProcess, HostUse,
     PairRecord, PartKind, RTO_MIN_NS, ResultRecord, RoundTripMeans, RunRecord, TcpTotals,
-    Transport, Validity, may_be_delayed,
+    Transport, Validity, is_whole_time, may_be_delayed, times_that_add_up,
 };
 
 /// The host of a socket file.
@@ -268,12 +268,12 @@ fn told(result: &ResultRecord, account: Option<&Account>) -> BTreeMap<String, u6
     let Some(part) = result.parts.first() else { return BTreeMap::new() };
     // a time that only some answers tell is no part of the mean of all
     let always = |times: &Distribution| times.count == part.operations;
-    // what stands behind the full stop of another time is a part of that
-    let within = |name: &str| {
-        name.rsplit_once('.').is_some_and(|(around, _)| part.told_ns.contains_key(around))
-    };
-    let told = part.told_ns.iter().filter(|(name, times)| always(times) && !within(name));
-    told.map(|(name, times)| (name.clone(), times.mean)).collect()
+    let told: BTreeMap<_, _> = part.told_ns.iter().filter(|(_, times)| always(times)).collect();
+    let names: Vec<String> = told.keys().map(|name| (*name).clone()).collect();
+    let adds = times_that_add_up(&names);
+    let kept = |name: &str| is_whole_time(name) || adds.contains(&name);
+    let kept = told.into_iter().filter(|(name, _)| kept(name));
+    kept.map(|(name, times)| (name.clone(), times.mean)).collect()
 }
 
 fn host_of(transport: &Transport) -> String {
@@ -324,6 +324,26 @@ mod tests {
         };
         let result = ResultRecord { parts: vec![part], ..ResultRecord::default() };
         assert_eq!(told(&result, None), [("always".to_owned(), 60)].into());
+    }
+
+    #[test]
+    fn a_time_within_another_or_told_twice_is_taken_once() {
+        let all = [
+            ("backend", 100),
+            ("backend-database", 90),
+            ("database", 40),
+            ("db", 40),
+            ("gwtotal", 150),
+            ("render", 5),
+        ];
+        let part = plumb_measure::PartRecord {
+            operations: 1,
+            told_ns: all.map(|(name, ns)| (name.to_owned(), times([ns]))).into(),
+            ..plumb_measure::PartRecord::default()
+        };
+        let result = ResultRecord { parts: vec![part], ..ResultRecord::default() };
+        let kept = told(&result, None).into_keys().collect::<Vec<_>>();
+        assert_eq!(kept, ["backend", "database", "gwtotal", "render"]);
     }
 
     #[test]

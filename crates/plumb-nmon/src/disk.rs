@@ -9,15 +9,26 @@ use crate::section::Section;
 pub(crate) struct Disks<'a> {
     /// By what is told of them, `DISKREAD` with all its numbered sections for example.
     names: HashMap<&'a str, HashSet<&'a str>>,
+    /// The disks to which there are paths, numbered.
+    multipath: HashMap<&'a str, usize>,
 }
 
 /// A disk that is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Counted {
     pub(crate) column: usize,
-    /// The column of the disk to which this is a path: where that one has done anything, it has
-    /// counted this one's as well.
-    pub(crate) path_to: Option<usize>,
+    /// Its place in NVMe multipath, where it has one.
+    pub(crate) multipath: Option<Multipath>,
+}
+
+/// A disk that is reached by several paths, or one of these, with the number of the disk. Where the
+/// disk has done anything, it has counted what its paths did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Multipath {
+    /// The disk itself.
+    Disk(usize),
+    /// A path to it, which may stand in another section.
+    Path(usize),
 }
 
 impl<'a> Disks<'a> {
@@ -30,7 +41,15 @@ impl<'a> Disks<'a> {
                 names.entry(kind).or_default().extend(disks);
             }
         }
-        Self { names }
+        let mut multipath = HashMap::new();
+        for names in names.values() {
+            let disks = names.iter().filter_map(|name| names.get(disk_of(name)?.as_str()));
+            for disk in disks {
+                let number = multipath.len();
+                multipath.entry(*disk).or_insert(number);
+            }
+        }
+        Self { names, multipath }
     }
 
     /// The disks of `section` whose transfers are counted once: no partitions where their disk is
@@ -41,8 +60,17 @@ impl<'a> Disks<'a> {
         let any = names.iter().any(|name| is_whole(name, names));
         let columns = section.columns.iter().enumerate();
         let counted = columns.filter(|(_, column)| !any || is_whole(&column.name, names));
-        let head = |path: &str| section.columns.iter().position(|it| is_path_to(path, &it.name));
-        counted.map(|(column, it)| Counted { column, path_to: head(&it.name) }).collect()
+        let multipath = |name: &str| match self.multipath.get(name) {
+            Some(number) => Some(Multipath::Disk(*number)),
+            None => self.path_to(section, name).map(|disk| Multipath::Path(self.multipath[disk])),
+        };
+        counted.map(|(column, it)| Counted { column, multipath: multipath(&it.name) }).collect()
+    }
+
+    /// The disk to which `name` in `section` is a path, where that is in it or in one of its kind.
+    pub(crate) fn path_to(&self, section: &Section, name: &str) -> Option<&'a str> {
+        let disk = disk_of(name)?;
+        self.names.get(kind(section))?.get(disk.as_str()).copied()
     }
 }
 
@@ -61,15 +89,12 @@ fn is_whole(name: &str, names: &HashSet<&str>) -> bool {
     !built && !partition
 }
 
-/// True for `nvme0c1n2` and `nvme0n2`: a path of NVMe multipath, and its disk. Linux counts at both
-/// since 6.4, and at the paths alone before.
-fn is_path_to(path: &str, disk: &str) -> bool {
-    let parts = || {
-        let (subsystem, rest) = path.strip_prefix("nvme")?.split_once('c')?;
-        Some((subsystem, rest.split_once('n')?.1))
-    };
-    let of_disk = || disk.strip_prefix("nvme")?.split_once('n');
-    parts().is_some_and(|parts| of_disk() == Some(parts))
+/// `nvme0n2` for `nvme0c1n2`: the disk of a path of NVMe multipath. Linux counts at both since 6.4, and
+/// at the paths alone before.
+fn disk_of(path: &str) -> Option<String> {
+    let (subsystem, rest) = path.strip_prefix("nvme")?.split_once('c')?;
+    let (_, namespace) = rest.split_once('n')?;
+    Some(format!("nvme{subsystem}n{namespace}"))
 }
 
 #[cfg(test)]
@@ -103,19 +128,24 @@ mod tests {
     }
 
     #[test]
-    fn a_path_knows_its_disk() {
-        let names = ["nvme0c0n1", "nvme0n1", "nvme0c1n1", "nvme1n1", "nvme0n1p1", "nvme2c2n1"];
-        let sections = [section("DISKXFER", &names)];
-        let paths: Vec<_> = Disks::of(&sections)
-            .counted(&sections[0])
-            .iter()
-            .map(|it| (it.column, it.path_to))
-            .collect();
+    fn a_path_knows_its_disk_whatever_section_that_is_in() {
+        let sections = [
+            section("DISKXFER", &["nvme0c0n1", "nvme0n1", "nvme1n1"]),
+            section("DISKXFER1", &["nvme0c1n1", "nvme0n1p1", "nvme2c2n1", "sdc"]),
+            section("DISKREAD", &["nvme2n1"]),
+        ];
+        let disks = Disks::of(&sections);
+        let found = |section| -> Vec<_> {
+            disks.counted(section).iter().map(|it| (it.column, it.multipath)).collect()
+        };
+        let (disk, path) = (Some(Multipath::Disk(0)), Some(Multipath::Path(0)));
+        assert_eq!(found(&sections[0]), [(0, path), (1, disk), (2, None)]);
         assert_eq!(
-            paths,
-            [(0, Some(1)), (1, None), (2, Some(1)), (3, None), (5, None)],
-            "the disk of the last is not among them"
+            found(&sections[1]),
+            [(0, path), (2, None), (3, None)],
+            "the disk of the second is not among those whose transfers are told"
         );
-        assert!(!is_path_to("nvme1c0n1", "nvme11n1") && !is_path_to("sdc", "sdc1"));
+        assert_eq!(disks.path_to(&sections[1], "nvme0c1n1"), Some("nvme0n1"));
+        assert_eq!(disk_of("nvme1c0n11").as_deref(), Some("nvme1n11"));
     }
 }

@@ -225,7 +225,8 @@ impl Recording {
         for section in self.sections.iter().filter(|section| is_numbered(&section.name, "DISKREAD"))
         {
             let is_added = |it: &Counted| {
-                it.path_to.is_none_or(|disk| !self.has_used(&section.columns[disk].name))
+                let disk = disks.path_to(section, &section.columns[it.column].name);
+                disk.is_none_or(|disk| !self.has_used(disk))
             };
             let added: HashSet<usize> = disks
                 .counted(section)

@@ -1,8 +1,8 @@
 //! What the columns of a section mean, where that is known, and the figures made from them.
 
-use crate::disk::{Counted, Disks};
+use crate::disk::{Counted, Disks, Multipath};
 use crate::facts::System;
-use crate::gauge::{Gauge, Join, joined};
+use crate::gauge::{Gauge, Join, Share, joined};
 use crate::section::Section;
 
 /// The figures that are put together from several cells.
@@ -41,7 +41,7 @@ pub(crate) struct Gauges([Gauge; NAMES]);
 
 impl Gauges {
     pub(crate) fn new() -> Self {
-        let mut gauges = [Gauge::new(Join::Sum); NAMES];
+        let mut gauges = std::array::from_fn(|_| Gauge::new(Join::Sum));
         gauges[Name::DiskBusy as usize] = Gauge::new(Join::Max);
         Self(gauges)
     }
@@ -167,32 +167,38 @@ impl Role {
             processors.row(figures, id, seconds, gauges);
         }
         for feed in &self.feeds {
-            let value = feed.value(figures);
-            let value = if feed.counts { value.map(|count| count / seconds) } else { value };
-            gauges.of(feed.name).offer(id, seconds, value);
+            let mut share = feed.share(figures);
+            if feed.counts {
+                share.value = share.value.map(|count| count / seconds);
+            }
+            gauges.of(feed.name).offer(id, seconds, share);
         }
     }
 }
 
 fn all_of(columns: Vec<usize>) -> Vec<Counted> {
-    columns.into_iter().map(|column| Counted { column, path_to: None }).collect()
+    columns.into_iter().map(|column| Counted { column, multipath: None }).collect()
 }
 
 impl Feed {
-    /// A sum needs all its figures, a largest any.
-    fn value(&self, figures: &[f64]) -> Option<f64> {
-        let mut value = None;
-        for Counted { column, path_to } in &self.columns {
-            if path_to.and_then(|disk| figure(figures, disk)).is_some_and(|it| it > 0.0) {
-                continue;
-            }
+    /// What a row says.
+    fn share(&self, figures: &[f64]) -> Share {
+        let mut share = Share::from(self.join.of_nothing());
+        for Counted { column, multipath } in &self.columns {
             let figure = figure(figures, *column);
-            if figure.is_none() && self.join == Join::Sum {
-                return None;
+            match multipath {
+                Some(Multipath::Path(disk)) => {
+                    share.paths.push((*disk, figure));
+                    continue;
+                }
+                Some(Multipath::Disk(disk)) if figure.is_some_and(|it| it > 0.0) => {
+                    share.used.push(*disk);
+                }
+                Some(Multipath::Disk(_)) | None => {}
             }
-            value = joined(self.join, value, figure);
+            share.value = joined(self.join, share.value, figure);
         }
-        value
+        share
     }
 }
 
@@ -219,8 +225,8 @@ impl Processors {
         let used = if self.aix { sum(&[user, system]) } else { busy };
         let count = self.count.and_then(at).or(self.known);
         let cores = used.zip(count).map(|(percent, count)| percent / 100.0 * count);
-        gauges.of(Name::Busy).offer(id, seconds, busy);
-        gauges.of(Name::Cores).offer(id, seconds, cores);
+        gauges.of(Name::Busy).offer(id, seconds, busy.into());
+        gauges.of(Name::Cores).offer(id, seconds, cores.into());
     }
 }
 

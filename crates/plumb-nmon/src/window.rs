@@ -64,13 +64,12 @@ impl Window {
     }
 
     /// The ends in seconds since 1970 of the same clock, for a recording whose first snapshot is of
-    /// `first_s`. A time a little before it is meant of the same day.
+    /// `first_s`. One that begins a little before it is meant of the same day; none ends there.
     pub(crate) fn ends_s(&self, first_s: i64) -> (i64, i64) {
         let a_little_before_s = first_s - DAY_S / 2;
         let from_s = self.from.map(|from| from.local_s(first_s, a_little_before_s));
-        let (day_of_s, earliest_s) =
-            from_s.map_or((first_s, a_little_before_s), |from_s| (from_s, from_s));
-        let to_s = self.to.map(|to| to.local_s(day_of_s, earliest_s));
+        let begins_s = from_s.unwrap_or(first_s);
+        let to_s = self.to.map(|to| to.local_s(begins_s, begins_s));
         (from_s.unwrap_or(i64::MIN), to_s.unwrap_or(i64::MAX))
     }
 }
@@ -98,6 +97,10 @@ mod tests {
         );
         assert_eq!(ends("01:00:10", "", evening), (s("2027-01-01T01:00:10"), i64::MAX));
         assert_eq!(ends("", "23:10", evening), (i64::MIN, s("2026-12-31T23:10:00")));
+        for morning in ["09:00", "11:30", "22:59"] {
+            let then = s(&format!("2027-01-01T{morning}:00"));
+            assert_eq!(ends("", morning, evening), (i64::MIN, then), "it cannot end before");
+        }
         assert_eq!(
             ends("2026-12-31T23:05", "2027-01-01T00:00:00", evening),
             (s("2026-12-31T23:05:00"), s("2027-01-01T00:00:00"))

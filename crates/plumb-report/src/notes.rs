@@ -52,7 +52,7 @@ fn mean_and_median(points: &Points<'_>) -> Option<String> {
             .then(|| format!("mean {}, median {}", show_ns(times.mean), show_ns(times.p50)))
     })?;
     Some(format!(
-        "Mean and median part ({list}): a few long times pull the mean up; quote the percentiles."
+        "Mean and median part ({list}): long times pull the mean up; quote the percentiles."
     ))
 }
 

@@ -176,8 +176,10 @@ pub(crate) fn facts(record: &RunRecord) -> Vec<Fact> {
         let said: Vec<String> = times
             .iter()
             .filter_map(|(name, times)| {
-                let (verb, size) = pair::difference(times.as_ref()?);
-                Some(format!("its {name} {verb} by {size}"))
+                Some(match pair::difference(times.as_ref()?) {
+                    (Some(verb), size) => format!("its {name} {verb} by {size}"),
+                    (None, size) => format!("its {name} is not told apart: {size}"),
+                })
             })
             .collect();
         let said = if said.is_empty() {
@@ -212,8 +214,9 @@ pub(crate) fn notes(record: &RunRecord) -> Vec<String> {
         apart(times.p75, times.p50)
             .then(|| format!("p50 {}, p75 {}", show_ns(times.p50), show_ns(times.p75)))
     });
+    // where the 75th percentile is near the median, fewer than a quarter of the times are long
     let means = listed(record, |times| {
-        apart(times.mean, times.p50)
+        (apart(times.mean, times.p50) && !apart(times.p75, times.p50))
             .then(|| format!("mean {}, median {}", show_ns(times.mean), show_ns(times.p50)))
     });
     let (what, _) = judged_by(record);

@@ -200,6 +200,17 @@ impl Sizing {
         measured * (self.think_s() + alone_s) / (self.model.think_s + alone_s)
     }
 
+    /// The users with whom the limit of the server's memory is reached; `None` where it is not
+    /// limited, or not shown that users add anything.
+    fn users_held(&self) -> Option<Bounded> {
+        memory::full(&self.model, self.memory.as_ref())
+    }
+
+    /// Why so many users are more than the memory of the server holds; `None` where it holds them.
+    pub(crate) fn short_of_memory(&self, users: u32) -> Option<String> {
+        memory::short(&self.model, self.memory.as_ref(), users)
+    }
+
     fn refuses(&self) -> Result<Vec<String>, SizingError> {
         let mut refusals = Vec::new();
         let (worst, off) = self.model.worst;
@@ -225,7 +236,7 @@ impl Sizing {
                 self.model.think_s,
             ));
         }
-        refusals.extend(memory::short(&self.model, self.memory.as_ref(), self.question.users));
+        refusals.extend(self.short_of_memory(self.question.users));
         refusals.extend(self.disagreement(asked.min(RANGE_MAX * highest))?);
         if self.target_needs_tail() && self.model.tail.misfit > TAIL_MISFIT_MAX {
             refusals.push(format!(

@@ -52,6 +52,9 @@ pub enum WhatIfError {
         /// What it can do a second.
         most_per_s: f64,
     },
+    /// More users than the memory of the server holds: why.
+    #[error("{0}")]
+    Memory(String),
     /// The changed landscape cannot be solved.
     #[error(transparent)]
     Analysis(#[from] AnalysisError),
@@ -107,6 +110,7 @@ pub fn what_if(sizing: &Sizing, changes: Vec<Change>) -> Result<WhatIf, WhatIfEr
         asked.take(change);
     }
     let load = asked.load(sizing)?;
+    asked.fit_into_memory(sizing, load)?;
     let model = modelled(&landscape, load)?;
     let plan = asked.plan(landscape, load, model.as_ref(), sizing.question.seed);
     let simulated = plan.simulate()?;
@@ -156,6 +160,13 @@ impl Asked {
             Some((name, _)) => Err(WhatIfError::Both(name)),
             None => Ok(Load::Open { rate_per_s }),
         }
+    }
+
+    /// Memory is held by a user, or by a session where these are limited.
+    fn fit_into_memory(&self, sizing: &Sizing, load: Load) -> Result<(), WhatIfError> {
+        let Load::Closed { users, .. } = load else { return Ok(()) };
+        let sessions = self.sessions.map_or(users, |it| it.most.min(users));
+        sizing.short_of_memory(sessions).map_or(Ok(()), |why| Err(WhatIfError::Memory(why)))
     }
 
     fn plan(&self, landscape: Landscape, load: Load, model: Option<&Point>, seed: u64) -> Plan {

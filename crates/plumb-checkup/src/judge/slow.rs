@@ -35,6 +35,9 @@ fn slow(
 ) -> Option<CheckupFinding> {
     let least = slow_ns(part.layer)?;
     let told = attributed(outcome).or_else(|| told(outcome));
+    // who tells single times alone may work longer than these
+    let is_all = |cost: FaultCost| cost.low_ns >= least || !tells_a_part(outcome);
+    let told = told.filter(|(cost, _)| is_all(*cost));
     let who = match told {
         Some(_) => "works long",
         None => "takes long, or something before its port does",
@@ -105,14 +108,19 @@ fn most_of_it(name: &str, most: u64) -> String {
     format!("; most of it is {name} ({})", show_ns(most))
 }
 
+/// True where the server tells times of an operation, and no total.
+fn tells_a_part(outcome: &CheckupOutcome) -> bool {
+    !outcome.told_ns.is_empty() && outcome.attributed.is_empty() && whole(outcome).is_none()
+}
+
 /// All that a server tells of one operation, nanoseconds: its total where it names one, or the sum.
-pub(super) fn all_told(outcome: &CheckupOutcome) -> u64 {
+fn all_told(outcome: &CheckupOutcome) -> u64 {
     let told = outcome.told_ns.values();
     whole(outcome).unwrap_or_else(|| told.fold(0, |sum: u64, ns| sum.saturating_add(*ns)))
 }
 
 /// The total that the server names, nanoseconds.
-fn whole(outcome: &CheckupOutcome) -> Option<u64> {
+pub(super) fn whole(outcome: &CheckupOutcome) -> Option<u64> {
     outcome.told_ns.iter().find(|(name, _)| is_whole_time(name)).map(|(_, ns)| *ns)
 }
 
@@ -122,7 +130,7 @@ pub(super) fn queue(outcome: &CheckupOutcome) -> Option<u64> {
     waits.next().map(|first| waits.fold(first, u64::saturating_add))
 }
 
-/// What the round trip to the host leaves.
+/// What the round trip to the host and waits that the server tells of leave.
 fn left(evidence: &Evidence<'_>, outcome: &CheckupOutcome) -> Option<(FaultCost, String)> {
     let median = outcome.median?;
     let (taken, said) = match (evidence.floor(outcome), outcome.tcp.map(|tcp| tcp.rtt_min_ns)) {
@@ -130,10 +138,23 @@ fn left(evidence: &Evidence<'_>, outcome: &CheckupOutcome) -> Option<(FaultCost,
         (None, Some(rtt)) if rtt > 0 => (rtt, "TCP's shortest round trip does not explain"),
         _ => (0, "is that of the server with the way to it"),
     };
-    let taken = taken.saturating_add(stalled_at(median, outcome));
+    let waits = queue(outcome).unwrap_or(0);
+    let taken = taken.saturating_add(stalled_at(median, outcome)).saturating_add(waits);
     let less = |ns: u64| ns.saturating_sub(taken);
     let cost = FaultCost::of(less(median.ns), less(median.low_ns), less(median.high_ns), median.ns);
-    Some((cost, format!("{said}; it reports no times of its own")))
+    let work = all_told(outcome).saturating_sub(waits);
+    let reports = match (outcome.told_ns.is_empty(), waits) {
+        (true, _) => "no times of its own".into(),
+        (false, 0) => format!("only {} of its own work", show_ns(work)),
+        (false, _) => {
+            format!(
+                "only {} of its own work, and {} of waits, which are taken off",
+                show_ns(work),
+                show_ns(waits)
+            )
+        }
+    };
+    Some((cost, format!("{said}; it reports {reports}")))
 }
 
 /// The largest of the times that the server tells, waits aside.

@@ -2,7 +2,7 @@
 
 use super::loss::Loss;
 use super::sentence::named;
-use super::slow::all_told;
+use super::slow::whole;
 use super::{Evidence, one_a_server, stalled_at, stalled_ns};
 use crate::finding::{CheckupFinding, FaultCost, FaultKind};
 use crate::{CheckupLayer, CheckupOutcome, CheckupPart, Middle};
@@ -69,10 +69,12 @@ fn to_server(
     outcome: &CheckupOutcome,
 ) -> Option<CheckupFinding> {
     let mean = attributed(outcome).or_else(|| untold(outcome));
-    // what segments that are lost or acknowledged late cost a mean is no length of the way; TCP's
-    // shortest round trip has none of it
-    let waits =
-        mean.as_ref().map_or(0, |_| lost_ns(lost, outcome).saturating_add(stalled_ns(outcome)));
+    // what segments that are lost or acknowledged late cost a mean of all is no length of the way; the
+    // faster nine tenths and TCP's shortest round trip have none of it
+    let waits = mean
+        .as_ref()
+        .filter(|it| it.of.are_all())
+        .map_or(0, |_| lost_ns(lost, outcome).saturating_add(stalled_ns(outcome)));
     let way = mean.or_else(|| by_tcp(outcome))?;
     let floor = evidence.floor(outcome);
     // the way to the host is another finding
@@ -144,13 +146,11 @@ fn attributed(outcome: &CheckupOutcome) -> Option<PathTime> {
     })
 }
 
-/// What the server does not tell of: at least the whole less all times that it tells.
+/// What the server does not tell of, where it tells its total: what single times leave may be work that
+/// it tells nobody of.
 fn untold(outcome: &CheckupOutcome) -> Option<PathTime> {
-    if outcome.told_ns.is_empty() || !outcome.attributed.is_empty() {
-        return None;
-    }
+    let told = whole(outcome).filter(|_| outcome.attributed.is_empty())?;
     let (whole_ns, median) = (outcome.mean_ns?, outcome.median?);
-    let told = all_told(outcome);
     let ns = whole_ns.saturating_sub(told);
     Some(PathTime {
         ns,
@@ -162,9 +162,9 @@ fn untold(outcome: &CheckupOutcome) -> Option<PathTime> {
     })
 }
 
-/// The kernel's shortest round trip, where neither says anything.
+/// The kernel's shortest round trip, where neither tells.
 fn by_tcp(outcome: &CheckupOutcome) -> Option<PathTime> {
-    if !outcome.told_ns.is_empty() || !outcome.attributed.is_empty() {
+    if whole(outcome).is_some() || !outcome.attributed.is_empty() {
         return None;
     }
     let ns = outcome.tcp.map(|tcp| tcp.rtt_min_ns).filter(|ns| *ns > 0)?;

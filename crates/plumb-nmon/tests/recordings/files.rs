@@ -340,3 +340,28 @@ fn a_path_to_a_disk_is_left_out_where_the_disk_counts_itself() {
         assert_eq!(disks.left_out, left_out, "{disk} at the disk");
     }
 }
+
+#[test]
+fn a_path_in_another_section_than_its_disk_is_left_out_likewise() {
+    for (disk, left_out) in [(5, vec!["nvme0c1n1"]), (0, vec![])] {
+        let nmon = read(format!(
+            "AAA,progname,nmon\nAAA,OS,Linux\nDISKREAD,Disk Read KB/s h,nvme0n1\n\
+             DISKREAD1,Disk Read KB/s h,nvme0c1n1\nZZZZ,T0001,10:00:01,01-MAY-2026\n\
+             DISKREAD,T0001,{disk}\nDISKREAD1,T0001,5\n"
+        ));
+        let disks = only(&nmon).disks().unwrap();
+        assert_eq!(disks.read.max(), Some(5.0), "{disk} at the disk");
+        assert_eq!(disks.left_out, left_out, "{disk} at the disk");
+    }
+}
+
+#[test]
+fn a_sum_over_sections_lacks_what_one_of_them_lacks() {
+    let text = "AAA,progname,nmon\nAAA,OS,Linux\nDISKREAD,Disk Read KB/s h,sda\n\
+                DISKREAD1,Disk Read KB/s h,sdb\nZZZZ,T0001,10:00:01,01-MAY-2026\n\
+                DISKREAD,T0001,5\nDISKREAD1,T0001,\nZZZZ,T0002,10:00:02,01-MAY-2026\n\
+                DISKREAD,T0002,5\nDISKREAD1,T0002,7\n";
+    let nmon = read(text);
+    let disks = only(&nmon).disks().unwrap();
+    assert_eq!((disks.read.min(), disks.read.missing()), (Some(12.0), 1));
+}

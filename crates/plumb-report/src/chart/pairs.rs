@@ -76,9 +76,10 @@ fn effects(
         keys.push(Key::new("margin", "equivalence margin"));
     }
     let title = format!("Effect of every pair, {}", endpoint.name);
-    let endless = blocks.iter().filter(|it| it.effect().is_some_and(f64::is_infinite)).count();
-    let note = format!("Not drawn: {} with a figure of 0.", counted(endless as u64, "pair"));
-    let notes = (endless > 0).then_some(note).into_iter().collect();
+    let with_zero =
+        blocks.iter().filter(|it| it.effect().is_some() && it.ratio().is_none()).count();
+    let note = format!("Not drawn: {} with a figure of 0.", counted(with_zero as u64, "pair"));
+    let notes = (with_zero > 0).then_some(note).into_iter().collect();
     Some(Chart { title, keys, x: x.clone(), y: y.axis, marks, notes })
 }
 

@@ -5,6 +5,7 @@ use plumb_measure::{Estimate, Finding, FindingKind, PairDifference, Split, round
 
 use super::Server;
 use crate::figures::share;
+use crate::parts::pair::is_told_apart;
 use crate::verdict;
 
 /// Findings of one part that are spelled out; more are counted.
@@ -115,7 +116,11 @@ fn processing(part: &CheckupPart) -> Option<String> {
     let outcome = part.outcome.as_ref()?;
     let pair = outcome.pair.as_ref()?;
     let last = pair.last_byte.filter(|_| outcome.stands())?;
-    Some(format!("{} longer than {}", difference(&last), pair.fixed))
+    let (difference, fixed) = (difference(&last), &pair.fixed);
+    Some(match is_told_apart(&last) {
+        true => format!("{difference} longer than {fixed}"),
+        false => format!("not told apart from {fixed}: {difference}"),
+    })
 }
 
 fn difference(found: &PairDifference) -> String {

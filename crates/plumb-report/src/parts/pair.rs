@@ -17,12 +17,19 @@ pub(crate) fn sentence(result: &ResultRecord) -> Option<String> {
         let mut called = result.parts.iter().zip(names(&result.parts));
         called.find(|(part, _)| part.name == *name).map_or_else(|| name.clone(), |(_, short)| short)
     };
-    let (verb, size) = difference(times);
-    Some(format!(
-        "{} {verb} than {} to its last byte by {size}.",
-        shown(&pair.dynamic),
-        shown(&pair.fixed)
-    ))
+    let (dynamic, fixed) = (shown(&pair.dynamic), shown(&pair.fixed));
+    Some(match difference(times) {
+        (Some(verb), size) => format!("{dynamic} {verb} than {fixed} to its last byte by {size}."),
+        (None, size) => {
+            format!("{dynamic} is not told apart from {fixed} to its last byte: {size}.")
+        }
+    })
+}
+
+/// True where an interval says which page takes longer: zero is not within it.
+pub(crate) fn is_told_apart(times: &PairDifference) -> bool {
+    let ends = times.low_ns.zip(times.high_ns);
+    ends.is_some_and(|(low, high)| low > 0.0 || high < 0.0)
 }
 
 /// What a pair of pages of different lengths compares beside the work.
@@ -44,9 +51,11 @@ pub(super) fn lengths(result: &ResultRecord) -> Option<String> {
 }
 
 /// Which way two pages differ and by how much: `takes longer`, `1.25 ms (95 % interval 1.20 ms to
-/// 1.31 ms)`. Of a page that is the quicker one the interval is turned round, too.
-pub(super) fn difference(times: &PairDifference) -> (&'static str, String) {
-    let quicker = times.ns <= -0.5;
+/// 1.31 ms)`. Of a page that is the quicker one the interval is turned round, too. Nothing but the
+/// estimate where they are not told apart.
+pub(super) fn difference(times: &PairDifference) -> (Option<&'static str>, String) {
+    let told = is_told_apart(times);
+    let quicker = told && times.ns < 0.0;
     let (verb, side) = if quicker { ("is quicker", -1.0) } else { ("takes longer", 1.0) };
     let estimate = signed(side * times.ns);
     let ends = if quicker { (times.high_ns, times.low_ns) } else { (times.low_ns, times.high_ns) };
@@ -59,7 +68,7 @@ pub(super) fn difference(times: &PairDifference) -> (&'static str, String) {
         ),
         _ => format!("{estimate} (no interval: it takes 6 blocks or more)"),
     };
-    (verb, text)
+    (told.then_some(verb), text)
 }
 
 #[expect(
@@ -106,20 +115,34 @@ mod tests {
     fn a_difference_has_its_interval_and_says_which_page_is_the_quicker_one() {
         let times = PairDifference {
             ns: 1_500.0,
-            low_ns: Some(-1_000.0),
+            low_ns: Some(1_000.0),
             high_ns: Some(2_000.0),
             level: Some(0.9531),
         };
         let (verb, size) = difference(&times);
-        assert_eq!(verb, "takes longer");
-        assert_eq!(size, "1.50 us (95.3 % interval -1.00 us to 2.00 us)");
-        assert!(difference(&PairDifference { level: None, ..times }).1.contains("no interval"));
+        assert_eq!(verb, Some("takes longer"));
+        assert_eq!(size, "1.50 us (95.3 % interval 1.00 us to 2.00 us)");
         let turned = PairDifference {
             ns: -1_500.0,
             low_ns: Some(-2_000.0),
-            high_ns: Some(1_000.0),
+            high_ns: Some(-1_000.0),
             ..times
         };
-        assert_eq!(difference(&turned), ("is quicker", size));
+        assert_eq!(difference(&turned), (Some("is quicker"), size));
+    }
+
+    #[test]
+    fn pages_whose_interval_holds_zero_are_not_told_apart() {
+        let times = PairDifference {
+            ns: -1_500.0,
+            low_ns: Some(-2_000.0),
+            high_ns: Some(1_000.0),
+            level: Some(0.9531),
+        };
+        let size = "-1.50 us (95.3 % interval -2.00 us to 1.00 us)";
+        assert_eq!(difference(&times), (None, size.into()));
+        let few = PairDifference { low_ns: None, high_ns: None, level: None, ..times };
+        let size = "-1.50 us (no interval: it takes 6 blocks or more)";
+        assert_eq!(difference(&few), (None, size.into()));
     }
 }

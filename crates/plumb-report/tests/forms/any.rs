@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use page::{assert_balanced, assert_self_contained};
 use plumb_measure::{
     Better, BlockFigures, Comparison, Distribution, FarHost, FigureUnit, Finding, FindingKind,
-    Interval, LeftOut, PartRecord, Role, Scope, StepRecord, Verdict,
+    Histogram, Interval, LeftOut, PartRecord, Role, Scope, StepRecord, Verdict,
 };
 use plumb_report::{comparison, html, markdown, terminal};
 use proptest::prelude::*;
@@ -200,6 +200,25 @@ fn a_comparison_begins_with_its_answer_in_every_format() {
     assert!(text.contains("That is not equality"));
     let page = comparison::html(&record);
     assert!(page.find("NO DIFFERENCE SHOWN").unwrap() < page.find("<table").unwrap());
+}
+
+#[test]
+fn of_a_page_one_thing_is_said_to_do_about_its_median() {
+    let notes = |long: u64| {
+        let all = records::all();
+        let mut record = all.into_iter().find(|(name, _)| *name == "pages").unwrap().1;
+        let mut histogram = Histogram::new();
+        (0..100).for_each(|at| histogram.record(if at < long { 10_000_000 } else { 1_000_000 }));
+        let times = Distribution::of(&histogram);
+        for part in &mut record.results[0].parts {
+            part.first_byte_ns.clone_from(&times);
+        }
+        markdown::render(&record)
+    };
+    let [longer, few] = ["repeat it longer", "a few long times"];
+    // of 100 times 10 are long, or 49
+    assert!(notes(10).contains(few) && !notes(10).contains(longer), "{}", notes(10));
+    assert!(notes(49).contains(longer) && !notes(49).contains(few), "{}", notes(49));
 }
 
 #[test]

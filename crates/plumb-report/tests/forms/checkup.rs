@@ -184,6 +184,16 @@ fn what_spoils_the_figures_comes_first_and_every_layer_has_a_table() {
 }
 
 #[test]
+fn pages_whose_difference_may_be_zero_are_not_told_apart() {
+    let mut checkup = landscape();
+    let pair = checkup.parts[4].outcome.as_mut().and_then(|it| it.pair.as_mut()).unwrap();
+    pair.last_byte.as_mut().unwrap().low_ns = Some(-1_000.0);
+    let text = terminal(&checkup, 80);
+    let said = "not told apart from http://h/image: 210 us (-1.00 us to 215 us)\n";
+    assert!(text.contains(said), "{text}");
+}
+
+#[test]
 fn the_page_links_every_run_and_loads_nothing() {
     let page = html(&landscape());
     for folder in ["parts/21", "parts/45", "parts/1900", "parts/300"] {

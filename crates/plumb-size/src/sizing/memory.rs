@@ -10,6 +10,8 @@ use crate::model::Model;
 
 /// The name of the server's memory where that is full first.
 pub const MEMORY: &str = "memory";
+/// The name of what one user takes of it.
+pub(super) const OF_A_USER: &str = "memory of a user";
 const MIB: f64 = 1_048_576.0;
 
 /// The knee, which is that of memory where that is full before anything else.
@@ -53,7 +55,7 @@ pub(super) fn short(model: &Model, memory: Option<&Line>, users: u32) -> Option<
 
 /// The users with whom the limit of the server's memory is reached; `None` where there is no limit,
 /// or it is not shown that users add anything.
-fn full(model: &Model, memory: Option<&Line>) -> Option<Bounded> {
+pub(super) fn full(model: &Model, memory: Option<&Line>) -> Option<Bounded> {
     held(model.setup.memory_limit_bytes?, memory?)
 }
 

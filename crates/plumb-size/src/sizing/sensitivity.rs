@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Sizing, SizingError, count};
+use super::{Sizing, SizingError, count, memory};
 use crate::analysis::Analysis;
 use crate::landscape::Landscape;
 
@@ -12,7 +12,7 @@ pub const SHIFT: f64 = 0.1;
 /// What it would change if one figure were a tenth smaller or larger, and all others as they are.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sensitivity {
-    /// The station or delay, `think time` or `target`.
+    /// The station or delay, `think time`, `target` or `memory of a user`.
     pub name: String,
     /// Users within the target, or without one at the knee, as it is.
     pub users: f64,
@@ -38,9 +38,11 @@ pub(super) fn of(
     served: &Landscape,
     most: usize,
 ) -> Result<Vec<Sensitivity>, SizingError> {
-    let asked = Asked { sizing, most };
     let think_s = sizing.think_s();
-    let users = asked.users(served, think_s, 1.0)?;
+    let held = sizing.users_held();
+    let asked = Asked { sizing, most, held: held.map(|it| it.value) };
+    let as_is = Figures { landscape: served, think_s, target_times: 1.0, memory_times: 1.0 };
+    let users = asked.users(as_is)?;
     let Some(users) = users.filter(|it| *it > 0.0) else { return Ok(Vec::new()) };
     let mut found = Vec::new();
     let mut tell = |name: &str, of: &dyn Fn(f64) -> Result<Option<f64>, SizingError>| {
@@ -54,42 +56,56 @@ pub(super) fn of(
             if let Some(station) = changed.station_mut(&name) {
                 station.service_s *= times;
             }
-            asked.users(&changed, think_s, 1.0)
+            asked.users(Figures { landscape: &changed, ..as_is })
         })?;
     }
     if think_s > 0.0 {
-        tell("think time", &|times| asked.users(served, think_s * times, 1.0))?;
+        tell("think time", &|times| asked.users(Figures { think_s: think_s * times, ..as_is }))?;
     }
     if sizing.question.target.is_some() {
-        tell("target", &|times| asked.users(served, think_s, times))?;
+        tell("target", &|times| asked.users(Figures { target_times: times, ..as_is }))?;
+    }
+    if held.is_some() {
+        let of_a_user = |times| asked.users(Figures { memory_times: times, ..as_is });
+        tell(memory::OF_A_USER, &of_a_user)?;
     }
     found.sort_by(|a, b| b.change().total_cmp(&a.change()));
     Ok(found)
 }
 
-/// What is asked of each landscape.
+/// The figures, one of them changed.
+#[derive(Clone, Copy)]
+struct Figures<'a> {
+    landscape: &'a Landscape,
+    think_s: f64,
+    /// So many times as much as is asked.
+    target_times: f64,
+    /// So many times as much as a user takes.
+    memory_times: f64,
+}
+
+/// What is asked of them.
 struct Asked<'a> {
     sizing: &'a Sizing,
     most: usize,
+    /// Users whom the memory of the server holds, where that is limited.
+    held: Option<f64>,
 }
 
 impl Asked<'_> {
-    /// Users within so many times the target, without one those at the knee; `None` at the end of the
-    /// range.
-    fn users(
-        &self,
-        landscape: &Landscape,
-        think_s: f64,
-        times_target: f64,
-    ) -> Result<Option<f64>, SizingError> {
+    /// Users within the target, without one those at the knee, as far as memory holds them; `None` at
+    /// the end of the range.
+    fn users(&self, of: Figures<'_>) -> Result<Option<f64>, SizingError> {
+        let held = self.held.map_or(f64::INFINITY, |held| held / of.memory_times);
         let users = match self.sizing.question.target {
             Some(target) => {
-                let solved = Analysis::of(landscape, think_s, self.most)?;
-                let most_s = target.most_s * times_target;
+                let solved = Analysis::of(of.landscape, of.think_s, self.most)?;
+                let most_s = target.most_s * of.target_times;
                 let tail = &self.sizing.model.tail;
-                count(solved.users_within(target.figure, most_s, tail)?.unwrap_or(0))
+                let within = solved.users_within(target.figure, most_s, tail)?;
+                count(within.unwrap_or(0)).min(held.floor())
             }
-            None => landscape.knee_users(think_s).unwrap_or(0.0),
+            None => of.landscape.knee_users(of.think_s).unwrap_or(0.0).min(held),
         };
         Ok(Some(users).filter(|it| *it < count(self.most)))
     }

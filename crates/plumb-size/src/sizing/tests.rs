@@ -3,6 +3,7 @@ use crate::ladder::Step;
 use crate::landscape::{Element, Pool, Servers, Station};
 use crate::model::CORES;
 use crate::simulation::{Load, Patience, Plan};
+use crate::what_if::{WhatIfError, changes};
 
 fn station(name: &str, servers: Servers, service_s: f64) -> Element {
     Element::Station(Station { name: name.into(), servers, service_s, variation: 1.0 })
@@ -232,6 +233,40 @@ fn memory_that_is_full_first_is_the_knee() {
     let more = answer.upgrades[1].enlarged.as_ref().unwrap();
     assert_eq!((more.name.as_str(), more.from), (MEMORY, 1_160_000_000));
     assert!(more.to > more.from && more.to <= 2 * more.from, "{more:?}");
+}
+
+#[test]
+fn memory_that_is_full_first_changes_the_answer_and_nothing_else_does() {
+    let steps = measured(&truth(10, 0.010, 0.040), 1.0, &[1, 10, 20, 40, 60]);
+    let setup = Setup { memory_limit_bytes: Some(1_160_000_000), ..setup(10) };
+    let of = |target: Option<Target>| {
+        let question = Question { target, ..question(70, None) };
+        size(Ladder::of(steps.clone()).unwrap(), &setup, question).unwrap()
+    };
+    for sized in [of(None), of(question(70, None).target)] {
+        let [most, others @ ..] = &sized.answer.as_ref().unwrap().sensitivity[..] else {
+            panic!("nothing is said: {sized:?}");
+        };
+        assert_eq!(most.name, "memory of a user");
+        assert!((most.users - 80.0).abs() <= 1.0, "{most:?}");
+        let ends = [most.users_less, most.users_more].map(|it| it.unwrap().round());
+        assert!((88.0..=89.0).contains(&ends[0]) && (72.0..=73.0).contains(&ends[1]), "{most:?}");
+        assert!(!others.is_empty() && others.iter().all(|it| it.change() < 1e-9), "{others:?}");
+    }
+}
+
+#[test]
+fn no_more_users_are_looked_at_than_memory_holds() {
+    let steps = measured(&truth(10, 0.010, 0.040), 1.0, &[1, 10, 20, 40, 60]);
+    let setup = Setup { memory_limit_bytes: Some(1_160_000_000), ..setup(10) };
+    let sized = size(Ladder::of(steps).unwrap(), &setup, question(70, None)).unwrap();
+    let what_if = |text: &str| crate::what_if::what_if(&sized, changes(text).unwrap());
+    let error = what_if("users=110").unwrap_err();
+    assert!(error.to_string().starts_with("110 users need 1"), "{error}");
+    assert!(matches!(error, WhatIfError::Memory(_)));
+    for held in ["users=75", "users=110, sessions=70/5", "arrivals=20/s"] {
+        what_if(held).unwrap();
+    }
 }
 
 #[test]

@@ -108,30 +108,6 @@ fn a_segment_or_two_and_waits_without_any_are_no_loss() {
 }
 
 #[test]
-fn a_slow_line_before_a_database_is_the_wire_and_not_the_database() {
-    let mut parts = landscape(45, 1_900);
-    parts.push(with(statement(), attributed(300 * US, 40 * MS)));
-    let said = only(FaultKind::Wire, parts);
-    assert_eq!(
-        said,
-        "The way to the database db1 takes the time, not the server: a statement takes 40.3 ms at \
-         the mean, of which the server works 300 us; a message that asks for no work takes 40.0 ms \
-         there and back, and a round trip to its host takes only 21.0 us. It costs a user 40.0 ms \
-         of 40.3 ms an operation (38.0 ms to 40.3 ms)."
-    );
-}
-
-#[test]
-fn waits_for_lost_segments_are_no_long_way() {
-    let mut outcome = attributed(300 * US, 4 * MS + 80 * US);
-    outcome.tcp = Some(TcpTotals { retransmits: 19, segments_sent: 900, ..TcpTotals::default() });
-    outcome.waited = Some(Waited { operations: 20, excess_ns: 20 * 204 * MS });
-    let mut parts = landscape(45, 1_900);
-    parts.push(with(statement(), outcome));
-    only(FaultKind::Loss, parts);
-}
-
-#[test]
 fn a_delayed_acknowledgement_is_neither_a_long_way_nor_work() {
     for at in [0, 1] {
         let mut parts = landscape(45, 1_900);
@@ -187,38 +163,6 @@ fn connects_that_are_sent_again_are_named_by_what_the_run_says() {
     parts[3].outcome = Some(against(outcome, kind, Scope::Nothing, text));
     let said = only(FaultKind::Loss, parts);
     assert!(said.contains("stalls over a flight list: 3 of 9 connects took a second"), "{said}");
-}
-
-#[test]
-fn a_long_way_to_a_host_is_said_once() {
-    let far = |outcome: CheckupOutcome| CheckupOutcome { host: Some("10.0.0.7".into()), ..outcome };
-    let parts = vec![
-        with(network(), far(takes(40 * MS))),
-        with(locks(), far(takes(40 * MS + 30 * US))),
-        with(statement(), far(attributed(300 * US, 40 * MS))),
-    ];
-    let said = only(FaultKind::Wire, parts);
-    assert!(said.starts_with("The way to 10.0.0.7 is long: a round trip takes 40.0 ms"), "{said}");
-}
-
-#[test]
-fn what_a_server_of_pages_does_not_tell_of_is_the_way_to_it() {
-    let account = told(&[("queue", 10 * US), ("database", 200 * US), ("render", 1_200 * US)]);
-    let mut parts = landscape(45, 41_500);
-    parts[3].outcome.as_mut().unwrap().told_ns = account;
-    let said = only(FaultKind::Wire, parts);
-    assert!(said.contains("of which the server tells of 1.41 ms"), "{said}");
-}
-
-#[test]
-fn without_an_account_the_kernel_tells_of_the_way() {
-    let mut parts = landscape(45, 41_500);
-    parts.remove(0);
-    let mut outcome = takes(41 * MS);
-    outcome.tcp = Some(TcpTotals { rtt_min_ns: 40 * MS, ..TcpTotals::default() });
-    parts[2].outcome = Some(outcome);
-    let said = only(FaultKind::Wire, parts);
-    assert!(said.contains("of which TCP's shortest round trip is 40.0 ms"), "{said}");
 }
 
 #[test]

@@ -1,14 +1,15 @@
 //! Made-up outcomes, and what is said of them.
 
 mod faults;
+mod ways;
 
 use super::*;
 use crate::finding::FaultKind;
 use crate::outcome::Waited;
 use crate::{CHECKUP_SCHEMA, LayerState};
 use plumb_measure::{
-    Estimate, Finding, FindingKind, ForeignProcess, PartKind, Program, Scope, Status, TcpTotals,
-    Validity, real,
+    Calls, Estimate, Finding, FindingKind, ForeignProcess, PartKind, Program, Scope, Status,
+    TcpTotals, Validity, real,
 };
 
 const US: u64 = 1_000;
