@@ -24,6 +24,7 @@ VERDICTS = {
     "no-difference-shown": "no difference shown",
     "untestable": "cannot be tested",
     "none": "no verdict",
+    None: "not tested",
 }
 
 
@@ -103,7 +104,7 @@ class Experiment:
         if len(percent) > 1:
             told += f" ({percent[1]:+.1f} to {percent[2]:+.1f})"
         verdict = found.get("verdict")
-        return told if verdict is None else f"{told} {VERDICTS.get(verdict, verdict)}"
+        return f"{told} {VERDICTS.get(verdict, verdict)}"
 
     def foreign(self) -> float | None:
         """The largest share of the processors that others took during a block, percent."""

@@ -41,7 +41,7 @@ def message_sizes(of: Experiment) -> None:
             rows.append([cell["size"], *(shown(it, form) for it in figures), *changes])
         table(heads, rows)
         print()
-    print("Changes are those of the median round trip and of the messages a second.")
+    print("Changes are those of the median round trip, which is tested, and of the messages a second.")
 
 
 def parallel(of: Experiment) -> None:
