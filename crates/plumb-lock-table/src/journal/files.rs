@@ -173,6 +173,13 @@ impl JournalFiles {
         [due, self.look_at].into_iter().flatten().min()
     }
 
+    /// The life of an owner is noted.
+    pub(super) fn note_life(&mut self, owner: &[u8]) {
+        if let Some(snapshot) = &mut self.snapshot {
+            snapshot.note_life(owner);
+        }
+    }
+
     /// True while a snapshot is written, or made to last.
     pub(super) fn snapshot_under_way(&self) -> bool {
         self.snapshot.is_some() || self.finishing.as_ref().is_some_and(|it| !it.is_over())

@@ -105,6 +105,9 @@ impl Notes {
             }
         }
         if self.keeps_everything() {
+            if let (Lasting::Owner(owner), Some(files)) = (of, &mut self.files) {
+                files.note_life(owner);
+            }
             let (record, lives, text) = match of {
                 Lasting::Owner(owner) => {
                     (Record::Life { owner, ms }, &mut self.lives.owners, owner)

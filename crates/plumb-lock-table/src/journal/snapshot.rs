@@ -2,7 +2,7 @@
 //!
 //! What has changed meanwhile stands in the journal of the same number, too, as it is in the end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::ops::Bound;
@@ -20,6 +20,9 @@ pub(super) struct Snapshot {
     file: File,
     stage: Stage,
     bytes: u64,
+    /// Owners whose lives were noted since it began. They stand in the journal of its number, which
+    /// is read behind it: only a later snapshot may forget them.
+    noted: BTreeSet<Vec<u8>>,
 }
 
 /// Where the next slice begins.
@@ -36,7 +39,12 @@ enum Stage {
 
 impl Snapshot {
     pub(super) fn new(file: File) -> Self {
-        Self { file, stage: Stage::Locks(0), bytes: 0 }
+        Self { file, stage: Stage::Locks(0), bytes: 0, noted: BTreeSet::new() }
+    }
+
+    /// The life of an owner was noted meanwhile.
+    pub(super) fn note_life(&mut self, owner: &[u8]) {
+        self.noted.insert(owner.to_vec());
     }
 
     /// Bytes written.
@@ -71,14 +79,16 @@ impl Snapshot {
             }
             Stage::Owners(from) => {
                 let held = |owner: &[u8]| table.owner(owner).is_some();
+                let noted = |owner: &[u8]| self.noted.contains(owner);
                 let push = |owner: &[u8], ms| Record::Life { owner, ms }.push(&mut bytes);
-                let next = sweep(&mut lives.owners, from, slice, held, push);
+                let next = sweep(&mut lives.owners, (from, slice), held, noted, push);
                 next.map_or(Stage::Keys(Vec::new()), Stage::Owners)
             }
             Stage::Keys(from) => {
                 let held = |key: &[u8]| table.holder(b"", key).is_some();
                 let push = |key: &[u8], ms| Record::Key { key, ms }.push(&mut bytes);
-                let next = sweep(&mut lives.keys, from, slice, held, push);
+                // whoever takes a key notes its life anew
+                let next = sweep(&mut lives.keys, (from, slice), held, |_| false, push);
                 next.map_or(Stage::Complete, Stage::Keys)
             }
             Stage::Complete => Stage::Complete,
@@ -93,13 +103,14 @@ impl Snapshot {
     }
 }
 
-/// Hands over the lives of a slice behind `from`, and forgets those of who holds nothing; where
-/// the next slice begins. No text is empty but that of a key, which comes first and is taken along.
+/// Hands over the lives of a slice behind `from`, and forgets those of who holds nothing and was
+/// not `noted` lately; where the next slice begins. No text is empty but that of a key, which comes
+/// first and is taken along.
 fn sweep(
     lives: &mut BTreeMap<Vec<u8>, u64>,
-    from: &[u8],
-    slice: u32,
+    (from, slice): (&[u8], u32),
     held: impl Fn(&[u8]) -> bool,
+    noted: impl Fn(&[u8]) -> bool,
     mut push: impl FnMut(&[u8], u64),
 ) -> Option<Vec<u8>> {
     let start = if from.is_empty() { Bound::Unbounded } else { Bound::Excluded(from) };
@@ -110,7 +121,7 @@ fn sweep(
         last = Some(text.clone());
         if held(text) {
             push(text, *ms);
-        } else {
+        } else if !noted(text) {
             gone.push(text.clone());
         }
     }

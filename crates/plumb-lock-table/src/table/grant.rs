@@ -291,31 +291,36 @@ impl<R: Rules> Table<R> {
             self.delete_optimistic(owner, name, (element.argument, at), changes);
         }
         let Entry { granule, dialog, update, backup, .. } = self.entries[own];
-        let index = match self.own(granule, owner, Held::E) {
-            Some(index) => {
-                self.tell_watchers(index);
-                let entry = &mut self.entries[index];
-                (entry.dialog, entry.update) = (entry.dialog + dialog, entry.update + update);
-                self.backups += u32::from(backup && !entry.backup);
-                entry.backup |= backup;
-                self.drop_lock(own, changes);
-                index
-            }
-            None => {
-                changes.note(Change::Lock(Lock { dialog: 0, update: 0, ..self.lock(own) }));
-                self.tell_watchers(own);
-                self.leave_crowd(own);
-                self.entries[own].mode = Held::E;
-                self.exclude(granule);
-                if self.granules.rows[granule].count > CROWD {
-                    self.join_crowd(own);
-                }
-                own
-            }
+        let Some(index) = self.own(granule, owner, Held::E) else {
+            self.make_exclusive(own, fence, changes);
+            return fence;
         };
+        self.tell_watchers(index);
+        let entry = &mut self.entries[index];
+        (entry.dialog, entry.update) = (entry.dialog + dialog, entry.update + update);
+        self.backups += u32::from(backup && !entry.backup);
+        entry.backup |= backup;
+        self.drop_lock(own, changes);
         self.entries[index].fence = fence;
         self.note(index, changes);
         fence
+    }
+
+    /// Makes an E of an O whose owner has no E on its argument.
+    fn make_exclusive(&mut self, at: u32, fence: u64, changes: &mut impl Changes) {
+        let granule = self.entries[at].granule;
+        self.tell_watchers(at);
+        self.leave_crowd(at);
+        (self.entries[at].mode, self.entries[at].fence) = (Held::E, fence);
+        self.exclude(granule);
+        if self.granules.rows[granule].count > CROWD {
+            self.join_crowd(at);
+        }
+        self.note(at, changes);
+        // behind the E: whoever copies changes takes an owner without a lock for gone, and what
+        // was promised to it for forgotten
+        let gone = Lock { mode: Held::O, dialog: 0, update: 0, ..self.lock(at) };
+        changes.note(Change::Lock(gone));
     }
 
     fn delete_optimistic(

@@ -136,6 +136,36 @@ fn how_long_an_owner_lives_is_kept_over_every_snapshot() {
 }
 
 #[test]
+fn an_owner_that_was_kept_and_is_not_any_more_is_not_after_a_snapshot_that_was_made_meanwhile() {
+    let folder = tempdir().expect("it is sound");
+    let open = || Notes::open(folder.path(), Policy::Always, LIMITS, 1).expect("it is sound");
+    let (mut notes, restored) = open();
+    notes.set_pace(Pace { journal_bytes: 500, slice: 7 });
+    let (mut table, mut numbers) = (restored.table, Numbers::new(5));
+    while notes.wake_at() != Some(0) {
+        step(&mut numbers, &mut table, &mut notes);
+        notes.settle(0, &table).expect("it is sound");
+    }
+    notes.set_pace(Pace::default());
+    let take = |table: &mut Table, notes: &mut Notes| {
+        let elements = &[Element { mode: Mode::S, name: b"T", argument: b"1" }][..];
+        let scope = Scope::Update;
+        let request = Request { owner: b"o", user: b"", since_ms: 7, scope, elements };
+        table.enqueue(&request, notes).expect("it is sound");
+    };
+    take(&mut table, &mut notes);
+    notes.life(Lasting::Owner(b"o"), 0);
+    table.clear(b"o", Scope::Both, &mut notes).expect("it is sound");
+    finish_snapshot(&mut notes, &table);
+    take(&mut table, &mut notes);
+    notes.life_with_connection(b"o");
+    notes.settle(0, &table).expect("it is sound");
+    drop(notes);
+    let (_notes, restored) = open();
+    assert!(restored.table.owner(b"o").is_some() && restored.lives.owners.is_empty());
+}
+
+#[test]
 fn an_end_in_order_keeps_the_epoch() {
     let folder = tempdir().expect("it is sound");
     let policy = Policy::Interval(1_000_000);

@@ -113,18 +113,13 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     }
 
     fn set_life(&mut self, id: OwnerId, owner: &[u8], life: Life) {
-        let promised = |life| match life {
-            Life::Lease { ms, .. } => Some(ms),
-            Life::Kept => Some(0),
-            Life::Connection | Life::Grace(_) => None,
-        };
         if life == Life::Connection {
             self.notes.life_with_connection(owner);
         }
         let known = self.lives.knows(id).then(|| self.lives.of(id));
-        let before = known.and_then(promised);
+        let before = known.and_then(Life::promised);
         self.lives.set(id, life);
-        if let Some(ms) = promised(life)
+        if let Some(ms) = life.promised()
             && before != Some(ms)
         {
             self.notes.life(Lasting::Owner(owner), ms);

@@ -180,6 +180,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         for owner in owners {
             // a name that the table has is none that it refuses
             let _ = table.clear(&owner, Scope::Both, notes);
+            notes.life_with_connection(&owner); // one of its name may come again
         }
         table.reap(u32::MAX);
         replicated.lives = plumb_lock_table::journal::Lives::default();

@@ -84,6 +84,16 @@ impl Keys {
 }
 
 impl Life {
+    /// How long it was promised without a sign, milliseconds; zero: until it is released. `None`
+    /// without a promise.
+    pub(super) fn promised(self) -> Option<u64> {
+        match self {
+            Self::Lease { ms, .. } => Some(ms),
+            Self::Kept => Some(0),
+            Self::Connection | Self::Grace(_) => None,
+        }
+    }
+
     fn end(self) -> Option<u64> {
         match self {
             Self::Lease { at, .. } | Self::Grace(at) => Some(at),

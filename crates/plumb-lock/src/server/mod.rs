@@ -249,13 +249,15 @@ impl<'a, C: Clock, R: Rules> LockServer<'a, C, R> {
     ) -> Self {
         let now = clock.now_ns();
         let replica = !plan.replication.primary.is_empty();
+        let rows = restored.table.usage().locks.maximum;
+        let mut replicated = Replicated::new::<R>(plan.replication.clone(), plan.epoch, rows);
         let lives = if replica {
-            Lives::default() // nothing ends here before its primary says so
+            // nothing ends here before its primary says so, or it takes that one's place
+            replicated.lives = restored.lives;
+            Lives::default()
         } else {
             lives_of(&restored.table, &restored.lives, now, plan.grace_ns)
         };
-        let rows = restored.table.usage().locks.maximum;
-        let replicated = Replicated::new::<R>(plan.replication.clone(), plan.epoch, rows);
         Self {
             plan,
             table: restored.table,

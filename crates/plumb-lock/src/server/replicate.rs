@@ -3,14 +3,14 @@
 //! What a replica does is in `follow.rs`, who is what in `role.rs`.
 
 use plumb_engine::ConnectionId;
-use plumb_lock_pair::replication::{Frame, Hello};
+use plumb_lock_pair::replication::{Frame, Hello, State};
 use plumb_lock_table::journal::Record;
 use plumb_lock_table::table::{Change, Fault, Rules, Table};
 use plumb_measure::Clock;
 use plumb_wire::resp;
 
 use super::connection::Purpose;
-use super::lives::{Life, NEVER};
+use super::lives::{Life, Lives, NEVER};
 use super::mark::Mark;
 use super::refusal::Refusal;
 use super::role::Role;
@@ -122,7 +122,11 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         if self.notes.batch_bytes() > 0
             && let Role::Primary(primary) = &mut self.replicated.role
         {
-            primary.seal(self.now, self.notes.take_batch());
+            let mut batch = self.notes.take_batch();
+            if primary.state() == State::Filling {
+                add_lives(&self.table, &self.lives, &mut batch);
+            }
+            primary.seal(self.now, batch);
         }
     }
 
@@ -228,10 +232,36 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     }
 }
 
+/// Adds to a batch how long the owners live whose locks stand in it. The changes themselves say that
+/// where it is new: a replica that is being filled may have no other lock of such an owner yet, and
+/// get none with a slice.
+fn add_lives<R: Rules>(table: &Table<R>, lives: &Lives, batch: &mut Vec<u8>) {
+    let (mut at, mut more, mut last_owner) = (0, Vec::new(), &[][..]);
+    while let Ok((record, length)) = Record::read_bare(&batch[at..]) {
+        at += length;
+        if let Record::Change(Change::Lock(lock)) = record
+            && (lock.dialog, lock.update) != (0, 0)
+            && lock.owner != last_owner
+        {
+            last_owner = lock.owner;
+            push_life(table, lives, lock.owner, &mut more);
+        }
+    }
+    batch.append(&mut more);
+}
+
+/// Appends how long an owner lives, where that was promised.
+fn push_life<R: Rules>(table: &Table<R>, lives: &Lives, owner: &[u8], out: &mut Vec<u8>) {
+    let life = table.owner(owner).map(|id| lives.of(id));
+    if let Some(ms) = life.and_then(Life::promised) {
+        Record::Life { owner, ms }.push_bare(out);
+    }
+}
+
 /// Appends the locks of the next places with the lives of their owners and keys; where to go on.
 fn slice<R: Rules>(
     table: &Table<R>,
-    lives: &super::lives::Lives,
+    lives: &Lives,
     (from, now): (u32, u64),
     out: &mut Vec<u8>,
 ) -> Option<u32> {
@@ -240,14 +270,7 @@ fn slice<R: Rules>(
         Record::Change(Change::Lock(*lock)).push_bare(out);
         if last_owner != lock.owner {
             last_owner = lock.owner.to_vec();
-            let ms = table.owner(lock.owner).and_then(|id| match lives.of(id) {
-                Life::Lease { ms, .. } => Some(ms),
-                Life::Kept => Some(0),
-                Life::Connection | Life::Grace(_) => None,
-            });
-            if let Some(ms) = ms {
-                Record::Life { owner: lock.owner, ms }.push_bare(out);
-            }
+            push_life(table, lives, lock.owner, out);
         }
         if lock.name.is_empty()
             && let Some((id, _)) = table.holder(b"", lock.argument)

@@ -37,7 +37,7 @@ type Tell<'a> = dyn FnMut(Event<'_>) + Send + 'a;
 /// A server whose turns are told one by one.
 pub(crate) struct Bench<'a> {
     pub(crate) server: LockServer<'a, &'a Still>,
-    clock: &'a Still,
+    pub(crate) clock: &'a Still,
     seats: Vec<ConnectionId>,
     /// Who was answered late, in this order, and how.
     pub(crate) late: Vec<(usize, Vec<u8>)>,
