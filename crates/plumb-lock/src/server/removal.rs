@@ -75,15 +75,8 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
 
     fn remove_fence(&mut self, client: usize, fence: u64, out: &mut Vec<u8>) -> After {
         self.looked = true;
-        match self.in_slices(client, || Sought::Fence { fence, next: 0, owners: Vec::new() }) {
-            Some(gone) => {
-                let text = format!("REMOVE FENCE {fence}");
-                self.audit(client, &text, counted(u64::from(gone), "lock"));
-                self.removed(gone, out);
-                After::Next
-            }
-            None => After::Wait,
-        }
+        let sought = || Sought::Fence { fence, next: 0, owners: Vec::new() };
+        self.in_slices(client, sought, out)
     }
 
     /// `DEQALL owner SCOPE 1` or `2` of an owner with many locks.
@@ -93,15 +86,8 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         (owner, scope): (&[u8], Scope),
         out: &mut Vec<u8>,
     ) -> After {
-        match self.in_slices(client, || Sought::Scope { owner: owner.to_vec(), scope, next: None })
-        {
-            Some(gone) => {
-                self.counts.clears += 1;
-                resp::push_integer(out, u64::from(gone));
-                After::Next
-            }
-            None => After::Wait,
-        }
+        let sought = || Sought::Scope { owner: owner.to_vec(), scope, next: None };
+        self.in_slices(client, sought, out)
     }
 
     /// True when a release of this scope takes more than one turn, or is under way.
@@ -110,9 +96,14 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         scope != Scope::Both && (under_way || self.table.count_of(owner) > CLEARED_A_TURN)
     }
 
-    /// Does the first slice of what a client asks for, or says what came of all: how many locks
-    /// are gone. With `None` the client waits.
-    fn in_slices(&mut self, client: usize, sought: impl FnOnce() -> Sought) -> Option<u32> {
+    /// Does the first slice of what a client asks for, or answers how many locks are gone once all
+    /// was done.
+    fn in_slices(
+        &mut self,
+        client: usize,
+        sought: impl FnOnce() -> Sought,
+        out: &mut Vec<u8>,
+    ) -> After {
         let known = self.searches.iter().position(|search| search.client == client);
         let at = known.unwrap_or_else(|| {
             self.searches.push(Search { client, sought: sought(), done: false, gone: 0 });
@@ -122,17 +113,32 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             self.search(at);
         }
         if self.searches[at].done {
-            let Search { sought, gone, .. } = self.searches.swap_remove(at);
-            if let Sought::Fence { owners, .. } = sought {
-                self.tell_losses(owners, Loss::Removed);
-            }
-            return Some(gone);
+            let gone = self.end_search(at);
+            resp::push_integer(out, u64::from(gone));
+            return After::Next;
         }
         self.wish = None;
         if let Some(client) = &mut self.clients[client] {
             client.waits = Waits::Slices;
         }
-        None
+        After::Wait
+    }
+
+    /// Tells and counts what a search has removed, whether it was done to its end or not; how many
+    /// locks.
+    fn end_search(&mut self, at: usize) -> u32 {
+        let Search { client, sought, done, gone } = self.searches.swap_remove(at);
+        match sought {
+            Sought::Fence { fence, owners, .. } => {
+                self.tell_losses(owners, Loss::Removed);
+                let part = if done { "" } else { " in a part of the table" };
+                let result = format!("{}{part}", counted(u64::from(gone), "lock"));
+                self.audit(client, &format!("REMOVE FENCE {fence}"), result);
+                self.counts.removals += u64::from(gone);
+            }
+            Sought::Scope { .. } => self.counts.clears += 1,
+        }
+        gone
     }
 
     /// Goes on with one search; true when it is over by now.
@@ -168,9 +174,12 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         self.searches.iter().any(|search| !search.done)
     }
 
-    /// Nobody waits for what this client looked for.
-    pub(super) fn forget_search(&mut self, client: usize) {
-        self.searches.retain(|search| search.client != client);
+    /// Nobody waits any more for what this client looked for: its next command is not answered by
+    /// it. What it has removed is told all the same.
+    pub(super) fn give_search_up(&mut self, client: usize) {
+        while let Some(at) = self.searches.iter().position(|search| search.client == client) {
+            self.end_search(at);
+        }
     }
 }
 

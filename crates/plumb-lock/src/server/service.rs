@@ -236,6 +236,7 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
     }
 
     fn close(&mut self, conn: usize, why: Ended) {
+        self.give_search_up(conn); // while it is known who it was
         let Some(client) = self.clients[conn].take() else {
             return;
         };
@@ -245,7 +246,6 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
             Purpose::Replica => return self.replica_left(client.connection_id),
             other => return self.other_left(conn, client.connection_id, other),
         }
-        self.forget_search(conn);
         self.channels.forget(conn, &client.channels);
         if let Some(seat) = client.seat {
             self.waiters.answered(seat);

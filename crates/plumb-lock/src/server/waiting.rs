@@ -90,6 +90,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     /// The client waits no longer; where it sits.
     fn waited(&mut self, number: u64) -> Option<ConnectionId> {
         let waiter = self.waiters.answered(number)?;
+        self.give_search_up(waiter.client); // where what it asked for was refused meanwhile
         self.answered_with_locks(waiter.client);
         let client = self.clients[waiter.client].as_mut()?;
         (client.waits, client.seat) = (Waits::No, None);

@@ -18,6 +18,7 @@ mod linearity;
 mod lives;
 mod notices;
 mod pair;
+mod removals;
 mod rights;
 mod slices;
 mod two;
