@@ -24,8 +24,21 @@ pub(super) enum Waits {
     Until(u64),
     /// What is done in slices.
     Slices,
+    /// The arguments that it asks for to be in order, and then a lock, until this moment in
+    /// nanoseconds.
+    Order(u64),
     /// Its password is looked at in this moment, nanoseconds.
     Turn(u64),
+}
+
+impl Waits {
+    /// Until when it waits for a lock, nanoseconds.
+    pub(super) fn deadline(self) -> Option<u64> {
+        match self {
+            Self::Until(until) | Self::Order(until) => Some(until),
+            Self::No | Self::Slices | Self::Turn(_) => None,
+        }
+    }
 }
 
 /// What a connection is for.

@@ -59,7 +59,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         let answer = self.table.enqueue(&request, &mut self.notes)?;
         let Answer::Granted { fence, newcomer } = answer else {
             if let Answer::Unordered = answer {
-                return Ok(self.wait_for_order(client));
+                return Ok(self.wait_for_order(client, terms.wait_ns));
             }
             if let Answer::Held { id, lock, own, .. } = answer
                 && terms.wait_ns > 0
@@ -128,19 +128,19 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
 
     /// The client waits for a lock: for so long from now on, unless it does already.
     fn wait_for_lock(&mut self, client: usize, wait_ns: u64) {
-        let until = self.clock.now_ns().saturating_add(wait_ns);
-        if let Some(client) = &mut self.clients[client]
-            && !matches!(client.waits, Waits::Until(_))
-        {
-            client.waits = Waits::Until(until);
+        let from_now = self.clock.now_ns().saturating_add(wait_ns);
+        if let Some(client) = &mut self.clients[client] {
+            client.waits = Waits::Until(client.waits.deadline().unwrap_or(from_now));
         }
     }
 
-    /// The client waits until the arguments that it asks for are in order.
-    fn wait_for_order(&mut self, client: usize) -> After {
+    /// The client waits until the arguments that it asks for are in order; for a lock then no longer
+    /// than from now on.
+    fn wait_for_order(&mut self, client: usize, wait_ns: u64) -> After {
         self.wish = None;
+        let from_now = self.clock.now_ns().saturating_add(wait_ns);
         if let Some(client) = &mut self.clients[client] {
-            client.waits = Waits::Slices;
+            client.waits = Waits::Order(client.waits.deadline().unwrap_or(from_now));
         }
         After::Wait
     }
@@ -164,7 +164,13 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         self.clear_the_way(&request)?;
         match self.table.check(&request)? {
             Answer::Granted { fence, .. } => resp::push_integer(out, fence),
-            Answer::Unordered => return Ok(self.wait_for_order(client)),
+            Answer::Unordered => {
+                self.wish = None;
+                if let Some(client) = &mut self.clients[client] {
+                    client.waits = Waits::Slices; // who only asks has nothing to lose
+                }
+                return Ok(After::Wait);
+            }
             answer => push_rejection(out, &answer),
         }
         self.counts.reports += 1;
@@ -264,10 +270,8 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     ) -> Result<Terms<'w>, Refusal> {
         let mut terms = Terms::read(command, form, self.plan.epoch)?;
         terms.wait_ns = terms.wait_ns.min(self.plan.wait_ns_max);
-        let waits = self.clients[client].as_ref().map(|client| client.waits);
-        if let Some(Waits::Until(until)) = waits
-            && until <= self.now
-        {
+        let deadline = self.clients[client].as_ref().and_then(|client| client.waits.deadline());
+        if deadline.is_some_and(|until| until <= self.now) {
             terms.wait_ns = 0; // it has waited for long enough
         }
         Ok(terms)

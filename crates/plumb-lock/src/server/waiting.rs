@@ -23,9 +23,11 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         };
         let until = match asking.waits {
             Waits::Until(until) | Waits::Turn(until) => until,
-            Waits::No | Waits::Slices => NEVER,
+            Waits::No | Waits::Slices | Waits::Order(_) => NEVER,
         };
-        let owner = owner.filter(|_| self.wish.is_some()); // who waits for no lock loses none
+        // who asks for no lock loses none
+        let asks = self.wish.is_some() || matches!(asking.waits, Waits::Order(_));
+        let owner = owner.filter(|_| asks);
         let waiter = Waiter { client, until, owner, lost: false, command: command.to_vec() };
         let seat = match (self.wish.take(), asking.waits) {
             (Some(wish), _) => {
@@ -33,7 +35,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
                 self.counts.waited += u64::from(asking.seat.is_none());
                 self.waiters.wait(waiter, wish)
             }
-            (None, Waits::Slices) => self.waiters.pause(waiter),
+            (None, Waits::Slices | Waits::Order(_)) => self.waiters.pause(waiter),
             (None, _) => self.waiters.pause_until(waiter),
         };
         asking.seat = Some(seat);

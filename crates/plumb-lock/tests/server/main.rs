@@ -17,6 +17,7 @@ mod keys;
 mod linearity;
 mod lives;
 mod notices;
+mod order;
 mod pair;
 mod removals;
 mod rights;
