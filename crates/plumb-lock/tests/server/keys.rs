@@ -27,3 +27,22 @@ fn a_value_that_is_refused_leaves_the_key_as_it_was() {
     assert_eq!(bench.say(two, "GET k1"), "$1\r\nw\r\n");
     assert_eq!(bench.say(two, "PTTL k2"), ":1000\r\n");
 }
+
+#[test]
+fn a_time_that_ends_sooner_is_for_the_connection_that_took_the_key() {
+    let limits = Limits { rows: 9, scan: 10 };
+    let (clock, mut tell) = (Still::default(), |_: Event<'_>| {});
+    let mut bench = Bench::new(plan(), limits, &clock, &mut tell);
+    let (one, two) = (bench.client(), bench.client());
+    bench.say(one, "SET k mine NX PX 30000");
+    bench.say(one, "SET endless mine NX");
+    for line in ["PEXPIRE k 1", "EXPIRE k 29", "EXPIRE k 29 LT", "PEXPIRE k 0", "EXPIRE endless 9"]
+    {
+        assert_eq!(bench.say(two, line), ":0\r\n", "{line}");
+    }
+    assert_eq!(bench.say(two, "PTTL k"), ":30000\r\n");
+    assert_eq!(bench.say(two, "PTTL endless"), ":-1\r\n");
+    assert_eq!(bench.say(two, "EXPIRE k 40"), ":1\r\n", "it ends later");
+    assert_eq!(bench.say(one, "PEXPIRE k 1"), ":1\r\n", "its own");
+    assert_eq!(bench.say(one, "PTTL k"), ":1\r\n");
+}

@@ -68,7 +68,11 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         command.at_least(3, if unit_ms == 1 { "pexpire" } else { "expire" })?;
         let ms = time_ms(command, 2, unit_ms)?;
         let condition = Condition::read(command, 3)?;
-        let set = self.expire_key(client, command.get(1), condition, ms);
+        // a shorter time takes a lock from its holder as a deletion does, which is for the
+        // connection that took it
+        let lock = self.standing(command.get(1));
+        let lock = lock.filter(|lock| self.took(client, *lock) || self.prolongs(*lock, ms));
+        let set = lock.is_some_and(|lock| self.expire_key(lock, command.get(1), condition, ms));
         resp::push_integer(out, u64::from(set));
         Ok(())
     }
@@ -82,18 +86,22 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         };
         let mut one = false;
         for at in 0..call.keys {
-            one |= self.expire_key(client, call.key(at), condition, ms);
+            // its library calls it on any connection; one that deletes is for the one that took it
+            let lock = self.standing(call.key(at));
+            let lock = lock.filter(|lock| ms > 0 || self.took(client, *lock));
+            one |= lock.is_some_and(|lock| self.expire_key(lock, call.key(at), condition, ms));
         }
         Ok(one)
     }
 
-    fn expire_key(&mut self, client: usize, key: &[u8], condition: Condition, ms: i64) -> bool {
-        let Some(lock) = self.standing(key) else {
-            return false;
-        };
-        // a time that is over is a deletion, which is for the connection that took the key
-        let may = ms > 0 || self.took(client, lock);
-        let set = may && condition.holds(self.left_ms(lock), ms);
+    /// True when a key with this time to live ends later than as it is.
+    fn prolongs(&self, lock: LockId, ms: i64) -> bool {
+        let left = self.left_ms(lock).map(|left| i64::try_from(left).unwrap_or(i64::MAX));
+        left.is_some_and(|left| ms > left)
+    }
+
+    fn expire_key(&mut self, lock: LockId, key: &[u8], condition: Condition, ms: i64) -> bool {
+        let set = condition.holds(self.left_ms(lock), ms);
         if set {
             self.live_on(lock, key, ms);
         }
