@@ -233,23 +233,33 @@ impl<R: Rules> Table<R> {
             return Ok(());
         };
         let mut known = (granule.is_some(), false);
-        let mut counts = (u32::from(dialog), u32::from(update));
+        let add = |counts: (u32, u32), dialog: u16, update: u16| {
+            (counts.0 + u32::from(dialog), counts.1 + u32::from(update))
+        };
+        // a promotion brings the counters of the O, whatever the scope
+        let mut counts = if promotes { (0, 0) } else { add((0, 0), dialog, update) };
         let held = |mode| self.own(granule?, owner?, mode).map(|at| &self.entries[at]);
         if let Some(own) = held(mode) {
             known.1 = true;
-            counts = (counts.0 + u32::from(own.dialog), counts.1 + u32::from(own.update));
+            counts = add(counts, own.dialog, own.update);
         }
-        if promotes && let Some(own) = held(Held::O) {
-            counts = (counts.0 + u32::from(own.dialog), counts.1 + u32::from(own.update));
-        }
+        let (mut promoted, mut optimistic) = (promotes, (0, 0));
         for other in earlier {
             if other.name == element.name && other.argument == element.argument {
                 known.0 |= other.mode.held().is_some();
                 if other.mode.held() == Some(mode) {
                     known.1 = true;
-                    counts = (counts.0 + u32::from(dialog), counts.1 + u32::from(update));
+                    counts = add(counts, dialog, update);
+                } else if other.mode == Mode::O {
+                    optimistic = add(optimistic, dialog, update); // none comes behind the R
                 }
+                promoted |= other.mode == Mode::R;
             }
+        }
+        if promoted && mode == Held::E {
+            let own = held(Held::O).map_or((0, 0), |own| (own.dialog, own.update));
+            let brought = add(optimistic, own.0, own.1);
+            counts = (counts.0 + brought.0, counts.1 + brought.1);
         }
         if counts.0.max(counts.1) > u32::from(u16::MAX) {
             return Err(Refused::Counter { index });

@@ -7,6 +7,7 @@ mod model;
 #[path = "../numbers/mod.rs"]
 mod numbers;
 
+mod counters;
 mod fuzz_journal;
 mod histories;
 mod journal;
