@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 use plumb_engine::layer::{Job, JobError, Layer as _, Watch};
 use plumb_engine::{IntervalRecords, Sampler};
 use plumb_lock::Locks;
-use plumb_measure::{Floor, ResultRecord, Transport};
+use plumb_measure::{FindingKind, Floor, ResultRecord, Scope, Transport};
 use serde_json::Value;
 
 use crate::exit::Exit;
@@ -239,8 +239,14 @@ impl<W: Write> Lines<'_, W> {
             }
             Opcode::Live => {}
         }
-        if let Some(published) = &self.published {
+        if let Some(published) = &self.published
+            && is_valid(result)
+        {
             writeln!(self.out, "may be set against: {published}")?;
+            writeln!(
+                self.out,
+                "what else ran on this machine was not looked at: `plumb lock load` does that"
+            )?;
         }
         if let Some(ns) = result.cpu.and_then(|cpu| cpu.server_ns_per_op) {
             let (us, part) = (ns / 1_000, ns % 1_000 / 10);
@@ -249,8 +255,23 @@ impl<W: Write> Lines<'_, W> {
         for (kind, count) in &result.failures {
             writeln!(self.out, "*** ERROR => {count} operations failed: {kind}")?;
         }
+        for finding in &result.validity.reasons {
+            match finding.scope {
+                _ if finding.kind == FindingKind::Failures => {} // they are there already
+                Scope::Everything | Scope::Unchecked => {
+                    writeln!(self.out, "*** ERROR => the figures are not valid: {}", finding.text)?;
+                }
+                Scope::Latency => writeln!(self.out, "attention: {}", finding.text)?,
+                Scope::Nothing => {}
+            }
+        }
         self.out.flush()
     }
+}
+
+/// True for a result whose figures stand. What else ran on this machine is not looked at.
+fn is_valid(result: &ResultRecord) -> bool {
+    result.validity.valid && result.failures.is_empty()
 }
 
 impl<W: Write> Watch for Lines<'_, W> {
@@ -265,11 +286,34 @@ impl<W: Write> Watch for Lines<'_, W> {
     }
 
     fn result(&mut self, result: ResultRecord, _: u64) -> Result<(), JobError> {
-        self.valid &= result.failures.is_empty();
+        self.valid &= is_valid(&result);
         Ok(self.print(&result)?)
     }
 }
 
 impl<W: Write> Sampler for Lines<'_, W> {
     fn interval(&mut self, _: &IntervalRecords) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_measure::Validity;
+
+    use super::*;
+
+    #[test]
+    fn figures_that_are_not_valid_are_set_against_nothing() {
+        let print = |validity: Validity| {
+            let (mut out, published) = (Vec::new(), Some("table 4".to_owned()));
+            let mut lines = Lines { out: &mut out, opcode: Opcode::Sales, published, valid: true };
+            let result = ResultRecord { validity, ..ResultRecord::default() };
+            lines.result(result, 0).expect("it is written");
+            (lines.valid, String::from_utf8(out).expect("text"))
+        };
+        let (valid, text) = print(Validity::of([]));
+        assert!(valid && text.contains("may be set against: table 4\nwhat else ran"), "{text}");
+        let (valid, text) = print(Validity::of([]).cut_short_by("the server went"));
+        assert!(!valid && !text.contains("may be set against"), "{text}");
+        assert!(text.contains("*** ERROR => the figures are not valid: the run ended"), "{text}");
+    }
 }

@@ -18,6 +18,8 @@ pub(crate) struct Facts {
     pub(crate) commands: u64,
     /// Bytes that hold its locks: those allocated for the table, or all that Redis uses.
     pub(crate) bytes: u64,
+    /// Locks that are there; `None` when it does not tell.
+    pub(crate) locks: Option<u64>,
     /// The table has held more locks than now: what is new takes places that are there already.
     pub(crate) spare: bool,
     /// What it does about its tick; `None` when it does not tell.
@@ -39,23 +41,30 @@ impl Facts {
         let whole = |name: &str| value(name).and_then(|text| text.parse::<u64>().ok());
         if let Some(us) = whole("cpu_microseconds") {
             let (commands, bytes) = (whole("commands")?, whole("table_bytes")?);
-            let spare = whole("locks_peak")? > whole("locks")?;
+            let locks = whole("locks")?;
+            let spare = whole("locks_peak")? > locks;
             let tick = value("tick").and_then(|name| name.parse().ok());
-            return Some(Self { cpu_ns: us * 1_000, commands, bytes, spare, tick });
+            let (cpu_ns, locks) = (us * 1_000, Some(locks));
+            return Some(Self { cpu_ns, commands, bytes, locks, spare, tick });
         }
         let spent = |name: &str| value(name).and_then(nanoseconds);
         Some(Self {
             cpu_ns: spent("used_cpu_user")? + spent("used_cpu_sys")?,
             commands: whole("total_commands_processed")?,
             bytes: whole("used_memory")?,
+            locks: None,
             spare: false,
             tick: None,
         })
     }
 
-    /// What a lock takes, bytes, where `locks` more are there than `before`; `None` where that
-    /// cannot be told.
-    pub(crate) fn bytes_a_lock(self, before: Self, locks: u64) -> Option<f64> {
+    /// What a lock takes, bytes, behind so many that were `taken`; `None` where that cannot be told.
+    /// One that its owner had already is no lock more.
+    pub(crate) fn bytes_a_lock(self, before: Self, taken: u64) -> Option<f64> {
+        let locks = match (self.locks, before.locks) {
+            (Some(locks), Some(before)) => locks.checked_sub(before)?,
+            _ => taken,
+        };
         #[expect(clippy::cast_precision_loss, reason = "figures are floats")]
         let each = |grown: u64| grown as f64 / locks as f64;
         let grown = self.bytes.checked_sub(before.bytes)?;
@@ -87,7 +96,8 @@ mod tests {
     fn both_kinds_of_servers_are_understood() {
         let ours = "# Server\r\nplumb_version:1\r\n\r\n# Locks\r\ncpu_microseconds:25\r\n\
                     commands:7\r\ntable_bytes:4096\r\nlocks:3\r\nlocks_peak:4\r\n";
-        let facts = Facts { cpu_ns: 25_000, commands: 7, bytes: 4_096, spare: true, tick: None };
+        let (locks, tick) = (Some(3), None);
+        let facts = Facts { cpu_ns: 25_000, commands: 7, bytes: 4_096, locks, spare: true, tick };
         assert_eq!(Facts::parse(ours), Some(facts));
         let holds = format!("tick:held\r\n{ours}");
         assert_eq!(Facts::parse(&holds).unwrap().tick, Some(Tick::Held));
@@ -115,5 +125,14 @@ mod tests {
         assert_eq!(after.bytes_a_lock(Facts::default(), 0), None);
         assert_eq!(after.bytes_a_lock(Facts { spare: true, ..Facts::default() }, 10), None);
         assert_eq!(after.bytes_a_lock(Facts { bytes: 1_001, ..Facts::default() }, 10), None);
+    }
+
+    #[test]
+    fn locks_that_were_there_already_take_nothing() {
+        let with = |locks| Facts { bytes: 1_000, locks: Some(locks), ..Facts::default() };
+        let before = Facts { bytes: 0, ..with(10) };
+        assert_eq!(with(10).bytes_a_lock(before, 10), None, "each was counted up");
+        assert_eq!(with(15).bytes_a_lock(before, 10), Some(200.0));
+        assert_eq!(with(9).bytes_a_lock(before, 10), None, "others went meanwhile");
     }
 }

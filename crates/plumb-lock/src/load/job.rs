@@ -260,7 +260,8 @@ impl LoadJob {
                     .zip(after)
                     .and_then(|(before, after)| after.bytes_a_lock(before, result.operations));
                 if let Some(each) = each {
-                    let formula = "growth of the server's table, or of Redis's memory / locks";
+                    let formula =
+                        "growth of the server's table, or of Redis's memory / locks that are new";
                     result.figures.push(figure("bytes a lock", each, "B", formula));
                 }
             }

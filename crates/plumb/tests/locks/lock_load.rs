@@ -102,7 +102,11 @@ fn what_create_took_stays_until_destroy() {
     // its memory is there already, so nothing says what a lock takes
     let again = run("create", "700");
     let named = |figure: &Value| figure["name"] == "bytes a lock";
-    assert!(!again["figures"].as_array().is_some_and(|all| all.iter().any(named)), "{again:#}");
+    let tells =
+        |found: &Value| found["figures"].as_array().is_some_and(|all| all.iter().any(named));
+    assert!(!tells(&again), "{again:#}");
+    let counted = run("create", "700");
+    assert!(!tells(&counted), "its owners have them already: {counted:#}");
 }
 
 #[test]
@@ -299,6 +303,7 @@ fn enqt_takes_its_opcodes_and_prints_its_tables() {
     assert!(sales.contains("no published table has so many processes"), "{sales}");
     let alone = run(&["10", "1"]).with(0).stdout;
     assert!(alone.contains("may be set against: table 4 (1 process)"), "{alone}");
+    assert!(alone.contains("what else ran on this machine was not looked at"), "{alone}");
     let live = run(&["8", "1", "1"]).with(0).stdout;
     assert!(live.contains("Enqueue") && live.contains("Locks"), "{live}");
     assert!(run(&["9"]).with(2).stdout.contains("opcode 9 is not one of"));
