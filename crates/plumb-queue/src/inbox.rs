@@ -5,12 +5,13 @@ use std::sync::mpsc;
 
 use tokio::sync::oneshot;
 
+use super::note_room::{NoteRoom, noted_bytes};
 use super::{Accepted, Ending, Filter, Kept, Message, QueueError, QueueLimits, Settled};
 
 /// A group takes at most so many messages, or bytes; at least one message.
 const GROUP_MESSAGES: usize = 256;
 const GROUP_BYTES: u64 = 1 << 20;
-/// And so many changes.
+/// And so many changes, with so many bytes of what they note; at least one.
 const GROUP_CHANGES: usize = 1_024;
 /// Bytes of messages that may wait for the writer: a disk that stands still fills no memory.
 const UNFLUSHED_MAX: u64 = 64 << 20;
@@ -50,6 +51,16 @@ pub(super) struct Outcome {
     pub(super) kept: Option<Kept>,
 }
 
+impl Change {
+    /// Bytes of an execution that is to be noted.
+    fn noted(&self) -> Option<u64> {
+        match self {
+            Self::Note(message, settled) => Some(noted_bytes(message, settled)),
+            Self::Settle(_) | Self::Retry(..) | Self::Forget(..) | Self::Rebase => None,
+        }
+    }
+}
+
 impl Outcome {
     /// How an attempt of a message of this `lane` ended, which had so many `failures` before it.
     pub(super) fn of(settled: Settled, lane: i64, failures: u32, bytes: u64) -> Self {
@@ -79,6 +90,7 @@ pub(super) struct Inbox {
     accepts: VecDeque<Accept>,
     changes: VecDeque<Change>,
     unflushed_bytes: u64,
+    notes: NoteRoom,
     limits: QueueLimits,
     /// Messages that wait or run, those that are not flushed yet among them.
     waiting: u64,
@@ -89,8 +101,16 @@ pub(super) struct Inbox {
 
 impl Inbox {
     pub(super) fn new(limits: QueueLimits, waiting: u64, waiting_bytes: u64) -> Self {
-        let (accepts, changes) = (VecDeque::new(), VecDeque::new());
-        Self { accepts, changes, unflushed_bytes: 0, limits, waiting, waiting_bytes, ended: None }
+        Self {
+            accepts: VecDeque::new(),
+            changes: VecDeque::new(),
+            unflushed_bytes: 0,
+            notes: NoteRoom::default(),
+            limits,
+            waiting,
+            waiting_bytes,
+            ended: None,
+        }
     }
 
     /// Takes `accept`, or answers it with the reason why not.
@@ -132,6 +152,19 @@ impl Inbox {
         }
     }
 
+    /// Takes an execution that is to be noted, where there is room for it.
+    pub(super) fn note(&mut self, message: Message, settled: Settled) -> Result<(), QueueError> {
+        if self.ended.is_none() && !self.notes.enter(noted_bytes(&message, &settled)) {
+            return Ok(());
+        }
+        self.change([Change::Note(message, settled)])
+    }
+
+    /// Executions that were not noted for want of room.
+    pub(super) fn notes_left_out(&self) -> u64 {
+        self.notes.left_out()
+    }
+
     /// What is written next, of what waits; empty when nothing does.
     pub(super) fn take(&mut self) -> Group {
         let mut group = Group::default();
@@ -146,9 +179,22 @@ impl Inbox {
             group.accepts.extend(self.accepts.pop_front());
         }
         self.unflushed_bytes -= bytes;
-        let changes = self.changes.len().min(GROUP_CHANGES);
-        group.changes.extend(self.changes.drain(..changes));
+        self.take_changes(&mut group.changes);
         group
+    }
+
+    fn take_changes(&mut self, into: &mut Vec<Change>) {
+        let mut noted = 0;
+        while into.len() < GROUP_CHANGES
+            && noted < GROUP_BYTES
+            && let Some(change) = self.changes.pop_front()
+        {
+            if let Some(bytes) = change.noted() {
+                self.notes.leave(bytes);
+                noted += bytes;
+            }
+            into.push(change);
+        }
     }
 
     /// So many messages are there now that did not come through [`accept`](Self::accept).
@@ -234,6 +280,31 @@ mod tests {
         accept(&mut inbox, 60).unwrap();
         inbox.end(QueueError::Closed);
         assert_eq!(accept(&mut inbox, 0), Err(QueueError::Closed));
+    }
+
+    #[test]
+    fn executions_to_be_noted_have_room_of_their_own_and_groups_are_bounded_by_them() {
+        let note = |inbox: &mut Inbox, bytes| {
+            let kept =
+                Some(Kept { trace: String::new(), retention: plumb_measure::Span::from_ms(1) });
+            let settled = Settled { id: ExecutionId(1), ending: Ending::Done, kept };
+            inbox.note(message(bytes), settled)
+        };
+        let mut inbox = Inbox::new(QueueLimits::default(), 0, 0);
+        (0..100).for_each(|_| note(&mut inbox, 1 << 20).unwrap());
+        assert_eq!(inbox.notes_left_out(), 36);
+        inbox.change([Change::Rebase, Change::Rebase]).unwrap();
+        accept(&mut inbox, 60).unwrap();
+        let first = inbox.take();
+        assert_eq!((first.accepts.len(), first.changes.len()), (1, 1));
+        note(&mut inbox, 1 << 20).unwrap();
+        assert_eq!(inbox.notes_left_out(), 36, "there is room again");
+        for _ in 1..64 {
+            inbox.take();
+        }
+        assert_eq!((inbox.take().changes.len(), inbox.is_empty()), (3, true));
+        inbox.end(QueueError::Closed);
+        assert_eq!(note(&mut inbox, 1), Err(QueueError::Closed));
     }
 
     #[test]

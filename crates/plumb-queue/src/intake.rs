@@ -47,10 +47,11 @@ impl Intake {
 
     /// Hands in an execution that did not come through the queue, if it is to be kept.
     pub(super) fn note(&self, message: Message, settled: Settled) -> Result<(), QueueError> {
-        match settled.kept {
-            Some(_) => self.change([Change::Note(message, settled)]),
-            None => Ok(()),
+        if settled.kept.is_some() {
+            lock(&self.inbox).note(message, settled)?;
+            self.work.notify_one();
         }
+        Ok(())
     }
 
     /// Has failed executions done again; how many.

@@ -13,6 +13,7 @@ mod limits;
 #[cfg(test)]
 mod model;
 mod nats;
+mod note_room;
 mod parameters;
 mod postgres;
 mod sqlite;
@@ -173,7 +174,8 @@ pub trait Queue: Send + Sync {
     fn settle(&self, settled: Vec<Settled>) -> Result<(), QueueError>;
 
     /// Takes note of an execution that did not come through the queue (a synchronous one), so that
-    /// the transaction manager shows it.
+    /// the transaction manager shows it. Nobody waits for that: where too many wait to be written it
+    /// is left out, which [`figures`](Self::figures) count.
     ///
     /// # Errors
     /// As [`settle`](Self::settle).
@@ -322,4 +324,6 @@ pub struct QueueFigures {
     pub flush_max_ns: u64,
     /// The largest the write-ahead log has been, bytes.
     pub log_max_bytes: u64,
+    /// Executions since then that were not noted, because too many waited to be.
+    pub notes_left_out: u64,
 }

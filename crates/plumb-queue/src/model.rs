@@ -1,6 +1,6 @@
 //! Histories against a model that is a list.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use proptest::prelude::*;
 
@@ -75,12 +75,35 @@ struct Known {
     after_ms: u64,
 }
 
+/// What may be given out.
+#[derive(Debug, Default)]
+struct Ready {
+    certain: Vec<u64>,
+    /// Of order keys with one that was dead and is back: one of each key, whichever.
+    possible: Vec<u64>,
+    /// All of such a key wait and are due: that none of them is given out would be wrong.
+    stands_still: bool,
+}
+
+impl Known {
+    fn lives(&self) -> bool {
+        matches!(self.state, State::Waiting | State::Running)
+    }
+
+    /// Its order key, of its transaction.
+    fn key(&self) -> (Arc<str>, Option<String>) {
+        (self.message.transaction.clone(), self.message.order_key.clone())
+    }
+}
+
 /// All of the queue, as simply as can be.
 #[derive(Debug, Default)]
 struct Model {
     known: Vec<Known>,
     keys: HashMap<(usize, u8), u64>,
     rests: HashMap<String, u64>,
+    /// Order keys of dead messages that came back: each store has an order of its own for them.
+    back: HashSet<(Arc<str>, Option<String>)>,
 }
 
 impl Model {
@@ -90,24 +113,33 @@ impl Model {
 
     /// Those of a transaction that may be given out now, all at once: none rests, is put off, or
     /// stands behind another one of its key.
-    fn ready(&self, name: &str, clock: &HeldClock) -> Vec<u64> {
+    fn ready(&self, name: &str, clock: &HeldClock) -> Ready {
         let (now_ms, now_ns) = (clock.wall_ms(), clock.now_ns());
+        let mut ready = Ready::default();
         if self.rests.get(name).is_some_and(|until_ns| *until_ns > now_ns) {
-            return Vec::new();
+            return ready;
         }
         let of_name = |known: &&Known| &*known.message.transaction == name;
-        let alive = |known: &&Known| matches!(known.state, State::Waiting | State::Running);
-        let all: Vec<&Known> = self.known.iter().filter(of_name).filter(alive).collect();
-        let first = |known: &Known| {
-            known.message.order_key.is_none()
-                || all.iter().all(|other| {
-                    other.message.order_key != known.message.order_key || other.id >= known.id
-                })
-        };
-        let ready = all.iter().filter(|known| {
-            known.state == State::Waiting && known.due_ms <= now_ms && first(known)
-        });
-        ready.map(|known| known.id).collect()
+        let all: Vec<&Known> = self.known.iter().filter(of_name).filter(|it| it.lives()).collect();
+        for known in &all {
+            let of_key = |other: &&&Known| {
+                known.message.order_key.is_some()
+                    && other.message.order_key == known.message.order_key
+            };
+            let mut others = all.iter().filter(of_key);
+            if known.state != State::Waiting || known.due_ms > now_ms {
+                continue;
+            }
+            if !self.back.contains(&known.key()) {
+                if others.all(|other| other.id >= known.id) {
+                    ready.certain.push(known.id);
+                }
+            } else if others.clone().all(|other| other.state == State::Waiting) {
+                ready.possible.push(known.id);
+                ready.stands_still |= others.all(|other| other.due_ms <= now_ms);
+            }
+        }
+        ready
     }
 
     /// The clock is before the beginning of some intervals: they begin now.
@@ -117,6 +149,12 @@ impl Model {
                 known.due_ms = now_ms + known.after_ms;
             }
         }
+    }
+
+    /// Keys of which nothing is left are in the order of their ids again.
+    fn forget_keys(&mut self) {
+        let Self { known, back, .. } = self;
+        back.retain(|key| known.iter().any(|known| known.lives() && known.key() == *key));
     }
 
     fn counts(&self) -> (u64, u64, u64) {
@@ -137,8 +175,6 @@ pub(super) struct Pair<O> {
     queue: Option<Box<dyn Queue>>,
     model: Model,
     clock: Arc<HeldClock>,
-    /// A dead message that came back stands behind others of its key by another order than by ids.
-    order_is_by_id: bool,
 }
 
 impl<O: Fn(&Arc<HeldClock>) -> Box<dyn Queue>> Pair<O> {
@@ -146,18 +182,16 @@ impl<O: Fn(&Arc<HeldClock>) -> Box<dyn Queue>> Pair<O> {
     pub(super) fn new(open: O) -> Self {
         let clock = HeldClock::new();
         let queue = Some(open(&clock));
-        Self { open, queue, model: Model::default(), clock, order_is_by_id: true }
+        Self { open, queue, model: Model::default(), clock }
     }
 
-    /// Takes all steps, or those up to the first behind which the order is not that of the ids.
+    /// Takes all steps.
     pub(super) fn run(mut self, steps: Vec<Step>) -> Result<(), TestCaseError> {
-        for step in steps {
+        steps.into_iter().try_for_each(|step| {
             self.take(step)?;
-            if !self.order_is_by_id {
-                break;
-            }
-        }
-        Ok(())
+            self.model.forget_keys();
+            Ok(())
+        })
     }
 
     fn queue(&self) -> &dyn Queue {
@@ -244,16 +278,26 @@ impl<O: Fn(&Arc<HeldClock>) -> Box<dyn Queue>> Pair<O> {
         let Some(first) = claimed.first() else {
             for name in NAMES {
                 let ready = self.model.ready(name, &self.clock);
-                prop_assert!(ready.is_empty(), "{ready:?} of {name} is not given out");
+                let nothing = ready.certain.is_empty() && !ready.stands_still;
+                prop_assert!(nothing, "{ready:?} of {name} is not given out");
             }
             return Ok(());
         };
         let name = first.message.transaction.clone();
-        let ready = self.model.ready(&name, &self.clock);
-        prop_assert_eq!(claimed.len(), ready.len().min(most));
+        let Ready { certain, possible, .. } = self.model.ready(&name, &self.clock);
+        let given = |id: &u64| claimed.iter().any(|one| one.id.0 == *id);
+        let whole = claimed.len() == most || certain.iter().all(given);
+        prop_assert!(whole && claimed.len() <= most, "{claimed:?} of {certain:?}");
         prop_assert!(claimed.windows(2).all(|pair| pair[0].id < pair[1].id));
+        let mut keys: Vec<&String> =
+            claimed.iter().filter_map(|one| one.message.order_key.as_ref()).collect();
+        let count = keys.len();
+        keys.sort_unstable();
+        keys.dedup();
+        prop_assert_eq!(keys.len(), count, "two of one key: {:?}", claimed);
         for one in claimed {
-            prop_assert!(ready.contains(&one.id.0), "{one:?} is not ready");
+            let ready = certain.contains(&one.id.0) || possible.contains(&one.id.0);
+            prop_assert!(ready, "{one:?} is not ready");
             let known = self.model.get(one.id.0);
             prop_assert_eq!(&one.message, &known.message);
             prop_assert_eq!(one.failures, known.failures);
@@ -293,13 +337,16 @@ impl<O: Fn(&Arc<HeldClock>) -> Box<dyn Queue>> Pair<O> {
     fn retry(&mut self, most: usize) -> Result<(), TestCaseError> {
         let filter = Filter { most, ..Filter::default() };
         let retried = self.queue().retry(&filter).unwrap();
-        let dead = self.model.known.iter_mut().filter(|known| known.state == State::Failed);
+        let Model { known, back, .. } = &mut self.model;
+        let dead = known.iter_mut().filter(|known| known.state == State::Failed);
         let mut count = 0;
         for known in dead.take(most) {
             count += 1;
             known.state = State::Waiting;
             (known.failures, known.due_ms, known.after_ms) = (0, 0, 0);
-            self.order_is_by_id &= known.message.order_key.is_none();
+            if known.message.order_key.is_some() {
+                back.insert(known.key());
+            }
         }
         prop_assert_eq!(retried, count);
         Ok(())

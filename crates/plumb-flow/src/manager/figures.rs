@@ -66,6 +66,8 @@ pub(super) struct QueueState {
     pub(super) flush_max_ns: u64,
     /// The largest of the write-ahead logs.
     pub(super) log_max_bytes: u64,
+    /// Executions that are not shown, because too many waited to be written down.
+    pub(super) notes_left_out: u64,
 }
 
 /// Pools of threads.
@@ -310,7 +312,8 @@ fn back_end(name: &str, seen: plumb_data::BackEndFigures) -> BackEndPool {
 impl From<QueueFigures> for QueueState {
     fn from(seen: QueueFigures) -> Self {
         let QueueFigures { waiting, running, failed, waiting_bytes, accepted, .. } = seen;
-        let QueueFigures { flushes, flush_ns, flush_max_ns, log_max_bytes, .. } = seen;
+        let QueueFigures { flushes, flush_ns, flush_max_ns, log_max_bytes, notes_left_out, .. } =
+            seen;
         Self {
             // the queue counts what runs as waiting, too
             waiting: waiting.saturating_sub(running),
@@ -322,6 +325,7 @@ impl From<QueueFigures> for QueueState {
             flush_ns,
             flush_max_ns,
             log_max_bytes,
+            notes_left_out,
         }
     }
 }
@@ -350,6 +354,7 @@ impl QueueState {
         self.flush_ns += other.flush_ns;
         self.flush_max_ns = self.flush_max_ns.max(other.flush_max_ns);
         self.log_max_bytes = self.log_max_bytes.max(other.log_max_bytes);
+        self.notes_left_out += other.notes_left_out;
     }
 }
 
@@ -368,14 +373,16 @@ mod tests {
             flush_ns: 30,
             flush_max_ns: 10 + running,
             log_max_bytes: running,
+            notes_left_out: 1,
             ..QueueFigures::default()
         }
         .into()
     }
 
-    fn whole(queue: &QueueState) -> [u64; 9] {
+    fn whole(queue: &QueueState) -> [u64; 10] {
         let QueueState { waiting, running, failed, waiting_bytes, accepted, .. } = *queue;
-        let QueueState { flushes, flush_ns, flush_max_ns, log_max_bytes, .. } = *queue;
+        let QueueState { flushes, flush_ns, flush_max_ns, log_max_bytes, notes_left_out, .. } =
+            *queue;
         [
             waiting,
             running,
@@ -386,12 +393,13 @@ mod tests {
             flush_ns,
             flush_max_ns,
             log_max_bytes,
+            notes_left_out,
         ]
     }
 
     #[test]
     fn what_runs_does_not_wait() {
-        assert_eq!(whole(&of_queue(10, 4)), [6, 4, 2, 70, 5, 3, 30, 14, 4]);
+        assert_eq!(whole(&of_queue(10, 4)), [6, 4, 2, 70, 5, 3, 30, 14, 4, 1]);
         // the two are not counted at the same moment
         assert_eq!(of_queue(3, 4).waiting, 0);
     }
@@ -400,9 +408,9 @@ mod tests {
     fn queues_of_nodes_are_added_and_of_one_that_they_share_only_what_each_does() {
         let mut own = of_queue(10, 4);
         own.add(&of_queue(7, 1));
-        assert_eq!(whole(&own), [12, 5, 4, 140, 10, 6, 60, 14, 4]);
+        assert_eq!(whole(&own), [12, 5, 4, 140, 10, 6, 60, 14, 4, 2]);
         let mut shared = of_queue(10, 4);
         shared.add_of_shared(&of_queue(10, 5));
-        assert_eq!(whole(&shared), [1, 9, 2, 70, 10, 6, 60, 15, 5]);
+        assert_eq!(whole(&shared), [1, 9, 2, 70, 10, 6, 60, 15, 5, 2]);
     }
 }

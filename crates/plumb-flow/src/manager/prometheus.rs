@@ -110,6 +110,8 @@ fn queue(out: &mut Exposition, figures: &Figures) {
     out.gauge("queue_flush_longest_seconds", "The longest flush.", longest);
     let log = queue.log_max_bytes;
     out.gauge("queue_log_max_bytes", "The largest the write-ahead log was.", log);
+    let help = "Executions not shown: too many waited to be written down.";
+    out.counter("queue_notes_left_out_total", help, queue.notes_left_out);
 }
 
 fn transactions(out: &mut Exposition, figures: &Figures) {

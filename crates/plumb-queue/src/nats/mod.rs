@@ -25,11 +25,12 @@ use tokio::runtime::Runtime as Threads;
 use tokio::sync::{mpsc as channel, oneshot};
 
 use self::runtimes::Sign;
-use self::shared::{Job, Shared, keep_leases, work_off};
+use self::shared::{Job, NOTES_MAX, Shared, keep_clean, keep_leases, work_off};
 use self::streams::{Streams, store};
 use self::work::Work;
 use super::ids::Ids;
 use super::intake::lock;
+use super::note_room::NoteRoom;
 use super::{
     Accepted, Claimed, Execution, ExecutionId, Filter, Message, Queue, QueueClock, QueueError,
     QueueFigures, QueueLimits, Runtime, Settled,
@@ -156,6 +157,7 @@ impl NatsQueue {
             clock,
             ended: AtomicBool::new(false),
             unconfirmed_bytes: AtomicU64::new(0),
+            notes: NoteRoom::of(NOTES_MAX),
             cost: Mutex::default(),
             ids: Mutex::new(Ids::above(0, 0)),
             seen: Mutex::default(),
@@ -165,6 +167,7 @@ impl NatsQueue {
         let (settlements, jobs) = channel::unbounded_channel();
         threads.spawn(work_off(Arc::clone(&shared), jobs));
         threads.spawn(keep_leases(Arc::clone(&shared)));
+        threads.spawn(keep_clean(Arc::clone(&shared)));
         let threads = Mutex::new(Some(threads));
         let queue = Self { shared, settlements, in_force, threads };
         let shared = Arc::clone(&queue.shared);
@@ -304,7 +307,7 @@ impl Queue for NatsQueue {
     }
 
     fn note(&self, message: Message, settled: Settled) -> Result<(), QueueError> {
-        let job = Job::Note(Box::new((message, settled)));
+        let Some(job) = self.shared.to_be_noted(message, settled) else { return Ok(()) };
         self.settlements.send(job).map_err(|_| QueueError::Closed)
     }
 
@@ -348,7 +351,8 @@ impl Queue for NatsQueue {
         // a server that is away is shown as it was seen last
         let before = (seen.waiting, seen.waiting_bytes, seen.running, seen.failed);
         let (waiting, waiting_bytes, running, failed) = counted.unwrap_or(before);
-        *seen = QueueFigures { waiting, waiting_bytes, running, failed, ..cost };
+        let notes_left_out = self.shared.notes.left_out();
+        *seen = QueueFigures { waiting, waiting_bytes, running, failed, notes_left_out, ..cost };
         *seen
     }
 

@@ -11,6 +11,7 @@ use tokio::sync::mpsc as channel;
 use super::super::cost::Cost;
 use super::super::ids::Ids;
 use super::super::intake::lock;
+use super::super::note_room::{NoteRoom, noted_bytes};
 use super::super::{
     Accepted, Ending, Execution, ExecutionId, Filter, Kept, Message, QueueClock, QueueError,
     QueueFigures, Runtime, Settled, State,
@@ -30,8 +31,11 @@ const REFUSALS_MAX: u32 = 3;
 const NOTED: u64 = 0;
 /// Executions that are looked through for one list, at most.
 const LOOKED_THROUGH: usize = 100_000;
-/// Settlements that are written side by side.
+/// Settlements, or executions that are noted, that are written side by side.
 const GROUP: usize = 256;
+/// Executions that wait to be noted, at most: settlements wait behind them, and a server that
+/// flushes each takes some hundred a second.
+pub(super) const NOTES_MAX: u64 = 1_024;
 
 /// What everybody shares.
 #[derive(Debug)]
@@ -42,6 +46,7 @@ pub(super) struct Shared {
     pub(super) clock: Arc<dyn QueueClock>,
     pub(super) ended: AtomicBool,
     pub(super) unconfirmed_bytes: AtomicU64,
+    pub(super) notes: NoteRoom,
     pub(super) cost: Mutex<Cost>,
     pub(super) ids: Mutex<Ids>,
     pub(super) seen: Mutex<QueueFigures>,
@@ -54,15 +59,23 @@ pub(super) struct Shared {
 #[derive(Debug)]
 pub(super) enum Job {
     Settle(Settled),
-    Note(Box<(Message, Settled)>),
+    Note(Box<Noted>),
     Retry(Filter, mpsc::Sender<Result<u64, QueueError>>),
     Forget(Filter, mpsc::Sender<Result<u64, QueueError>>),
     Close(mpsc::Sender<Result<u64, QueueError>>),
 }
 
-/// Tells the server in time that this runtime is there and what it has under way, and cleans up.
+/// An execution that did not come through the queue.
+#[derive(Debug)]
+pub(super) struct Noted {
+    pub(super) message: Message,
+    pub(super) settled: Settled,
+    /// For which there is room until it is written.
+    pub(super) bytes: u64,
+}
+
+/// Tells the server in time that this runtime is there and what it has under way.
 pub(super) async fn keep_leases(shared: Arc<Shared>) {
-    let mut from = 1;
     loop {
         tokio::time::sleep(shared.lease / 3).await;
         if shared.ended.load(Ordering::SeqCst) {
@@ -72,7 +85,19 @@ pub(super) async fn keep_leases(shared: Arc<Shared>) {
         let _ = shared.work.renew().await;
         let running = shared.work.running().await.len();
         let _ = shared.sign.put(&shared.work.streams, shared.clock.wall_ms(), running).await;
-        let _ = shared.work.clean(&mut from).await;
+    }
+}
+
+/// Throws away what is kept no longer: leases do not wait for that.
+pub(super) async fn keep_clean(shared: Arc<Shared>) {
+    let mut from = 1;
+    loop {
+        tokio::time::sleep(shared.lease / 3).await;
+        if shared.ended.load(Ordering::SeqCst) {
+            break;
+        }
+        // a server that is away is cleaned later
+        let _ = shared.clean(&mut from).await;
     }
 }
 
@@ -80,40 +105,52 @@ pub(super) async fn keep_leases(shared: Arc<Shared>) {
 pub(super) async fn work_off(shared: Arc<Shared>, mut jobs: channel::UnboundedReceiver<Job>) {
     let mut group = Vec::new();
     while jobs.recv_many(&mut group, GROUP).await > 0 {
-        let mut settling = Vec::new();
+        let (mut settling, mut noting) = (Vec::new(), Vec::new());
         for job in group.drain(..) {
-            if let Job::Settle(settled) = job {
-                settling.push(settled);
-                continue;
-            }
-            // what was settled before it was asked is
-            shared.settle_all(&mut settling).await;
-            if !shared.work_on(job).await {
-                return;
+            match job {
+                Job::Settle(settled) => settling.push(settled),
+                Job::Note(noted) => noting.push(*noted),
+                job => {
+                    // what was settled before it was asked is
+                    shared.write_all(&mut settling, &mut noting).await;
+                    if !shared.work_on(job).await {
+                        return;
+                    }
+                }
             }
         }
-        shared.settle_all(&mut settling).await;
+        shared.write_all(&mut settling, &mut noting).await;
     }
 }
 
 impl Shared {
-    /// Settles these side by side.
-    async fn settle_all(&self, settling: &mut Vec<Settled>) {
-        if settling.is_empty() {
-            return;
+    /// Settles these side by side, then notes those.
+    async fn write_all(&self, settling: &mut Vec<Settled>, noting: &mut Vec<Noted>) {
+        if !settling.is_empty() {
+            join_all(settling.iter().map(|settled| self.settle(settled))).await;
+            settling.clear();
+            self.wake();
         }
-        join_all(settling.iter().map(|settled| self.settle(settled))).await;
-        settling.clear();
-        self.wake();
+        join_all(noting.drain(..).map(|noted| self.note(noted))).await;
+    }
+
+    /// Cleans slices away as long as something in them has expired: of the oldest, which are as a
+    /// rule the first, and, since those may be kept longer than others, one from the sequence `from`
+    /// on.
+    pub(super) async fn clean(&self, from: &mut u64) -> Result<(), QueueError> {
+        let mut first = 1;
+        let mut more = true;
+        while more {
+            more = self.work.clean(&mut first).await? && !self.ended.load(Ordering::SeqCst);
+        }
+        self.work.clean(from).await.map(drop)
     }
 
     /// Does one thing; false when it was the last.
     async fn work_on(&self, job: Job) -> bool {
         match job {
             Job::Settle(settled) => self.settle(&settled).await,
-            Job::Note(noted) => {
-                let _ = self.note(noted.0, noted.1).await; // a trace, and no message
-            }
+            Job::Note(noted) => self.note(*noted).await,
             Job::Retry(filter, reply) => {
                 let _ = reply.send(self.retry(&filter).await); // it may be gone
                 self.wake();
@@ -186,18 +223,30 @@ impl Shared {
         }
     }
 
-    async fn note(&self, message: Message, settled: Settled) -> Result<(), QueueError> {
-        let Some(Kept { trace, retention }) = settled.kept else { return Ok(()) };
+    /// Hands an execution over that is to be noted, where there is room for it.
+    pub(super) fn to_be_noted(&self, message: Message, settled: Settled) -> Option<Job> {
+        let bytes = noted_bytes(&message, &settled);
+        let wanted = settled.kept.is_some() && self.notes.enter(bytes);
+        wanted.then(|| Job::Note(Box::new(Noted { message, settled, bytes })))
+    }
+
+    async fn note(&self, noted: Noted) {
+        let Noted { message, settled, bytes } = noted;
         let id = settled.id.0;
         let mut record = Record::of(message, settled.id.accepted_ms());
-        (record.id, record.trace) = (Some(id), Some(trace));
+        record.id = Some(id);
         record.at_ms = self.clock.wall_ms();
-        record.for_ms = retention.ns() / 1_000_000;
+        if let Some(Kept { trace, retention }) = settled.kept {
+            record.for_ms = retention.ns() / 1_000_000;
+            record.trace = Some(trace);
+        }
         if let Ending::Again { error, .. } | Ending::Dead { error } = settled.ending {
             record.error = Some(error);
         }
         let streams = &self.work.streams;
-        streams.publish(streams.subject_of("done", id), record.encode(), None).await.map(drop)
+        // a trace, and no message: one that is not taken is lost
+        let _ = streams.publish(streams.subject_of("done", id), record.encode(), None).await;
+        self.notes.leave(bytes);
     }
 
     pub(super) async fn runtimes(&self) -> Result<Vec<Runtime>, QueueError> {

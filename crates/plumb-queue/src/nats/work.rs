@@ -11,6 +11,7 @@ use async_nats::jetstream::AckKind;
 use async_nats::jetstream::consumer::PullConsumer;
 use async_nats::jetstream::message::Acker;
 use futures_util::StreamExt as _;
+use futures_util::future::try_join_all;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
@@ -19,9 +20,10 @@ use super::ANSWER;
 use super::record::{Record, untoken};
 use super::streams::{Found, Streams, store};
 
-/// Messages that one runtime has pulled and puts by, at most; beyond, the server is given them back.
-const PUT_BY_MAX: usize = 10_000;
-/// When it gives those out again.
+/// Messages of one transaction that a runtime has pulled and puts by, at most; beyond, the server is
+/// given back those that have their turn last. Tests fill it.
+const PUT_BY_MAX: usize = if cfg!(test) { 64 } else { 10_000 };
+/// When it gives those out again, unless they are due later.
 const GIVEN_BACK: Duration = Duration::from_secs(1);
 /// Messages pulled at a time.
 const PULL: usize = 256;
@@ -42,8 +44,10 @@ pub(super) struct Work {
 struct Inner {
     /// By transaction.
     consumers: BTreeMap<Arc<str>, PullConsumer>,
-    /// Pulled, and not given out: by id.
-    put_by: BTreeMap<u64, Pulled>,
+    /// Pulled, and not given out: by transaction and id.
+    put_by: BTreeMap<Arc<str>, BTreeMap<u64, Pulled>>,
+    /// Nothing is pulled until then, nanoseconds, of a transaction of which too much is put by.
+    full_until_ns: HashMap<Arc<str>, u64>,
     /// Given out to workers.
     running: HashMap<u64, Pulled>,
     rests_until_ns: HashMap<String, u64>,
@@ -143,9 +147,10 @@ impl Work {
         }
         let mut claimed = Vec::new();
         for id in ready {
-            claimed.extend(self.give_out(inner, id).await?);
+            claimed.extend(self.give_out(inner, transaction, id).await?);
         }
-        inner.put_by.values_mut().for_each(|pulled| pulled.message = None);
+        let put_by = inner.put_by.get_mut(transaction).into_iter().flat_map(BTreeMap::values_mut);
+        put_by.for_each(|pulled| pulled.message = None);
         Ok(claimed)
     }
 
@@ -158,11 +163,11 @@ impl Work {
     ) -> Result<Vec<u64>, QueueError> {
         let now_ms = self.clock.wall_ms();
         let (mut ready, mut firsts) = (Vec::new(), HashMap::new());
-        for (id, pulled) in &inner.put_by {
+        for (id, pulled) in inner.put_by.get(transaction).into_iter().flatten() {
             if ready.len() == most {
                 break;
             }
-            if pulled.transaction == *transaction && pulled.due_ms <= now_ms {
+            if pulled.due_ms <= now_ms {
                 if let Some(subject) = &pulled.subject
                     && !firsts.contains_key(subject)
                 {
@@ -184,6 +189,10 @@ impl Work {
         if inner.connects != connects {
             inner.known_to = self.streams.last_known().await?;
             inner.connects = connects;
+        }
+        let now_ns = self.clock.now_ns();
+        if inner.full_until_ns.get(transaction).is_some_and(|until_ns| now_ns < *until_ns) {
+            return Ok(false);
         }
         let Some(consumer) = inner.consumers.get(transaction) else { return Ok(false) };
         let mut batch = consumer.fetch().max_messages(PULL).messages().await.map_err(store)?;
@@ -252,30 +261,38 @@ impl Work {
         Ok(Some((id, pulled)))
     }
 
-    /// Keeps it here, or gives it back when there is too much; true when it is kept.
+    /// Keeps it here, and gives another one back when there is too much; true when it is kept.
     async fn put_by(&self, inner: &mut Inner, id: u64, pulled: Pulled) -> Result<bool, QueueError> {
         if let Some(running) = inner.running.get_mut(&id) {
             running.acker = pulled.acker; // its lease had ended, and it came back here
             return Ok(false);
         }
-        if inner.put_by.len() >= PUT_BY_MAX {
-            let back = AckKind::Nak(Some(GIVEN_BACK));
-            pulled.acker.ack_with(back).await.map_err(store)?;
-            return Ok(false);
+        let now_ms = self.clock.wall_ms();
+        let Some((last, back)) = inner.put_by(id, pulled, now_ms) else { return Ok(true) };
+        let time = GIVEN_BACK.max(Duration::from_millis(back.due_ms.saturating_sub(now_ms)));
+        back.acker.ack_with(AckKind::Nak(Some(time))).await.map_err(store)?;
+        if last == id {
+            // it would come and go again and again
+            let until_ns = self.clock.deadline_ns(GIVEN_BACK);
+            inner.full_until_ns.insert(back.transaction, until_ns);
         }
-        inner.put_by.insert(id, pulled);
-        Ok(true)
+        Ok(last != id)
     }
 
-    async fn give_out(&self, inner: &mut Inner, id: u64) -> Result<Option<Claimed>, QueueError> {
-        let Some(mut pulled) = inner.put_by.remove(&id) else { return Ok(None) };
+    async fn give_out(
+        &self,
+        inner: &mut Inner,
+        transaction: &Arc<str>,
+        id: u64,
+    ) -> Result<Option<Claimed>, QueueError> {
+        let Some(mut pulled) = inner.take(transaction, id) else { return Ok(None) };
         let message = match pulled.message.take() {
             Some(message) => Some(message),
             None => match self.streams.waiting.get_raw_message(pulled.sequence).await {
                 Ok(found) => Record::decode(&found.payload).map(|record| record.message),
                 Err(error) if gone(&error) => None, // it was forgotten
                 Err(error) => {
-                    inner.put_by.insert(id, pulled);
+                    inner.put_by.entry(Arc::clone(transaction)).or_default().insert(id, pulled);
                     return Err(store(error));
                 }
             },
@@ -291,18 +308,17 @@ impl Work {
         self.inner.lock().await.running.remove(&id);
     }
 
-    /// Throws away some of what is kept no longer, from the sequence `from` on.
-    pub(super) async fn clean(&self, from: &mut u64) -> Result<(), QueueError> {
+    /// Throws away some of what is kept no longer, from the sequence `from` on; true when there was
+    /// any.
+    pub(super) async fn clean(&self, from: &mut u64) -> Result<bool, QueueError> {
         let (done, every) = (&self.streams.done, self.streams.every("done"));
         let found = Streams::all_from(done, &every, *from, PULL).await?;
         *from = found.last().map_or(1, |last| last.sequence + 1);
         let now_ms = self.clock.wall_ms();
-        for Found { record, .. } in found {
-            if let (Some(id), true) = (record.id, record.has_expired(now_ms)) {
-                self.streams.purge("done", id).await?;
-            }
-        }
-        Ok(())
+        let expired = found.into_iter().filter(|found| found.record.has_expired(now_ms));
+        let purges = expired.filter_map(|found| Some(self.streams.purge("done", found.record.id?)));
+        let purged = try_join_all(purges).await?;
+        Ok(!purged.is_empty())
     }
 
     /// It was forgotten: it is not given out.
@@ -314,7 +330,7 @@ impl Work {
         }
         self.know_key(id, self.streams.subject_of_key(&one.message)).await?;
         let gone = self.streams.waiting.delete_message(sequence).await.map_err(store)?;
-        if let Some(pulled) = inner.put_by.remove(&id) {
+        if let Some(pulled) = inner.take(&one.message.transaction, id) {
             pulled.acker.ack().await.map_err(store)?;
         }
         self.streams.purge("retry", id).await?;
@@ -324,7 +340,8 @@ impl Work {
     /// Tells the server that all this is still ours.
     pub(super) async fn renew(&self) -> Result<(), QueueError> {
         let inner = self.inner.lock().await;
-        for pulled in inner.running.values().chain(inner.put_by.values()) {
+        let put_by = inner.put_by.values().flat_map(BTreeMap::values);
+        for pulled in inner.running.values().chain(put_by) {
             pulled.acker.ack_with(AckKind::Progress).await.map_err(store)?;
         }
         Ok(())
@@ -334,8 +351,8 @@ impl Work {
     pub(super) async fn leave(&self) {
         let mut inner = self.inner.lock().await;
         let Inner { running, put_by, .. } = &mut *inner;
-        let all = running.drain().map(|(_, it)| it).chain(std::mem::take(put_by).into_values());
-        for pulled in all {
+        let put_by = std::mem::take(put_by).into_values().flat_map(BTreeMap::into_values);
+        for pulled in running.drain().map(|(_, it)| it).chain(put_by) {
             if pulled.acker.double_ack_with(AckKind::Nak(None)).await.is_err() {
                 break; // the server is not there: the leases end by themselves
             }
@@ -363,10 +380,29 @@ impl Inner {
         room.filter(|(_, room)| *room > 0).collect()
     }
 
+    /// Puts a message by. Where that is one too many of its transaction, the one that has its turn
+    /// last comes back, with its id: of those that are due the one that was accepted last, so that
+    /// the first of an order key, for which the others wait, always stays.
+    fn put_by(&mut self, id: u64, pulled: Pulled, now_ms: u64) -> Option<(u64, Pulled)> {
+        let put_by = self.put_by.entry(Arc::clone(&pulled.transaction)).or_default();
+        put_by.insert(id, pulled);
+        if put_by.len() <= PUT_BY_MAX {
+            return None;
+        }
+        let turn = |pulled: &Pulled| (pulled.due_ms.max(now_ms), pulled.sequence);
+        let last = put_by.iter().max_by_key(|(_, pulled)| turn(pulled)).map(|(id, _)| *id)?;
+        Some((last, put_by.remove(&last)?))
+    }
+
+    /// A message that was put by is not any more.
+    fn take(&mut self, transaction: &str, id: u64) -> Option<Pulled> {
+        self.put_by.get_mut(transaction)?.remove(&id)
+    }
+
     /// Where the clock was set back, intervals that begin after its new time begin now.
     fn rebase(&mut self, now_ms: u64) {
         if now_ms < self.wall_ms {
-            for pulled in self.put_by.values_mut() {
+            for pulled in self.put_by.values_mut().flat_map(BTreeMap::values_mut) {
                 if pulled.due_ms.saturating_sub(pulled.after_ms) > now_ms {
                     pulled.due_ms = now_ms + pulled.after_ms;
                 }

@@ -285,8 +285,11 @@ impl Queue for PostgresQueue {
 
     fn figures(&self) -> QueueFigures {
         let running = lock(&self.shared.running).len() as u64;
-        let (waiting, waiting_bytes) = lock(&self.shared.intake.inbox).waiting();
-        QueueFigures { waiting, running, waiting_bytes, ..lock(&self.shared.cost).figures() }
+        let inbox = lock(&self.shared.intake.inbox);
+        let ((waiting, waiting_bytes), notes_left_out) = (inbox.waiting(), inbox.notes_left_out());
+        drop(inbox);
+        let cost = lock(&self.shared.cost).figures();
+        QueueFigures { waiting, running, waiting_bytes, notes_left_out, ..cost }
     }
 
     fn runtimes(&self) -> Result<Vec<Runtime>, QueueError> {

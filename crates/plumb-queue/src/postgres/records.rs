@@ -6,7 +6,7 @@ use super::super::inbox::{Accept, Change, Outcome};
 use super::super::parameters::encode;
 use super::super::{Accepted, Ending, ExecutionId, Filter, Kept, Message, Settled, State};
 use super::rows::{int, text, wanted};
-use super::schema::{DEAD, DONE, WAITING};
+use super::schema::{DEAD, DONE, DUE_AGAIN, WAITING};
 
 /// Rows of one INSERT, so that few statements are prepared.
 const ROWS: [usize; 4] = [64, 16, 4, 1];
@@ -190,7 +190,7 @@ impl Writing<'_> {
         }
         let most = room.min(filter.most as u64);
         let statement = format!(
-            "UPDATE plumb_queue_message SET state = {WAITING}, due_ms = 0, leased_until_ms = 0,
+            "UPDATE plumb_queue_message SET state = {WAITING}, due_ms = {DUE_AGAIN}, leased_until_ms = 0,
              runtime = 0, failures = 0, error = NULL, trace = NULL, at_ms = NULL,
              expires_ms = NULL, noted = 0
              WHERE id IN (SELECT id FROM plumb_queue_message WHERE state = {DEAD}
@@ -228,28 +228,30 @@ impl Writing<'_> {
         Ok(self.database.rows(statement, &values)?.len() as u64)
     }
 
-    /// Cleans a slice of what is kept no longer away; keys that came before `window_ms`.
-    pub(super) fn clean(&mut self, window_ms: u64) -> Result<(), DatabaseError> {
-        let now = self.now();
-        for statement in [
-            format!(
-                "DELETE FROM plumb_queue_message WHERE (state = {DONE} OR noted = 1) AND id IN
-                 (SELECT id FROM plumb_queue_message WHERE expires_ms <= $1 LIMIT {SLICE})"
-            ),
-            format!(
-                "UPDATE plumb_queue_message SET trace = NULL, expires_ms = NULL
-                 WHERE state = {DEAD} AND noted = 0 AND id IN
-                 (SELECT id FROM plumb_queue_message WHERE expires_ms <= $1 LIMIT {SLICE})"
-            ),
-        ] {
-            self.database.rows(&statement, std::slice::from_ref(&now))?;
-        }
-        let before = Value::Int(int(self.now_ms.saturating_sub(window_ms)));
-        let forget = format!(
-            "DELETE FROM plumb_queue_key WHERE (transaction, key) IN
-             (SELECT transaction, key FROM plumb_queue_key WHERE at_ms < $1 LIMIT {SLICE})"
+    /// Cleans a slice of what is kept no longer away, and keys that came before `window_ms`; true
+    /// when there may be more.
+    pub(super) fn clean(&mut self, window_ms: u64) -> Result<bool, DatabaseError> {
+        let (now_ms, before_ms) = (self.now_ms, self.now_ms.saturating_sub(window_ms));
+        let expired = "SELECT id FROM plumb_queue_message WHERE expires_ms <= $1";
+        let slice = format!("LIMIT {SLICE} FOR UPDATE SKIP LOCKED");
+        let gone = format!(
+            "DELETE FROM plumb_queue_message WHERE id IN
+             ({expired} AND (state = {DONE} OR noted = 1) {slice}) RETURNING 1"
         );
-        self.database.rows(&forget, &[before]).map(|_| ())
+        let without_trace = format!(
+            "UPDATE plumb_queue_message SET trace = NULL, expires_ms = NULL WHERE id IN
+             ({expired} AND state = {DEAD} AND noted = 0 {slice}) RETURNING 1"
+        );
+        let keys = format!(
+            "DELETE FROM plumb_queue_key WHERE (transaction, key) IN
+             (SELECT transaction, key FROM plumb_queue_key WHERE at_ms < $1 {slice}) RETURNING 1"
+        );
+        let mut more = false;
+        for (statement, ms) in [(gone, now_ms), (without_trace, now_ms), (keys, before_ms)] {
+            let cleaned = self.database.rows(&statement, &[Value::Int(int(ms))])?;
+            more |= cleaned.len() as u64 == SLICE;
+        }
+        Ok(more)
     }
 
     fn now(&self) -> Value {

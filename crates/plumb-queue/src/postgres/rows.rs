@@ -4,7 +4,7 @@ use plumb_serve::database::{Database, DatabaseError, Row, Value};
 
 use super::super::parameters::decode;
 use super::super::{Claimed, Execution, ExecutionId, Filter, Message, State};
-use super::schema::{DEAD, DONE, WAITING};
+use super::schema::{DEAD, DONE, DUE_AGAIN, WAITING};
 
 /// Columns of a message, in the order of [`message`].
 const MESSAGE: &str =
@@ -23,18 +23,23 @@ pub(super) struct Ask<'a> {
 }
 
 /// Leases messages of one transaction, in the order of their ids. One that another runtime is
-/// taking at this moment is passed over; of an order key the first one alone is given out.
+/// taking at this moment is passed over; of an order key the first one alone is given out, and one
+/// that was dead not while a successor is under way, before which it stands now.
 pub(super) fn claim(database: &mut Database, ask: &Ask<'_>) -> Result<Vec<Claimed>, DatabaseError> {
+    let own = "(SELECT unnest(string_to_array($6, ',')::bigint[]))";
+    let of_key = format!(
+        "SELECT 1 FROM plumb_queue_message AS other WHERE other.state = {WAITING}
+         AND other.transaction = ready.transaction AND other.order_key = ready.order_key"
+    );
     let statement = format!(
         "UPDATE plumb_queue_message AS message SET leased_until_ms = $1, runtime = $2
          FROM (SELECT id FROM plumb_queue_message AS ready
                WHERE state = {WAITING} AND transaction = $3 AND due_ms <= $4
-               AND leased_until_ms <= $4 AND NOT (runtime = $2
-                   AND id IN (SELECT unnest(string_to_array($6, ',')::bigint[])))
-               AND (order_key IS NULL OR NOT EXISTS
-                   (SELECT 1 FROM plumb_queue_message AS first WHERE first.state = {WAITING}
-                    AND first.transaction = ready.transaction
-                    AND first.order_key = ready.order_key AND first.id < ready.id))
+               AND leased_until_ms <= $4 AND NOT (runtime = $2 AND id IN {own})
+               AND (order_key IS NULL OR NOT EXISTS ({of_key} AND other.id < ready.id)
+                   AND (due_ms <> {DUE_AGAIN} OR NOT EXISTS
+                       ({of_key} AND (other.leased_until_ms > $4
+                                      OR other.runtime = $2 AND other.id IN {own}))))
                ORDER BY id LIMIT $5 FOR UPDATE SKIP LOCKED) AS taken
          WHERE message.id = taken.id RETURNING {}, message.body",
         MESSAGE.replace("id, failures", "message.id, failures")
@@ -85,7 +90,7 @@ pub(super) fn list(
     let body = if filter.id.is_some() { "body" } else { "''::bytea" };
     let statement = format!(
         "SELECT {MESSAGE}, {body}, octet_length(body)::bigint, state, leased_until_ms, error, trace,
-         coalesce(at_ms, nullif(due_ms, 0)) FROM plumb_queue_message
+         coalesce(at_ms, CASE WHEN due_ms > {DUE_AGAIN} THEN due_ms END) FROM plumb_queue_message
          WHERE {} AND {state} ORDER BY id DESC LIMIT $4",
         wanted()
     );

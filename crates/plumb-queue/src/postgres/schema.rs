@@ -8,6 +8,10 @@ pub(super) const WAITING: i64 = 0;
 pub(super) const DONE: i64 = 1;
 pub(super) const DEAD: i64 = 2;
 
+/// When a message is due that was dead and is done again: at once, as one that was never tried (0),
+/// but behind those of its order key that are under way.
+pub(super) const DUE_AGAIN: i64 = 1;
+
 /// Makes the tables that are not there. One runtime at a time: the number names the queue.
 pub(super) const TABLES: &str = "
     BEGIN;
@@ -29,6 +33,8 @@ pub(super) const TABLES: &str = "
         WHERE state = 0 AND order_key IS NOT NULL;
     CREATE INDEX IF NOT EXISTS plumb_queue_expires
         ON plumb_queue_message (expires_ms) WHERE expires_ms IS NOT NULL;
+    CREATE INDEX IF NOT EXISTS plumb_queue_dead
+        ON plumb_queue_message (id) WHERE state = 2 AND noted = 0;
     CREATE TABLE IF NOT EXISTS plumb_queue_key (
         transaction text NOT NULL, key text NOT NULL, id bigint NOT NULL, at_ms bigint NOT NULL,
         PRIMARY KEY (transaction, key));

@@ -11,7 +11,8 @@ use proptest::test_runner::TestRunner;
 
 use super::super::model::{Pair, Step, step};
 use super::super::testing::{
-    HeldClock, ServerProcess, accept, again, bodies, claim, dead, flush, keyed, message, settle,
+    HeldClock, ServerProcess, accept, again, bodies, claim, dead, flush, kept, keyed, message,
+    settle,
 };
 use super::super::{Ending, Presence, State};
 use super::*;
@@ -150,6 +151,56 @@ fn two_runtimes_share_the_work_and_one_takes_over_what_a_lost_one_had() {
     assert_eq!(presence(&first).len(), 1, "one that ends is not there");
     let back = [claim(&first, 9), claim(&first, 9)].concat();
     assert_eq!(bodies(&back), ["2", "3", "a"], "one that ends leaves its messages at once");
+}
+
+#[test]
+fn a_dead_message_that_is_done_again_waits_for_what_of_its_key_is_under_way() {
+    let Some(server) = Server::start() else { return };
+    let clock = HeldClock::new();
+    let (first, second) = (server.open(&clock), server.open(&clock));
+    for body in ["a", "b", "c"] {
+        accept(&first, keyed("orders", body, "k")).unwrap();
+    }
+    let dying = claim(&first, 9);
+    assert_eq!(bodies(&dying), ["a"]);
+    settle(&first, dying[0].id, dead());
+    let next = claim(&first, 9);
+    assert_eq!(bodies(&next), ["b"]);
+    assert_eq!(first.retry(&Filter { most: 9, ..Filter::default() }).unwrap(), 1);
+    let shown = first.find(dying[0].id).unwrap().unwrap();
+    assert_eq!((shown.state, shown.at_ms), (State::Waiting, None));
+    assert!(claim(&first, 9).is_empty() && claim(&second, 9).is_empty());
+    settle(&first, next[0].id, Ending::Done);
+    let again = claim(&second, 9);
+    assert_eq!(bodies(&again), ["a"]);
+    assert!(claim(&first, 9).is_empty());
+    settle(&second, again[0].id, Ending::Done);
+    assert_eq!(bodies(&claim(&first, 9)), ["c"]);
+}
+
+#[test]
+fn all_that_is_kept_no_longer_is_cleaned_away_at_once() {
+    let Some(server) = Server::start() else { return };
+    let clock = HeldClock::new();
+    let queue = server.open(&clock);
+    let count = |table: &str| {
+        let statement = format!("SELECT count(*) FROM plumb_queue_{table}");
+        Database::new(server.target()).row(&statement, &[]).unwrap().unwrap().int(0)
+    };
+    for number in 0..600 {
+        let key = Some(number.to_string());
+        accept(&queue, Message { idempotency_key: key, ..message("orders", "1") }).unwrap();
+        let settled =
+            Settled { id: queue.next_id(), ending: Ending::Done, kept: kept("trace", 1_000) };
+        queue.note(message("orders", "2"), settled).unwrap();
+    }
+    flush(&queue);
+    assert_eq!((count("message"), count("key")), (1_200, 600));
+    clock.pass(25 * 3_600_000);
+    flush(&queue); // the beat comes behind what somebody waits for
+    flush(&queue);
+    assert_eq!((count("message"), count("key")), (600, 0));
+    assert_eq!(queue.figures().waiting, 600);
 }
 
 #[test]

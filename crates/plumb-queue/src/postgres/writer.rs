@@ -8,11 +8,13 @@ use plumb_serve::database::{Database, DatabaseError, Value};
 use super::super::inbox::{Change, Group};
 use super::records::{Effects, Writing};
 use super::rows::int;
-use super::schema::WAITING;
+use super::schema::{DEAD, WAITING};
 use super::{Shared, lock, runtimes, store};
 
 /// How often leases are renewed, what is kept too long is cleaned, and others' messages are counted.
 const BEAT: Duration = Duration::from_secs(1);
+/// Cleaning takes so much of it at most, so that messages do not wait for it.
+const CLEANING_NS: u64 = 200_000_000;
 
 /// The writer.
 #[derive(Debug)]
@@ -146,16 +148,19 @@ impl Writer {
         let effects = Effects::default();
         let database = &mut self.database;
         let mut writing = Writing { database, runtime, now_ms, effects };
-        writing.clean(self.shared.limits.idempotency.ns() / 1_000_000)?;
+        let window_ms = self.shared.limits.idempotency.ns() / 1_000_000;
+        let until_ns = self.shared.clock.now_ns().saturating_add(CLEANING_NS);
+        while writing.clean(window_ms)? && self.shared.clock.now_ns() < until_ns {}
         self.count()
     }
 
     /// How many wait, those of other runtimes among them.
     fn count(&mut self) -> Result<(), DatabaseError> {
+        // one index each: what is kept of done ones is not gone through
         let statement = format!(
-            "SELECT count(*) FILTER (WHERE state = {WAITING}),
-             coalesce(sum(octet_length(body)) FILTER (WHERE state = {WAITING}), 0)::bigint,
-             count(*) FILTER (WHERE state = 2 AND noted = 0) FROM plumb_queue_message"
+            "SELECT count(*), coalesce(sum(octet_length(body)), 0)::bigint,
+             (SELECT count(*) FROM plumb_queue_message WHERE state = {DEAD} AND noted = 0)
+             FROM plumb_queue_message WHERE state = {WAITING}"
         );
         if let Some(row) = self.database.row(&statement, &[])? {
             let number = |column| u64::try_from(row.int(column)).unwrap_or(0);

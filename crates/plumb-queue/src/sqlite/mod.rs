@@ -320,8 +320,11 @@ impl Queue for SqliteQueue {
 
     fn figures(&self) -> QueueFigures {
         let running = lock(&self.shared.board).running().count() as u64;
-        let (waiting, waiting_bytes) = lock(&self.shared.intake.inbox).waiting();
-        QueueFigures { waiting, running, waiting_bytes, ..lock(&self.shared.cost).figures() }
+        let inbox = lock(&self.shared.intake.inbox);
+        let ((waiting, waiting_bytes), notes_left_out) = (inbox.waiting(), inbox.notes_left_out());
+        drop(inbox);
+        let cost = lock(&self.shared.cost).figures();
+        QueueFigures { waiting, running, waiting_bytes, notes_left_out, ..cost }
     }
 
     fn next_id(&self) -> ExecutionId {

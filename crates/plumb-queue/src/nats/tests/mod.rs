@@ -2,6 +2,7 @@
 
 mod cut;
 mod killed;
+mod put_by;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +12,8 @@ use proptest::test_runner::TestRunner;
 
 use super::super::model::{Pair, Step, step};
 use super::super::testing::{
-    HeldClock, ServerProcess, accept, again, bodies, claim, dead, flush, keyed, message, settle,
+    HeldClock, ServerProcess, accept, again, bodies, claim, dead, flush, kept, keyed, message,
+    settle,
 };
 use super::super::{Ending, Presence, SystemClock};
 use super::*;
@@ -264,6 +266,34 @@ fn a_server_that_forgot_what_it_gave_out_learns_how_that_ended() {
     clock.pass(5_000);
     let late = claim(&queue, 99);
     assert_eq!((late.len(), late[0].id, late[0].failures), (1, claimed[0].id, 1));
+}
+
+#[test]
+fn executions_are_noted_while_there_is_room_and_all_that_expired_goes() {
+    let Some(server) = Server::start() else { return };
+    let clock = HeldClock::new();
+    let queue = server.open("q", &clock);
+    let note = || {
+        let settled =
+            Settled { id: queue.next_id(), ending: Ending::Done, kept: kept("trace", 1_000) };
+        queue.note(message("orders", "1"), settled).unwrap();
+    };
+    (0..600).for_each(|_| note());
+    flush(&queue);
+    let held = || {
+        let shared = Arc::clone(&queue.shared);
+        let info = async move { shared.work.streams.done.get_info().await.map_err(store) };
+        queue.wait(info).unwrap().state.messages
+    };
+    assert_eq!((held(), queue.figures().notes_left_out), (600, 0));
+    while queue.shared.notes.enter(0) {}
+    note();
+    flush(&queue);
+    assert_eq!((held(), queue.figures().notes_left_out), (600, 2));
+    clock.pass(1_000);
+    let shared = Arc::clone(&queue.shared);
+    queue.wait(async move { shared.clean(&mut 1).await }).unwrap();
+    assert_eq!(held(), 0);
 }
 
 /// A runtime that is lost says nothing: its leases end by the server's clock.

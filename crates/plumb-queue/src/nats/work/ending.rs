@@ -25,7 +25,9 @@ impl Work {
         let mut inner = self.inner.lock().await;
         if let (Some(pulled), Some(again)) = (inner.running.remove(&id), again) {
             let Record { failures, at_ms: due_ms, for_ms: after_ms, .. } = again;
-            inner.put_by.insert(id, Pulled { failures, due_ms, after_ms, ..pulled });
+            let pulled = Pulled { failures, due_ms, after_ms, ..pulled };
+            // it is written down: one that does not come back at once does with its lease
+            let _ = self.put_by(&mut inner, id, pulled).await;
         }
         Ok(())
     }
