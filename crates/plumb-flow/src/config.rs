@@ -23,6 +23,8 @@ pub(crate) struct Config {
     /// Who may connect; empty: everybody who can reach an address.
     #[serde(deserialize_with = "cidrs")]
     pub(crate) allow: Vec<Cidr>,
+    /// Names by which it is asked beside its addresses, while nobody has to log on.
+    pub(crate) names: Vec<String>,
     /// Certificate and key; absent: no TLS.
     pub(crate) tls: Option<TlsFiles>,
     pub(crate) front: FrontConfig,
@@ -262,7 +264,8 @@ mod tests {
     use plumb_mutation::mutated;
 
     const ALL: &[&str] = &[
-        "listen = [\"127.0.0.1:50000\"]\nallow = [\"10.1.0.0/16\"]\n[tls]\ncert = \"c\"\nkey = \"k\"\n\
+        "listen = [\"127.0.0.1:50000\"]\nallow = [\"10.1.0.0/16\"]\n\
+         names = [\"erp\"]\n[tls]\ncert = \"c\"\nkey = \"k\"\n\
          [users]\nanna = \"secret\"\n[tokens]\nline-1 = \"0123456789abcdef\"\n[front]\nthreads = 2\n\
          connections = 1000\nheader-size = \"16KiB\"\nbody-size = \"16MiB\"\nmemory = \"256MiB\"\n\
          keep-alive = \"60s\"\nstall = \"30s\"\nfarewell = \"10s\"\n",

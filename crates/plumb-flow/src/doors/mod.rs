@@ -3,6 +3,7 @@
 mod caller;
 mod classic;
 mod document;
+mod names;
 mod parameters;
 mod soap;
 mod submit;
@@ -21,6 +22,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use self::caller::{LogOn, refuse_other_sites};
 use self::classic::ClassicCall;
 use self::document::{Document, Form};
+use self::names::OwnNames;
 use self::parameters::Pairs;
 use self::submit::{Keys, Order};
 use crate::answer::{Answer, ErrorForm, Failure, HTML};
@@ -54,6 +56,8 @@ pub(crate) struct Site {
     manager: Arc<Manager>,
     log: Arc<Log>,
     log_on: LogOn,
+    /// Of a server at which nobody has to log on.
+    names: Option<OwnNames>,
     limits: ConnectionLimits,
     counters: Arc<Counters>,
     routes: Vec<RouteConfig>,
@@ -69,6 +73,11 @@ impl HttpService for Site {
         self.counters.requests();
         let route = Route::of(request.uri().path());
         let form = route.error_form().unwrap_or_else(|| ErrorForm::of(request.headers()));
+        // no browser asks over a socket file
+        let names = self.names.as_ref().filter(|_| peer.address.is_some());
+        if let Some(Err(failure)) = names.map(|names| names.check(request.headers())) {
+            return form.answer(&failure).into_response();
+        }
         if let Some(siblings) = &self.siblings
             && let Some(node) = siblings.other(&request, &route, peer)
         {
@@ -115,6 +124,7 @@ impl Site {
         Self {
             manager: Arc::new(manager),
             log_on: LogOn::new(config.users.clone(), config.tokens.clone()),
+            names: (!config.has_accounts()).then(|| OwnNames::new(&config.names, &config.listen)),
             limits: config.connection_limits(),
             routes: config.route.clone(),
             body_size: config.front.body_size,
