@@ -12,6 +12,7 @@ use plumb_measure::Clock as _;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::bundle::{Bundle, Bundler};
+use crate::change::Position;
 use crate::deliver::{Lane, LaneCounts};
 use crate::file::AgentPlan;
 use crate::source::{Feed, Mark, Outlet};
@@ -90,20 +91,7 @@ impl Agent {
         };
         let judge = Judge::new(plan.wanted.clone(), plan.trigger.clone());
         let bundler = Bundler::new(&plan.name, plan.form, plan.bundle, ledger.produced + 1);
-        let collector = Collector {
-            judge,
-            bundler,
-            spool,
-            puts: FuturesOrdered::new(),
-            sizes: VecDeque::new(),
-            bytes: 0,
-            marks: VecDeque::new(),
-            marks_back,
-            put: 0,
-            done: 0,
-            note: Put::default(),
-            noted_ns: 0,
-        };
+        let collector = Collector::new(judge, bundler, spool, marks_back);
         let collecting = async {
             collector.run(taken).await;
             collected.store(true, Ordering::SeqCst);
@@ -133,6 +121,28 @@ struct Collector {
 }
 
 impl Collector {
+    fn new(
+        judge: Judge,
+        bundler: Bundler,
+        spool: AgentSpool,
+        marks_back: mpsc::UnboundedSender<Mark>,
+    ) -> Self {
+        Self {
+            judge,
+            bundler,
+            spool,
+            puts: FuturesOrdered::new(),
+            sizes: VecDeque::new(),
+            bytes: 0,
+            marks: VecDeque::new(),
+            marks_back,
+            put: 0,
+            done: 0,
+            note: Put::default(),
+            noted_ns: 0,
+        }
+    }
+
     async fn run(mut self, mut feeds: mpsc::Receiver<Feed>) {
         let mut out = Vec::new();
         loop {
@@ -179,13 +189,13 @@ impl Collector {
             out.clear();
             self.judge.judge(change, out);
             if out.is_empty() {
-                // where a message waits to be complete, its source goes on before that
-                if self.bundler.is_empty() {
-                    self.note.position = Some(after);
-                }
+                self.pass_over(after);
             } else if let Some(bundle) = self.bundler.take(out, now_ns) {
                 self.hand_over(Some(bundle));
             }
+        }
+        if let Some(after) = feed.after {
+            self.pass_over(after);
         }
         if let Some(mark) = feed.mark {
             // what is in the message that grows is on disk with the put that comes next
@@ -199,6 +209,16 @@ impl Collector {
             && self.has_note()
         {
             self.hand_over(None);
+        }
+    }
+
+    /// What stands up to there leads to nothing: the source does not bring it again. Where a message
+    /// grows, that is on disk with it.
+    fn pass_over(&mut self, after: Position) {
+        if self.bundler.is_empty() {
+            self.note.position = Some(after);
+        } else {
+            self.bundler.skip(after);
         }
     }
 
@@ -245,5 +265,60 @@ impl Collector {
         let marked = self.marks.iter().any(|(_, puts)| *puts > self.put).then_some(MARKS_WAIT);
         let noted = self.has_note().then_some(Duration::from_nanos(NOTE_NS));
         [left, marked, noted].into_iter().flatten().min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bundle::BundleLimits;
+    use crate::change::{Change, Quality, TagValue};
+    use crate::form::Form;
+    use crate::spool::{Ledger, Spool, SpoolLimits, WhenFull};
+    use crate::trigger::Wanted;
+
+    /// What stands in the ledger behind feeds of an agent whose changes count where they are others,
+    /// and whose messages grow for long.
+    fn collected(all: Vec<Feed>) -> Ledger {
+        let folder = tempfile::tempdir().unwrap();
+        let limits = SpoolLimits { messages: 9, bytes: 1 << 20, when_full: WhenFull::Wait };
+        let file = Spool::open(folder.path()).unwrap();
+        let spool = file.agent("line-1", limits).unwrap();
+        let judge = Judge::new(Wanted { only_changed: true, deadband: 0.0 }, None);
+        let limits = BundleLimits { count: 100, bytes: 1 << 20, time_ns: u64::MAX >> 1 };
+        let bundler = Bundler::new("line-1", Form::Json, limits, 1);
+        let (marks_back, _marks) = mpsc::unbounded_channel();
+        let collector = Collector::new(judge, bundler, spool.clone(), marks_back);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let (feeds, taken) = mpsc::channel(all.len());
+            for feed in all {
+                feeds.send(feed).await.unwrap();
+            }
+            drop(feeds);
+            collector.run(taken).await;
+        });
+        spool.ledger()
+    }
+
+    fn at(at: u64) -> Position {
+        Position { at, ..Position::default() }
+    }
+
+    fn feed(number: u64, value: f64) -> Feed {
+        let (value, after) = (TagValue::Number(value), at(number));
+        let change = Change { tag: "t".into(), value, time_ms: 0, quality: Quality::Good, after };
+        Feed { changes: vec![change], mark: Some(Mark(number)), ..Feed::default() }
+    }
+
+    #[test]
+    fn what_leads_to_nothing_is_not_brought_again_whether_a_message_grows_or_not() {
+        let ledger = collected(vec![feed(5, 1.0), feed(6, 1.0)]);
+        assert_eq!((ledger.seen, ledger.produced, ledger.position), (2, 1, at(6)));
+        let unread = || Feed { never_seen: 3, after: Some(at(9)), ..Feed::default() };
+        for before in [vec![], vec![feed(5, 1.0)]] {
+            let ledger = collected(before.into_iter().chain([unread()]).collect());
+            assert_eq!((ledger.never_seen, ledger.position), (3, at(9)));
+        }
     }
 }

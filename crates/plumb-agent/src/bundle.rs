@@ -74,6 +74,11 @@ impl Bundler {
         if full { self.finish() } else { None }
     }
 
+    /// Passes over what leads to nothing, up to `after`: the source goes on behind it, too.
+    pub(crate) fn skip(&mut self, after: Position) {
+        self.after = after;
+    }
+
     /// The message as it is; `None` without a change.
     pub(crate) fn finish(&mut self) -> Option<Bundle> {
         if self.is_empty() {

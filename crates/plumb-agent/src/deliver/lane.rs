@@ -134,6 +134,9 @@ impl Lane {
         while !*stop.borrow() {
             // one reading: what is too early to send is what is waited for
             let now_ns = MonotonicClock.now_ns();
+            if self.is_rewound() {
+                asking = None; // its answer may be older
+            }
             self.send_ready(now_ns);
             if asking.is_none() {
                 asking = self.ask(now_ns);
@@ -156,12 +159,23 @@ impl Lane {
         }
     }
 
+    /// True when somebody sent messages again or deleted some since the last look: what was read
+    /// ahead is read again, so that none is sent that is not there any more.
+    fn is_rewound(&mut self) -> bool {
+        let rewinds = self.spool.news.rewinds.load(Ordering::SeqCst);
+        if rewinds == self.rewinds {
+            return false;
+        }
+        (self.rewinds, self.cursor, self.more) = (rewinds, 0, true);
+        for message in self.ready.drain(..) {
+            self.held.remove(&message.waiting.id);
+        }
+        self.meanwhile = None;
+        true
+    }
+
     /// Asks the spool for more, where there may be and there is room for it.
     fn ask(&mut self, now_ns: u64) -> Option<Asking> {
-        let rewinds = self.spool.news.rewinds.load(Ordering::SeqCst);
-        if rewinds != self.rewinds {
-            (self.rewinds, self.cursor, self.more) = (rewinds, 0, true);
-        }
         let ahead = AHEAD * self.window;
         if self.ready.len() * 2 > ahead {
             return None;

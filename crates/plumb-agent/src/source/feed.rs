@@ -9,8 +9,10 @@ use crate::change::{Change, Position};
 pub(crate) struct Feed {
     /// In their order.
     pub(crate) changes: Vec<Change>,
-    /// Changes that came too early or too late to be taken: never seen.
+    /// Changes that came too early or too late to be taken: never seen. They stand before the others.
     pub(crate) never_seen: u64,
+    /// Where to go on behind all of it, where no change says so.
+    pub(crate) after: Option<Position>,
     /// Is sent back once all of them are on disk, or lead to nothing.
     pub(crate) mark: Option<Mark>,
 }

@@ -4,6 +4,7 @@ mod connection;
 mod session;
 
 use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +21,10 @@ use connection::{Arrival, Broker, Five, Four, Happened};
 const AGAIN: Duration = Duration::from_secs(1);
 /// Messages that are not acknowledged at once, at most: what a broker of version 5 is told.
 const UNACKNOWLEDGED: u16 = 1_000;
+/// Messages that are known again when they come a second time: more than a broker sends again.
+const RECENT: usize = 4 * UNACKNOWLEDGED as usize;
+/// Events of one kind are told one by one up to so many.
+const TOLD_MAX: u64 = 10;
 
 /// Topics of a broker.
 #[derive(Clone)]
@@ -114,6 +119,10 @@ struct Listening<'a, A> {
     connection: u64,
     /// The last of the numbers that `sequence` names.
     last: u64,
+    /// The last of those messages: their numbers, and a digest of what they say.
+    recent: VecDeque<(u64, u64)>,
+    /// Times that the numbers began anew.
+    anew: u64,
     is_away: bool,
     unread: u64,
 }
@@ -121,8 +130,9 @@ struct Listening<'a, A> {
 impl<'a, A> Listening<'a, A> {
     fn new(plan: &'a MqttPlan, outlet: Outlet) -> Self {
         let last = outlet.from.at;
-        let acks = VecDeque::new();
-        Self { plan, outlet, acks, marks: 0, connection: 0, last, is_away: false, unread: 0 }
+        let (acks, recent) = Default::default();
+        let (marks, connection, anew, unread) = Default::default();
+        Self { plan, outlet, acks, marks, connection, last, recent, anew, is_away: false, unread }
     }
 
     async fn run<B: Broker<Ack = A>>(mut self, mut broker: B) -> Result<(), SourceError> {
@@ -212,7 +222,7 @@ impl<'a, A> Listening<'a, A> {
                 Ok(feed) => feed,
                 Err(problem) => {
                     self.unread += 1;
-                    if self.unread <= 10 {
+                    if self.unread <= TOLD_MAX {
                         let topic = &arrival.topic;
                         (self.outlet.log)(format!("a message of {topic} is left out: {problem}"));
                     }
@@ -231,13 +241,11 @@ impl<'a, A> Listening<'a, A> {
         if let Some(name) = &self.plan.sequence {
             let number = object.remove(name).and_then(|it| it.as_u64());
             let number = number.ok_or_else(|| format!("it has no number `{name}`"))?;
-            if number <= self.last {
-                return Ok(feed); // a second time
+            if self.was_there(number, arrival) {
+                return Ok(feed);
             }
-            // before the first one nothing is missing that we should have had
-            let expected = if self.last == 0 { number } else { self.last + 1 };
-            feed.never_seen = number - expected;
-            (before, self.last) = (number - 1, number);
+            feed.never_seen = self.missing_before(number);
+            (before, self.last) = (number.saturating_sub(1), number);
         }
         for (name, value) in object {
             let value = match value {
@@ -256,6 +264,42 @@ impl<'a, A> Listening<'a, A> {
             last.after.at = self.last;
         }
         Ok(feed)
+    }
+}
+
+impl<A> Listening<'_, A> {
+    /// True for a message that comes a second time: the broker says so, or one of the last had the
+    /// same number and said the same. Another message with a number that was there is a new one.
+    fn was_there(&mut self, number: u64, arrival: &Arrival) -> bool {
+        let mut said = DefaultHasher::new();
+        (&arrival.topic, &arrival.payload).hash(&mut said);
+        let this = (number, said.finish());
+        if number <= self.last && (arrival.again || self.recent.contains(&this)) {
+            return true;
+        }
+        if self.recent.len() == RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(this);
+        false
+    }
+
+    /// Numbers that never came before this one. A number that is not above the last one is the first
+    /// of a counter that began anew.
+    fn missing_before(&mut self, number: u64) -> u64 {
+        // before the first one nothing is missing that we should have had
+        if self.last == 0 {
+            return 0;
+        }
+        if number > self.last {
+            return number - self.last - 1;
+        }
+        self.anew += 1;
+        if self.anew <= TOLD_MAX {
+            let (name, last) = (self.plan.sequence.as_deref().unwrap_or(""), self.last);
+            (self.outlet.log)(format!("`{name}` begins anew: {number} comes behind {last}"));
+        }
+        0
     }
 }
 
@@ -283,13 +327,29 @@ mod tests {
         }
     }
 
-    /// What a source that goes on at `from` makes of a message.
-    fn read(from: Position, payload: &'static str) -> Feed {
+    /// What a source that goes on at `from` makes of messages, each of which may be said to have
+    /// been sent before; and what it tells.
+    fn listened(from: u64, messages: &[(&'static str, bool)]) -> (Vec<Feed>, Vec<String>) {
         let (feeds, _taken) = mpsc::channel(1);
         let (_marks, marks) = mpsc::unbounded_channel();
-        let outlet = Outlet { from, feeds, marks, log: Arc::new(|_| ()) };
-        let arrival = Arrival { topic: "press".into(), payload: payload.into() };
-        Listening::<()>::new(&plan(), outlet).read(&arrival)
+        let told = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let log = Arc::clone(&told);
+        let log = Arc::new(move |text| log.lock().unwrap().push(text));
+        let from = Position { at: from, ..Position::default() };
+        let plan = plan();
+        let mut source = Listening::<()>::new(&plan, Outlet { from, feeds, marks, log });
+        let arrival = |(payload, again): &(&'static str, bool)| Arrival {
+            topic: "press".into(),
+            payload: (*payload).into(),
+            again: *again,
+        };
+        let feeds = messages.iter().map(|message| source.read(&arrival(message))).collect();
+        let told = told.lock().unwrap().clone();
+        (feeds, told)
+    }
+
+    fn read(from: Position, payload: &'static str) -> Feed {
+        listened(from.at, &[(payload, true)]).0.remove(0)
     }
 
     #[test]
@@ -310,5 +370,26 @@ mod tests {
         let first = read(Position::default(), payload);
         let counts = first.changes.iter().map(|it| read(it.after, payload).changes.len());
         assert_eq!(counts.collect::<Vec<_>>(), [2, 0]);
+    }
+
+    #[test]
+    fn a_counter_that_begins_anew_loses_nothing_and_what_comes_twice_counts_once() {
+        let counts = |feeds: &[Feed]| -> Vec<(usize, u64)> {
+            feeds.iter().map(|feed| (feed.changes.len(), feed.never_seen)).collect()
+        };
+        let (five, six, nine) =
+            (r#"{"n": 5, "a": 1}"#, r#"{"n": 6, "a": 1}"#, r#"{"n": 9, "a": 1}"#);
+        let (one, three) = (r#"{"n": 1, "a": 1}"#, r#"{"n": 3, "a": 1}"#);
+        let other = r#"{"n": 5, "a": 2}"#;
+        let sent = [five, six, five, nine, one, three, one, other].map(|message| (message, false));
+        let (feeds, told) = listened(4, &sent);
+        let expected = [(1, 0), (1, 0), (0, 0), (1, 2), (1, 0), (1, 1), (0, 0), (1, 1)];
+        assert_eq!(counts(&feeds), expected);
+        assert_eq!(told, ["`n` begins anew: 1 comes behind 9"]);
+        assert_eq!(feeds[4].changes[0].after.at, 1);
+        // behind a restart the broker says what it has sent before
+        let (feeds, told) = listened(9, &[(six, true), (nine, true), (one, false)]);
+        assert_eq!(counts(&feeds), [(0, 0), (0, 0), (1, 0)]);
+        assert_eq!(told.len(), 1);
     }
 }

@@ -74,7 +74,7 @@ pub(super) async fn run(plan: &ReplayPlan, outlet: Outlet) -> Result<(), SourceE
     let mut reading = Reading::open(plan, Some(outlet.from))?;
     let mut metronome = Metronome::new(plan.pace);
     let (mut feed, mut unread) = (Feed::default(), 0);
-    let mut skipped = if reading.at == outlet.from.at { outlet.from.part } else { 0 };
+    let mut skipped = reading.part_of(outlet.from);
     // another file has its name; why that one cannot be read yet was told
     let (mut replaced, mut told) = (false, false);
     loop {
@@ -105,7 +105,11 @@ pub(super) async fn run(plan: &ReplayPlan, outlet: Outlet) -> Result<(), SourceE
             Ok(changes) => changes,
             Err(problem) => {
                 unread += 1;
+                if !feed.changes.is_empty() && !outlet.put(std::mem::take(&mut feed)).await {
+                    return Ok(());
+                }
                 feed.never_seen += 1;
+                feed.after = Some(reading.position());
                 if unread <= TOLD_MAX {
                     let (file, line) = (plan.file.display(), reading.line);
                     (outlet.log)(format!("{file}, line {line} is left out: {problem}"));
@@ -124,6 +128,7 @@ pub(super) async fn run(plan: &ReplayPlan, outlet: Outlet) -> Result<(), SourceE
             if let Some(wait) = wait {
                 tokio::time::sleep(wait).await;
             }
+            feed.after = None; // the change says so
             feed.changes.push(change);
         }
     }
@@ -193,12 +198,23 @@ impl Reading {
         for (number, change) in changes.iter_mut().enumerate() {
             let part = u32::try_from(number + 1).unwrap_or(u32::MAX);
             change.after = if number == last {
-                Position { at: self.at, part: 0, within: file }
+                self.position()
             } else {
                 Position { at: from, part, within: file }
             };
         }
         changes
+    }
+
+    /// Behind the last line that was taken.
+    fn position(&self) -> Position {
+        Position { at: self.at, part: 0, within: self.file }
+    }
+
+    /// Changes of the next line that were taken before, where `from` is in this file, and not at
+    /// the same place of another one.
+    fn part_of(&self, from: Position) -> u32 {
+        if from.at == self.at && from.within == self.file { from.part } else { 0 }
     }
 
     /// True when its name is another file's now, or it has been cut.
@@ -242,15 +258,26 @@ mod tests {
     }
 
     fn read(plan: &ReplayPlan, from: Position, most: usize) -> (Vec<Change>, u64) {
+        let (all, never_seen, _) = read_behind(plan, from, most);
+        (all, never_seen)
+    }
+
+    /// The same, and where to go on behind all of it.
+    fn read_behind(
+        plan: &ReplayPlan,
+        from: Position,
+        most: usize,
+    ) -> (Vec<Change>, u64, Option<Position>) {
         let (feeds, mut taken) = mpsc::channel(1);
         let (_marks, marks) = mpsc::unbounded_channel();
         let outlet = Outlet { from, feeds, marks, log: std::sync::Arc::new(|_| ()) };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
-            let (mut all, mut never_seen) = (Vec::new(), 0);
+            let (mut all, mut never_seen, mut behind) = (Vec::<Change>::new(), 0, None);
             let take = async {
                 while all.len() < most {
                     let Some(feed) = taken.recv().await else { break };
+                    behind = feed.after.or(feed.changes.last().map(|it| it.after)).or(behind);
                     all.extend(feed.changes);
                     never_seen += feed.never_seen;
                 }
@@ -259,7 +286,7 @@ mod tests {
             };
             let (ended, ()) = tokio::join!(run(plan, outlet), take);
             ended.unwrap();
-            (all, never_seen)
+            (all, never_seen, behind)
         })
     }
 
@@ -280,9 +307,25 @@ mod tests {
             let (rest, _) = read(&plan, change.after, usize::MAX);
             assert_eq!(told(&rest), expected[number + 1..], "behind {:?}", change.after);
         }
-        // another file of the same name is read from its beginning
-        let other = Position { within: 1, ..whole[3].after };
-        assert_eq!(read(&plan, other, usize::MAX).0.len(), 5);
+        // another file of the same name is read from its beginning, whatever stood in the first one
+        for first in [whole[3].after, whole[0].after] {
+            let other = Position { within: 1, ..first };
+            assert_eq!(read(&plan, other, usize::MAX).0.len(), 5);
+        }
+    }
+
+    #[test]
+    fn lines_that_cannot_be_read_are_counted_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        std::fs::write(&path, "t,a\nnoon,1\n1,10\nnoon,1\n2,11\nnoon,1\nnoon,1\nnoon,1\n").unwrap();
+        let plan = plan(path, false);
+        let (all, never_seen, behind) = read_behind(&plan, Position::default(), usize::MAX);
+        assert_eq!((all.len(), never_seen), (2, 5));
+        assert_eq!(read(&plan, behind.unwrap(), usize::MAX), (Vec::new(), 0));
+        // each stands behind the changes before it and before those behind it
+        assert_eq!(read(&plan, all[0].after, usize::MAX).1, 4);
+        assert_eq!(read(&plan, all[1].after, usize::MAX).1, 3);
     }
 
     #[test]

@@ -115,7 +115,7 @@ pub(super) async fn run(plan: &SimPlan, outlet: Outlet) {
 async fn bring(plan: &SimPlan, outlet: &Outlet, numbers: (u64, u64), never_seen: u64) -> bool {
     let time_ms = wall_ns() / 1_000_000;
     let changes = (numbers.0..numbers.1).map(|n| plan.change(n, time_ms)).collect();
-    outlet.put(Feed { changes, never_seen, mark: None }).await
+    outlet.put(Feed { changes, never_seen, ..Feed::default() }).await
 }
 
 #[cfg(test)]

@@ -281,18 +281,23 @@ impl Records {
     }
 
     /// Does what was asked for; messages and changes by agent.
-    pub(super) fn do_asked(&self, asked: &Asking) -> rusqlite::Result<Vec<(usize, Left)>> {
+    pub(super) fn do_asked(
+        &self,
+        asked: &Asking,
+        now_ms: u64,
+    ) -> rusqlite::Result<Vec<(usize, Left)>> {
         let of = "(?1 IS NULL OR agent IN (SELECT number FROM agent WHERE name = ?1))
              AND (?2 IS NULL OR id = ?2)";
         let connection = &self.connection;
         let named = params![asked.agent, asked.message];
         let queue = asked.queue;
         if asked.sends {
+            // their lifetime begins anew: those that expired would expire again at once
             let text = format!(
-                "INSERT INTO message SELECT id, agent, changes, at_ms, 0, NULL, bytes, body
+                "INSERT INTO message SELECT id, agent, changes, ?3, 0, NULL, bytes, body
                  FROM parked WHERE queue = {queue} AND {of}"
             );
-            connection.execute(&text, named)?;
+            connection.execute(&text, params![asked.agent, asked.message, stored(now_ms)])?;
         }
         let text = match queue {
             0 => format!("DELETE FROM message WHERE {of} RETURNING changes, bytes, agent"),

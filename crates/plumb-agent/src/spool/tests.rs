@@ -200,6 +200,23 @@ fn failed_and_expired_messages_are_listed_sent_again_and_deleted() {
 }
 
 #[test]
+fn the_lifetime_of_what_is_sent_again_begins_anew() {
+    let folder = folder();
+    let spool = open(folder.path());
+    let agent = spool.agent("a", ROOMY).unwrap();
+    put(&agent, 1, 1, 10).blocking_recv().unwrap();
+    agent.settle(take(&agent, Wanted::After(0), 1).messages[0].id, Ending::Expired);
+    written(&agent);
+    let connection = rusqlite::Connection::open(folder.path().join(super::records::FILE)).unwrap();
+    connection.execute("UPDATE parked SET at_ms = 5", []).unwrap();
+    let view = SpoolView::open(folder.path()).unwrap();
+    let expired = Chosen { queue: QueueName::Expired, agent: None, message: None };
+    assert_eq!(view.list(&expired, 1).unwrap()[0].at_ms, 5);
+    assert_eq!(view.ask(Asked::Send, &expired, &Stop::new().unwrap()).unwrap(), Some(1));
+    assert!(take(&agent, Wanted::After(0), 1).messages[0].at_ms > 5);
+}
+
+#[test]
 fn a_folder_in_use_and_files_of_others_are_refused() {
     let folder = folder();
     let spool = open(folder.path());

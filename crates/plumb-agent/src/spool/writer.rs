@@ -363,7 +363,7 @@ impl Writer {
     /// Sends again or deletes, as somebody asked from outside.
     fn do_asked(&mut self, asked: &Asking) -> Result<(), Unwritten> {
         let written = self.records.begin().and_then(|()| {
-            let found = self.records.do_asked(asked)?;
+            let found = self.records.do_asked(asked, wall_ns() / 1_000_000)?;
             let mut ledgers = BTreeMap::new();
             for (number, left) in &found {
                 let Some(agent) = self.agents.get(*number) else { continue };

@@ -56,6 +56,22 @@ fn an_answer_that_is_older_than_a_delivery_brings_the_message_not_again() {
 }
 
 #[test]
+fn what_was_read_ahead_is_read_again_when_somebody_deleted_messages() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut lane, first) = lane_that_asks(folder.path());
+    lane.take_in(Taken { messages: vec![waiting(2), waiting(3)], next_due_ms: None });
+    lane.put_back(first);
+    assert!(!lane.is_rewound());
+    assert_eq!(ready(&lane), [1, 2, 3]);
+    lane.spool.news.rewinds.fetch_add(1, Ordering::SeqCst);
+    assert!(lane.is_rewound() && !lane.is_rewound());
+    assert!(lane.ready.is_empty());
+    assert!(lane.ask(0).is_some());
+    lane.take_in(Taken { messages: vec![waiting(1), waiting(3)], next_due_ms: None });
+    assert_eq!(ready(&lane), [1, 3]);
+}
+
+#[test]
 fn an_answer_that_is_older_than_a_failure_hides_not_when_it_is_due() {
     for (told_ms, expected_ms) in [(None, None), (Some(u64::MAX), None), (Some(7), Some(7))] {
         let folder = tempfile::tempdir().unwrap();

@@ -16,6 +16,8 @@ const REQUESTS: usize = 4 * UNACKNOWLEDGED as usize;
 pub(super) struct Arrival {
     pub(super) topic: String,
     pub(super) payload: bytes::Bytes,
+    /// The broker has sent it before, and says so.
+    pub(super) again: bool,
 }
 
 /// What happens on the connection.
@@ -85,7 +87,8 @@ macro_rules! broker {
                     Ok($mqtt::Event::Incoming($mqtt::Incoming::Publish(message))) => {
                         let ack = self.client.prepare_ack(&message);
                         let topic = String::from_utf8_lossy(&message.topic).into_owned();
-                        Happened::Arrived(Arrival { topic, payload: message.payload }, ack)
+                        let (payload, again) = (message.payload, message.dup);
+                        Happened::Arrived(Arrival { topic, payload, again }, ack)
                     }
                     Ok(_) => Happened::Nothing,
                     Err(error) if $refused(&error) => Happened::Refused(error.to_string()),
