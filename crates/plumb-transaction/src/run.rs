@@ -332,22 +332,25 @@ impl<'t> Execution<'_, 't> {
         } else if respond.encoding.is_some() {
             self.completed.media_type = BYTES.into();
         }
-        let mut out = std::mem::take(&mut self.completed.text).into_bytes();
-        if let Some(between) = appends {
-            if self.pieces > 0 {
-                out.extend_from_slice(between.as_bytes());
-            }
-            self.pieces += 1;
-        }
+        let between = appends.filter(|_| self.pieces > 0).unwrap_or_default();
+        self.pieces += u64::from(appends.is_some());
+        // the piece alone: what is there already is not gone through again for each
+        let mut piece = Vec::new();
         // base64 is the same in every type, which is that of the bytes
         let kind = if respond.encoding.is_some() { BYTES } else { &self.completed.media_type };
         let body = &respond.body;
-        body.write_with(variables, |text, out| escaped(kind, text, out), &mut out)
+        body.write_with(variables, |text, out| escaped(kind, text, out), &mut piece)
             .map_err(|missing| missing.words(names))?;
-        if out.len() > ANSWER_MAX {
+        if self.completed.text.len() + between.len() + piece.len() > ANSWER_MAX {
             return Err(format!("the answer has more than {ANSWER_MAX} bytes").into());
         }
-        self.completed.text = String::from_utf8(out).map_err(|error| error.to_string())?;
+        let piece = String::from_utf8(piece).map_err(|error| error.to_string())?;
+        if self.completed.text.is_empty() && between.is_empty() {
+            self.completed.text = piece;
+        } else {
+            self.completed.text.push_str(between);
+            self.completed.text.push_str(&piece);
+        }
         self.completed.bytes = match respond.encoding {
             Some(Encoding::Base64) => Some(bytes_of(&self.completed.text)?),
             None => None,

@@ -180,6 +180,28 @@ fn an_answer_grows_with_the_rows_and_its_values_are_escaped() {
     assert_eq!(completed.text, "<R><T>x &amp; &quot;y&quot;</T><T>z</T></R>");
 }
 
+struct Nobody;
+
+impl Trace for Nobody {
+    fn traced(&mut self, _: usize, _: &str, _: Traced<'_>) {}
+}
+
+/// Were all of it gone through for each of its rows, this would not end today.
+#[test]
+fn an_answer_grows_to_its_bound_row_by_row() {
+    let text = format!(
+        "[[action]]\nrespond = ''\ntype = \"text/plain\"\n{ROWS}\
+         [[action.do]]\nrespond = '{}'\nappend = \",\"\n",
+        "x".repeat(79)
+    );
+    let transaction = Transaction::parse("t", &text).unwrap();
+    let document = format!("<A>{}</A>", "<B/>".repeat(200_000));
+    let request = Request { body: Body::Xml(document.as_bytes()), parameters: BTreeMap::new() };
+    let mut outside = Notebook::default();
+    let completed = run(&transaction, &request, &|_| None, &mut outside, &mut Nobody).unwrap();
+    assert_eq!(completed.text.len(), 200_000 * 80 - 1);
+}
+
 #[test]
 fn an_answer_is_bounded() {
     let text = "[parameters]\nx = \"0123456789\"\n[[action]]\nrespond = \"${x}\"\n".to_owned()

@@ -16,7 +16,7 @@ use super::{Late, StreamError};
 type Source<'d> = JsonStreamReader<&'d [u8]>;
 
 /// Gives `sink` the rows of the JSON document `bytes`; their number. Numbers keep the digits they are
-/// written with; `null` is a field that is not there. A path of rows without a step stands for the
+/// written with; `null` is not there, be it a member or an item of a list. A path of rows without a step stands for the
 /// document, or for each item where the document is a list.
 ///
 /// # Errors
@@ -60,7 +60,10 @@ where
         }
         self.asked(JsonStreamReader::begin_array)?;
         while self.asked(JsonStreamReader::has_next)? {
-            self.whole()?;
+            match self.asked(JsonStreamReader::peek)? {
+                ValueType::Null => self.asked(JsonStreamReader::next_null)?,
+                _ => self.whole()?,
+            }
         }
         self.asked(JsonStreamReader::end_array)
     }
@@ -117,7 +120,10 @@ where
             ValueType::Array => {
                 self.asked(JsonStreamReader::begin_array)?;
                 while self.asked(JsonStreamReader::has_next)? {
-                    self.item(child)?;
+                    match self.asked(JsonStreamReader::peek)? {
+                        ValueType::Null => self.asked(JsonStreamReader::next_null)?,
+                        _ => self.item(child)?,
+                    }
                 }
                 self.asked(JsonStreamReader::end_array)
             }

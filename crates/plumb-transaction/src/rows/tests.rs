@@ -74,6 +74,9 @@ fn json_is_read_by_the_same_paths_and_one_is_as_many() {
     let rows = json(many, &plan, Late::Refuse).unwrap();
     assert_eq!(rows[0], [Some("7".into()), Some("1".into()), None, Some("true".into())]);
     assert_eq!(rows[1], [Some("7".into()), Some("2".into()), None, None]);
+    let nulls =
+        r#"{"order": {"id": [null, 7], "item": [null, {"pos": [null, 1], "ok": true}, null]}}"#;
+    assert_eq!(json(nulls, &plan, Late::Refuse).unwrap(), rows[..1]);
     let one = r#"{"order": {"id": 7, "item": {"pos": 1, "ok": true}}}"#;
     assert_eq!(json(one, &plan, Late::Refuse).unwrap(), rows[..1]);
     let late = r#"{"order": {"item": [{"pos": 0.10}, {"pos": 12345678901234567890.5}], "id": 7}}"#;
@@ -102,7 +105,7 @@ fn a_declaration_of_a_namespace_is_no_attribute() {
 #[test]
 fn a_document_that_is_a_list_has_an_item_a_row() {
     let plan = plan("/", &["a", "b/c"]);
-    let rows = json(r#"[{"a": 1, "b": {"c": 2}}, {"a": 3}]"#, &plan, Late::Refuse).unwrap();
+    let rows = json(r#"[{"a": 1, "b": {"c": 2}}, null, {"a": 3}]"#, &plan, Late::Refuse).unwrap();
     assert_eq!(rows, [some(&["1", "2"]), vec![Some("3".into()), None]]);
     assert_eq!(json(r#"{"a": 1, "b": {"c": 2}}"#, &plan, Late::Refuse).unwrap(), rows[..1]);
     assert_eq!(xml("<a>1</a>", &plan, Late::Refuse).unwrap(), [[Some("1".into()), None]]);
@@ -140,6 +143,10 @@ fn what_is_not_well_formed_is_refused_with_its_place() {
         ("<A a='<'/>", "`<` in the value"),
         ("<1/>", "`1` is no name"),
         ("<A>\u{1}</A>", "U+0001"),
+        ("<A>\u{FFFE}</A>", "U+FFFE"),
+        ("<A>&#xFFFF;</A>", "U+FFFF"),
+        ("<A i='&#xFFFE;'/>", "U+FFFE"),
+        ("<A><![CDATA[\u{FFFF}]]></A>", "U+FFFF"),
         ("<A><?xml version='1.0'?></A>", "does not come first"),
         ("<A><!-- a -- b --></A>", "line 1"),
         ("<!DOCTYPE A><A/>", "a DOCTYPE is refused"),

@@ -38,7 +38,7 @@ pub fn rows_of_xml<E>(
         depth: 0,
         roots: 0,
         begun: false,
-        controls: has_control(bytes),
+        forbidden: has_forbidden(bytes),
         closings: memchr::memmem::find(bytes, b"]]>").is_some(),
         returns: memchr::memchr(b'\r', bytes).is_some(),
     };
@@ -69,8 +69,8 @@ struct Document<'d, 'p, S> {
     roots: usize,
     /// Something has been read.
     begun: bool,
-    /// Somewhere in it stands a control character.
-    controls: bool,
+    /// Somewhere in it stands a character that XML forbids.
+    forbidden: bool,
     /// Somewhere in it stands `]]>`.
     closings: bool,
     /// Somewhere in it stands a carriage return, which is read as the end of a line.
@@ -128,7 +128,7 @@ where
                 let problem = "`<` in the value of an attribute, expected `&lt;`";
                 return Err(self.malformed(at, problem));
             }
-            if self.controls || matches!(value, Cow::Owned(_)) {
+            if self.forbidden || matches!(value, Cow::Owned(_)) {
                 self.check_characters(&value, at)?;
             }
             // a declaration of a namespace is no attribute, whatever its prefix
@@ -149,7 +149,7 @@ where
             return Err(self.malformed(at, "`]]>` in text, expected `]]&gt;`"));
         }
         // most of what stands between elements is wanted by nobody
-        if self.depth > 0 && !self.controls && !self.walk.wants_text() {
+        if self.depth > 0 && !self.forbidden && !self.walk.wants_text() {
             return Ok(());
         }
         self.text(self.lines(text), at)
@@ -164,7 +164,7 @@ where
     }
 
     fn text(&mut self, text: Cow<'d, str>, at: usize) -> Result<(), StreamError<E>> {
-        if self.controls {
+        if self.forbidden {
             self.check_characters(&text, at)?;
         }
         if self.depth == 0 {
@@ -239,11 +239,12 @@ where
         Err(self.malformed(at, &format!("`{name}` is no name")))
     }
 
-    /// Control characters are no part of XML 1.0, however they are written.
+    /// Control characters are no part of XML 1.0, however they are written, nor are the two that
+    /// Unicode keeps free.
     fn check_characters(&self, text: &str, at: usize) -> Result<(), StreamError<E>> {
-        match text.bytes().find(|byte| is_control(*byte)) {
-            Some(byte) => {
-                let problem = format!("the character U+{byte:04X}, which XML forbids");
+        match text.chars().find(|char| is_forbidden(*char)) {
+            Some(char) => {
+                let problem = format!("the character U+{:04X}, which XML forbids", u32::from(char));
                 Err(self.malformed(at, &problem))
             }
             None => Ok(()),
@@ -251,11 +252,19 @@ where
     }
 }
 
+fn is_forbidden(char: char) -> bool {
+    matches!(char, '\u{FFFE}' | '\u{FFFF}') || u8::try_from(char).is_ok_and(is_control)
+}
+
 fn is_control(byte: u8) -> bool {
     byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r')
 }
 
-fn has_control(bytes: &[u8]) -> bool {
+fn has_forbidden(bytes: &[u8]) -> bool {
     // without a way out of the inner loop, which the compiler does many bytes at a time
-    bytes.chunks(1 << 10).any(|some| some.iter().fold(false, |any, byte| any | is_control(*byte)))
+    let controls = |some: &[u8]| some.iter().fold(false, |any, byte| any | is_control(*byte));
+    bytes.chunks(1 << 10).any(controls)
+        || ["\u{FFFE}", "\u{FFFF}"]
+            .iter()
+            .any(|kept_free| memchr::memmem::find(bytes, kept_free.as_bytes()).is_some())
 }
