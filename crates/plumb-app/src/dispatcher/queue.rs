@@ -33,7 +33,7 @@ pub(crate) enum Found {
     Free,
     /// Every work process taken.
     Taken,
-    /// As many background steps before it as may run at once, and it is one.
+    /// A free work process, but as many background steps before it as may run at once, and it is one.
     Limit,
 }
 
@@ -148,12 +148,13 @@ impl State {
     fn found(&self, priority: Priority) -> Found {
         let BackgroundFigures { processes, running, .. } = self.figures.background;
         let left = processes.saturating_sub(running);
-        if priority == Priority::Background && self.background.len() >= left {
-            return Found::Limit;
-        }
         // background steps that may not begin stand in nobody's way
         let before = self.dialog.len() + self.background.len().min(left);
-        if before < self.idle + self.woken { Found::Free } else { Found::Taken }
+        if before >= self.idle + self.woken {
+            return Found::Taken;
+        }
+        let limited = priority == Priority::Background && self.background.len() >= left;
+        if limited { Found::Limit } else { Found::Free }
     }
 
     /// The step whose turn it is.

@@ -175,6 +175,29 @@ fn background_steps_that_may_not_begin_crowd_nobody() {
 }
 
 #[test]
+fn background_steps_wait_for_a_work_process_where_none_is_free_whatever_they_may_have() {
+    for (reserved, idle, expected) in [(0, 0, 0), (1, 0, 0), (0, 3, 0), (1, 3, 1)] {
+        let config = DispatcherConfig {
+            work_processes: 3,
+            dialog_reserved: reserved,
+            ..DispatcherConfig::default()
+        };
+        let queue = Queue::new(&config);
+        queue.lock().idle = idle;
+        let kept: Vec<_> = (0..3)
+            .map(|_| {
+                let (mut job, kept) = job("/A");
+                job.asked.priority = Priority::Background;
+                queue.put(job).unwrap();
+                kept
+            })
+            .collect();
+        let limited = queue.waiting(0, 1).limited;
+        assert_eq!((limited, kept.len()), (expected, 3), "{reserved} {idle}");
+    }
+}
+
+#[test]
 fn a_step_that_nobody_waits_for_any_more_keeps_no_place() {
     let queue = queue(2);
     let [(gone, answer), (there, _kept), (late, _kept_too)] = [job("/1"), job("/2"), job("/3")];
