@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use bytes::Bytes;
-use flate2::read::GzDecoder;
+use flate2::read::MultiGzDecoder;
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Response, StatusCode};
@@ -233,7 +233,7 @@ impl Site {
 
 fn unpack(bytes: &[u8]) -> Result<Vec<u8>, Refused> {
     let mut unpacked = Vec::new();
-    let read = GzDecoder::new(bytes).take(UNPACKED_MAX + 1).read_to_end(&mut unpacked);
+    let read = MultiGzDecoder::new(bytes).take(UNPACKED_MAX + 1).read_to_end(&mut unpacked);
     match read {
         Ok(length) if length as u64 <= UNPACKED_MAX => Ok(unpacked),
         Ok(_) => {
@@ -296,11 +296,17 @@ mod tests {
         receiver.begin(1);
         assert!(post(&receiver, JSON, span(1).as_bytes()).starts_with("HTTP/1.1 200 "));
         assert!(post(&receiver, JSON, span(2).as_bytes()).starts_with("HTTP/1.1 200 "));
-        let mut packed = GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        packed.write_all(span(1).as_bytes()).unwrap();
+        let packed = |bytes: &[u8]| {
+            let mut packed = GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            packed.write_all(bytes).unwrap();
+            packed.finish().unwrap()
+        };
         let lines = format!("{JSON}Content-Encoding: gzip\r\n");
-        let said = post(&receiver, &lines, &packed.finish().unwrap());
+        let said = post(&receiver, &lines, &packed(span(1).as_bytes()));
         assert!(said.starts_with("HTTP/1.1 200 ") && said.ends_with("{}"), "{said}");
+        let members = span(1).as_bytes().chunks(50).flat_map(packed).collect::<Vec<u8>>();
+        let said = post(&receiver, &lines, &members);
+        assert!(said.starts_with("HTTP/1.1 200 "), "{said}");
         let store = receiver.take();
         assert_eq!((store.of(TraceId::of_run(1, 3).unwrap()).len(), store.foreign()), (1, 1));
         assert_eq!(receiver.complaint(), None);
