@@ -306,6 +306,22 @@ fn a_form_of_another_site_does_nothing() {
 }
 
 #[test]
+fn a_name_that_a_page_made_point_here_is_refused_where_nobody_logs_on() {
+    let ask = |flow: &Flow, head: &str| {
+        let mut web = flow.web();
+        web.raw(format!("{head} HTTP/1.1\r\nHost: evil.example:1\r\n\r\n").as_bytes());
+        web.answer().expect("the server answers")
+    };
+    let open = Flow::start("");
+    for head in ["GET /manager", "GET /metrics", "POST /manager/drop", "POST /runner/order"] {
+        let text = ask(&open, head).with(421).text();
+        assert!(text.contains("`evil.example:1` is no name of this server"), "{text}");
+    }
+    ask(&Flow::start("names = [\"evil.example\"]\n"), "GET /manager").with(200);
+    ask(&Flow::start("[users]\nanna = \"secret\"\n"), "GET /manager").with(401);
+}
+
+#[test]
 fn whoever_has_an_account_logs_on_everywhere() {
     let settings = "[users]\nanna = \"secret\"\n[tokens]\nline = \"0123456789abcdef\"\n";
     let flow = Flow::start(settings);
@@ -376,7 +392,7 @@ fn a_server_told_to_stop_finishes_what_is_under_way() {
     let mut web = flow.web();
     // the head and half of the document are there when the server is told to stop
     let head = format!(
-        "POST /runner/order?mode=sync HTTP/1.1\r\nHost: a\r\nContent-Type: text/xml\r\n\
+        "POST /runner/order?mode=sync HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/xml\r\n\
          Content-Length: {}\r\n\r\n",
         TWO.len()
     );
