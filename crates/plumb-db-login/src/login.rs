@@ -159,8 +159,10 @@ impl Login {
             })?;
         let database =
             either(&url.database, "dbname", "PGDATABASE").unwrap_or_else(|| user.clone());
-        let root_cert = parameter("sslrootcert", "PGSSLROOTCERT").map(PathBuf::from);
-        let ssl = SslMode::of(parameter("sslmode", "PGSSLMODE").as_deref(), root_cert.is_some())?;
+        let named = parameter("sslrootcert", "PGSSLROOTCERT").map(PathBuf::from);
+        let usual = || Some(PathBuf::from(env("HOME")?).join(".postgresql/root.crt"));
+        let root_cert = named.or_else(|| usual().filter(|file| file.exists()));
+        let ssl = SslMode::of(parameter("sslmode", "PGSSLMODE").as_deref(), root_cert.as_deref())?;
         let (cert, key) = (parameter("sslcert", "PGSSLCERT"), parameter("sslkey", "PGSSLKEY"));
         let client_cert = match (cert, key) {
             (Some(cert), Some(key)) => Some((cert.into(), key.into())),
@@ -295,6 +297,23 @@ mod tests {
         let login = login("postgres:///x?host=/run/pg&user=me&sslmode=require", &[]).unwrap();
         assert_eq!(login.server(), "unix:/run/pg/.s.PGSQL.5432");
         assert_eq!(login.ssl, SslMode::Disable);
+    }
+
+    #[test]
+    fn a_server_is_verified_by_the_authorities_that_are_named_or_in_their_usual_place() {
+        let mode = |url: &str, env: &[(&str, &str)]| login(url, env).map(|it| it.ssl);
+        let system = [("PGSSLROOTCERT", "system")];
+        assert_eq!(mode("postgres://me@db1", &system).unwrap(), SslMode::VerifyFull);
+        let url = "postgres://me@db1/?sslrootcert=system";
+        assert_eq!(mode(url, &[]).unwrap(), SslMode::VerifyFull);
+        assert!(mode(url, &[("PGSSLMODE", "require")]).is_err());
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().display().to_string();
+        let env = [("HOME", folder.as_str()), ("PGSSLMODE", "require")];
+        assert_eq!(mode("postgres://me@db1", &env).unwrap(), SslMode::Require);
+        std::fs::create_dir(home.path().join(".postgresql")).unwrap();
+        std::fs::write(home.path().join(".postgresql/root.crt"), "").unwrap();
+        assert_eq!(mode("postgres://me@db1", &env).unwrap(), SslMode::VerifyCa);
     }
 
     #[test]

@@ -27,7 +27,7 @@ use tokio_rustls::TlsConnector;
 use crate::LoginError;
 use crate::login::{Login, process_environment};
 use crate::product::Product;
-use crate::ssl_mode::SslMode;
+use crate::ssl_mode::{MACHINE, SslMode};
 
 /// Makes encrypted connections to one server.
 #[derive(Clone)]
@@ -153,7 +153,7 @@ fn authorities(login: &Login) -> Result<Vec<CertificateDer<'static>>, LoginError
 
 /// True when the authorities of this machine are trusted.
 fn trusts_machine(login: &Login) -> bool {
-    login.root_cert.as_deref() == Some(Path::new("system"))
+    login.root_cert.as_deref() == Some(Path::new(MACHINE))
 }
 
 fn certificates(file: &Path, login: &Login) -> Result<Vec<CertificateDer<'static>>, LoginError> {

@@ -26,6 +26,8 @@ const ASKED: u32 = 3;
 const REST_NS: u64 = 1_000_000_000;
 /// What a URL looks like.
 const FORM: &str = "write postgres://USER@HOST:PORT/NAME, or the path of a file";
+/// In the place of a file, the authorities of this machine.
+const MACHINE: &str = "system";
 /// Where a password belongs.
 const NO_PASSWORD: &str = "write the URL without a password, and that as `password` into the section \
      [database] of the configuration, or into the environment as PGPASSWORD";
@@ -208,6 +210,13 @@ impl Ssl {
                 _ => others.push(pair),
             }
         }
+        if authorities.as_deref() == Some(Path::new(MACHINE)) {
+            // they certify anybody: as for libpq, the name is verified as well
+            if mode.is_some_and(|mode| mode != SslMode::VerifyFull) {
+                return Err(format!("sslrootcert={MACHINE} needs sslmode=verify-full"));
+            }
+            (mode, authorities) = (Some(SslMode::VerifyFull), None);
+        }
         let mode = match (mode, &authorities) {
             // a file of authorities is there to be looked into, as it is for libpq
             (Some(SslMode::Require), Some(_)) => SslMode::VerifyFull,
@@ -222,7 +231,8 @@ impl Ssl {
 #[must_use]
 pub fn authorities_of(url: &str) -> Option<&str> {
     let (_, query) = url.split_once('?').filter(|_| is_postgres(url))?;
-    query.split('&').find_map(|pair| pair.strip_prefix("sslrootcert="))
+    let named = query.split('&').find_map(|pair| pair.strip_prefix("sslrootcert="));
+    named.filter(|file| *file != MACHINE)
 }
 
 fn is_postgres(url: &str) -> bool {
@@ -309,6 +319,18 @@ mod tests {
         assert_eq!((url.as_str(), ssl.mode), ("postgres://db/a", SslMode::VerifyFull));
         assert_eq!(ssl.authorities.as_deref(), Some(Path::new("/etc/root.pem")));
         assert_eq!(take("postgres://db/a").1.mode, SslMode::Prefer);
+        for url in [
+            "postgres://db/a?sslrootcert=system",
+            "postgres://db/a?sslmode=verify-full&sslrootcert=system",
+        ] {
+            let ssl = take(url).1;
+            assert_eq!((ssl.mode, ssl.authorities), (SslMode::VerifyFull, None), "{url}");
+            assert_eq!(authorities_of(url), None);
+        }
+        for mode in ["disable", "prefer", "require"] {
+            let error = parse(&format!("postgres://db/a?sslmode={mode}&sslrootcert=system"));
+            assert!(error.unwrap_err().to_string().contains("verify-full"), "{mode}");
+        }
         let error = parse("postgres://db/a?sslmode=allow").unwrap_err().to_string();
         assert!(error.contains("verify-full"), "{error}");
         let error = parse("postgres://db/a?sslmode=verify-full&sslrootcert=/none").unwrap_err();

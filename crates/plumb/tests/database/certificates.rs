@@ -27,6 +27,29 @@ fn named(it: &mut CertificateParams, name: &str) {
 }
 
 #[test]
+fn the_authorities_that_psql_would_ask_are_asked() {
+    let (certificate, key) = its_own(&["127.0.0.1"], |_| {});
+    let files = [("server.crt", certificate.as_str()), ("server.key", key.as_str())];
+    let server = Postgres::with_files("ssl = on", &files);
+    let home = tempfile::tempdir().expect("a folder");
+    let words = ["--over", "connect", "--ask", "trivial", "--count", "3", "--warmup", "0s"];
+    let asked =
+        |parameters: &str| ping(&format!("{}?{parameters}", server.url()), &words, home.path());
+    // nobody that this machine trusts has certified it
+    let refused = asked("sslrootcert=system").with(2);
+    assert!(refused.stderr.contains("no encrypted connection"), "{}", refused.stderr);
+    let weak = asked("sslrootcert=system&sslmode=require").with(2);
+    assert!(weak.stderr.contains("verify-full"), "{}", weak.stderr);
+    asked("sslmode=require").with(0);
+    fs::create_dir(home.path().join(".postgresql")).expect("a new folder");
+    let (stranger, _) = its_own(&["127.0.0.1"], |it| named(it, "stranger"));
+    for (authority, code) in [(&stranger, 2), (&certificate, 0)] {
+        fs::write(home.path().join(".postgresql/root.crt"), authority).expect("a file");
+        asked("sslmode=require").with(code);
+    }
+}
+
+#[test]
 #[ignore = "takes tens of seconds: a part of ./test --full"]
 fn a_certificate_that_is_its_own_root_is_taken_as_psql_takes_it() {
     let cases = [
