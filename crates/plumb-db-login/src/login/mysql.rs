@@ -97,10 +97,10 @@ fn read(file: &Path) -> Result<BTreeMap<String, String>, String> {
 fn client_options(text: &str) -> BTreeMap<String, String> {
     let mut is_ours = false;
     let mut found = BTreeMap::new();
-    for line in text.lines().map(str::trim) {
+    for line in text.lines().map(|line| without_comment(line).trim()) {
         if let Some(section) = line.strip_prefix('[') {
-            is_ours = section.trim_end() == "client]";
-        } else if is_ours && !line.starts_with(['#', ';']) {
+            is_ours = section.split(']').next().is_some_and(|name| name.trim_end() == "client");
+        } else if is_ours && !line.starts_with(';') {
             let (name, value) = line.split_once('=').unwrap_or((line, ""));
             let name = name.trim();
             if READ.contains(&name) {
@@ -109,6 +109,24 @@ fn client_options(text: &str) -> BTreeMap<String, String> {
         }
     }
     found
+}
+
+/// `line` up to the first `#` outside of quotes. Only within quotes a backslash keeps a quote from ending them.
+///
+/// # Source
+/// MariaDB's server, `mysys/my_default.c`: `remove_end_comment`.
+fn without_comment(line: &str) -> &str {
+    let (mut inside, mut escaped) = (None, false);
+    for (at, next) in line.char_indices() {
+        match (inside, next) {
+            (None, '#') => return &line[..at],
+            (None, '"' | '\'') => inside = Some(next),
+            (Some(quote), _) if quote == next && !escaped => inside = None,
+            _ => {}
+        }
+        escaped = inside.is_some() && next == '\\' && !escaped;
+    }
+    line
 }
 
 /// A value without the quotes around it and its escapes.
@@ -123,14 +141,15 @@ fn value_of(text: &str) -> String {
     let mut chars = quoted.unwrap_or(text).chars();
     while let Some(next) = chars.next() {
         match next {
-            '\\' => value.extend(chars.next().map(|escaped| match escaped {
-                'n' => '\n',
-                't' => '\t',
-                'r' => '\r',
-                's' => ' ',
-                'b' => '\u{8}',
-                plain => plain,
-            })),
+            '\\' => value.push(match chars.next() {
+                Some('n') => '\n',
+                Some('t') => '\t',
+                Some('r') => '\r',
+                Some('s') => ' ',
+                Some('b') => '\u{8}',
+                Some(plain) => plain,
+                None => '\\',
+            }),
             plain => value.push(plain),
         }
     }
@@ -178,6 +197,23 @@ mod tests {
         let found = login("mysql://db1", &env).unwrap();
         assert!(found.password.is_none());
         assert!(found.ignored.unwrap().contains("chmod 600"));
+    }
+
+    #[test]
+    fn a_comment_behind_a_value_is_no_part_of_it() {
+        for (line, value) in [
+            ("user = erp   # reporting", "erp"),
+            ("user=abc#d", "abc"),
+            ("user = \"d#b\" # x", "d#b"),
+            ("user=\"a\\\"#b\" # c", "a\"#b"),
+            ("user='a'b#c'", "'a'b"),
+            ("user=\"a#b", "\"a#b"),
+            ("user=a\\#b", "a\\"),
+            ("user=#x", ""),
+        ] {
+            let found = client_options(&format!("[client] # ours\n{line}\n"));
+            assert_eq!(found.get("user").map(String::as_str), Some(value), "{line}");
+        }
     }
 
     #[test]
