@@ -39,7 +39,7 @@ pub fn of(text: &str, language: Language) -> String {
             length
         } else if next.is_ascii_digit() && !out.tail().is_some_and(is_of_name) {
             out.value();
-            rest.find(|it: char| !(it.is_ascii_alphanumeric() || it == '.')).unwrap_or(rest.len())
+            number(rest, language)
         } else if next == '$' && rest[1..].starts_with(|it: char| it.is_ascii_digit()) {
             out.value();
             1 + rest[1..].find(|it: char| !it.is_ascii_digit()).unwrap_or(rest.len() - 1)
@@ -58,17 +58,45 @@ pub fn of(text: &str, language: Language) -> String {
     out.finish()
 }
 
+/// Bytes of the number that `rest` begins with. From PostgreSQL 16 on digits are grouped by underscores; in
+/// the language of MariaDB and MySQL a name goes on there.
+fn number(rest: &str, language: Language) -> usize {
+    let groups = language == Language::Standard;
+    let is_of_number = |it: char| it.is_ascii_alphanumeric() || it == '.' || (groups && it == '_');
+    rest.find(|it| !is_of_number(it)).unwrap_or(rest.len())
+}
+
 fn is_of_name(it: char) -> bool {
     it.is_alphanumeric() || it == '_'
 }
 
-/// Bytes of the comment that `rest` begins with.
+/// Bytes of the comment that `rest` begins with. But for those of MariaDB and MySQL, comments between `/*` and
+/// `*/` hold others; a line ends with a carriage return as well in PostgreSQL.
 fn comment(rest: &str, language: Language) -> Option<usize> {
-    if rest.starts_with("--") || (language == Language::Mysql && rest.starts_with('#')) {
-        return Some(rest.find('\n').unwrap_or(rest.len()));
+    let is_mysql = language == Language::Mysql;
+    if rest.starts_with("--") || (is_mysql && rest.starts_with('#')) {
+        let ends = |it| it == '\n' || (it == '\r' && language == Language::Standard);
+        return Some(rest.find(ends).unwrap_or(rest.len()));
     }
-    let inner = rest.strip_prefix("/*")?;
-    Some(inner.find("*/").map_or(rest.len(), |at| at + 4))
+    if !rest.starts_with("/*") {
+        return None;
+    }
+    let (mut depth, mut at) = (0_usize, 0);
+    while let Some(mark) = rest.as_bytes().get(at..at + 2) {
+        match mark {
+            b"/*" if depth == 0 || !is_mysql => depth += 1,
+            b"*/" => depth -= 1,
+            _ => {
+                at += 1;
+                continue;
+            }
+        }
+        at += 2;
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+    Some(rest.len())
 }
 
 /// Bytes of the text in quotes that `rest` begins with: `'...'`, `E'...'` and `$tag$...$tag$`. `before` is
@@ -175,6 +203,10 @@ mod tests {
             ("select $tag$ sesame $$ $tag$ as \"Col 1\", `b 2`", "select ? as \"Col 1\", `b 2`"),
             ("insert into t values (-5, 0x1F, null)", "insert into t values (-?, null)"),
             ("select 'sesame", "select ?"),
+            ("select 1_234_567, 0x_1F, 1_0.5_0, t_1", "select ?, t_1"),
+            ("/* /* */ it's */ select 'sesame'", "select ?"),
+            ("select 1 /* a /* b */ sesame */ + 2", "select ? + ?"),
+            ("select 1 -- it's\r, 'sesame\n sesame'", "select ?"),
         ] {
             let found = of(text, Language::Standard);
             assert_eq!(found, expected, "{text}");
@@ -187,11 +219,15 @@ mod tests {
             "select [it's], [a]]'b 2] from t where a = N'sesame\\' and b = \"sesame\" and c = $5";
         let kept = "select [it's], [a]]'b 2] from t where a = N? and b = ? and c = ?";
         assert_eq!(of(text, Language::TransactSql), kept);
+        let nested = "select 1 /* /* */ it's */ + 'sesame'";
+        assert_eq!(of(nested, Language::TransactSql), "select ? + ?");
+        let flat = "select a /* /* */ + 'sesame' from 2024_sales /* 'sesame";
+        assert_eq!(of(flat, Language::Mysql), "select a + ? from ?_sales");
     }
 
     proptest! {
         #[test]
-        fn no_statement_brings_it_down(text in "[-a-z0-9'\"`$/*\\\\,;() \n\u{e9}]{0,60}") {
+        fn no_statement_brings_it_down(text in "[-a-z0-9_'\"`$/*\\\\,;() \n\u{e9}]{0,60}") {
             let _ = (of(&text, Language::Standard), of(&text, Language::Mysql));
             let _ = of(&text, Language::TransactSql);
         }
