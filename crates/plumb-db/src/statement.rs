@@ -190,9 +190,18 @@ impl Statement {
             // nothing needs to stand between its statements, and no transaction only reads
             return plumb_sql::tds::query::only_asks(&self.text);
         }
+        if self.product == Product::Mysql && names_a_file(&self.text) {
+            return false;
+        }
         let start = without_comments(&self.text, self.product);
         start.starts_with('(')
             || ASKING.iter().any(|word| word.eq_ignore_ascii_case(self.first_word()))
+    }
+
+    /// True when it may end the transaction that is put around it, within the same message. Others than SQL
+    /// Server take no second statement there.
+    pub(crate) fn may_end_transaction(&self) -> bool {
+        self.product == Product::Mssql && plumb_sql::tds::query::may_end_transaction(&self.text)
     }
 
     /// The word that it begins with, behind comments.
@@ -205,6 +214,16 @@ impl Statement {
 
 /// What statements that only ask begin with.
 const ASKING: [&str; 6] = ["SELECT", "WITH", "VALUES", "TABLE", "SHOW", "EXPLAIN"];
+
+/// True when `text` holds a word with which MariaDB and MySQL write rows into a file of the server, which no
+/// transaction keeps them from. It counts in quotes and comments, too: what these are depends on settings, and
+/// some comments are run.
+fn names_a_file(text: &str) -> bool {
+    let holds = |word: &[u8]| {
+        text.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))
+    };
+    holds(b"OUTFILE") || holds(b"DUMPFILE")
+}
 
 /// `text` without the spaces and comments that it begins with. Those of PostgreSQL between `/*` and `*/` hold
 /// others; those of MariaDB and MySQL that begin with `/*!` or `/*M!` are no comments, but are run.
@@ -285,6 +304,16 @@ mod tests {
         let in_mysql = |text| Statement::own(text, Product::Mysql).only_asks();
         assert!(in_mysql("# one\n/* a /* b */ select 1"));
         assert!(!in_mysql("/*!50000 delete from t */") && !in_mysql("/*M! call p() */"));
+        for text in [
+            "select * from t INTO OUTFILE '/tmp/c.csv'",
+            "select a into/**/dumpfile'/tmp/c' from t",
+            "with a as (select 1) select * from a into outfile '/tmp/c'",
+            "select 1 into /*!50000OutFile '/tmp/c' */",
+            "select 1--1 into outfile '/tmp/c'",
+        ] {
+            assert!(!in_mysql(text), "{text}");
+            assert!(Statement::own(text, Product::Postgres).only_asks(), "a name there: {text}");
+        }
     }
 
     #[test]

@@ -25,6 +25,13 @@ pub(super) async fn run(
     if asked.statement.which == Which::Own && !may_write {
         return Err(attempt.unkept("SQL Server has no transactions that only read"));
     }
+    if may_write && asked.statement.may_end_transaction() {
+        return Err(attempt.wrong(
+            "may end the transaction that rolls it back: it holds COMMIT or ROLLBACK, or cannot be read to \
+             its end; leave that out"
+                .into(),
+        ));
+    }
     let opened = server.open(asked, Form::Text).await;
     let (mut exchange, _) = opened.map_err(|trouble| server.explain(asked, &trouble))?;
     let refused = |trouble: Trouble| match trouble {

@@ -1,5 +1,8 @@
 //! A file is read twice: first to check it and to find out what there is, then to replay it.
 
+#[cfg(test)]
+mod tests;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
@@ -19,6 +22,8 @@ const SESSIONS_MAX: usize = 1 << 20;
 /// order in which they ended.
 const WAITING_MAX: usize = 10_000;
 const WAITING_BYTES_MAX: usize = 64 << 20;
+/// How far a moment that a log names in milliseconds may lie before the true one, microseconds.
+const CUT_US: i64 = 1_000;
 /// The row of all statements without one of their own.
 const OTHERS: &str = "all other statements";
 
@@ -57,7 +62,8 @@ pub(super) enum Fate {
 impl Fate {
     fn of(statement: &Statement, writes_allowed: bool) -> Self {
         let word = statement.first_word();
-        if CONTROL.iter().any(|it| it.eq_ignore_ascii_case(word)) {
+        let is_control = CONTROL.iter().any(|it| it.eq_ignore_ascii_case(word));
+        if is_control || statement.may_end_transaction() {
             Self::Control
         } else if writes_allowed || statement.only_asks() {
             Self::Replayed
@@ -136,7 +142,14 @@ impl Survey {
         let mut sessions: HashMap<u64, (u64, u64)> = HashMap::new();
         for entry in entries {
             let Entry::Statement(logged) = entry? else { continue };
-            match Fate::of(&reading.statement(&logged), reading.writes_allowed) {
+            let fate = Fate::of(&reading.statement(&logged), reading.writes_allowed);
+            let session = number_of(&logged.session);
+            if fate != Fate::Replayed
+                && let Some(so_far) = sessions.get_mut(&session)
+            {
+                *so_far = (0, 0); // it stands between statements of its session
+            }
+            match fate {
                 Fate::MayWrite => survey.may_write += 1,
                 Fate::Control => survey.control += 1,
                 Fate::Replayed => {
@@ -144,7 +157,6 @@ impl Survey {
                     survey.first_us = survey.first_us.min(logged.at_us);
                     survey.last_us = survey.last_us.max(logged.at_us);
                     let name = reading.fingerprint(&logged);
-                    let session = number_of(&logged.session);
                     if sessions.len() < SESSIONS_MAX || sessions.contains_key(&session) {
                         survey.follow(sessions.entry(session).or_default(), &name);
                     }
@@ -208,6 +220,8 @@ pub(super) struct Replayed<'a, I> {
     entries: I,
     survey: &'a Survey,
     reading: Reading,
+    /// When the last statement of each session began, in the order of the log.
+    began: HashMap<u64, i64>,
     waiting: BinaryHeap<Reverse<Waiting>>,
     bytes: usize,
     number: u64,
@@ -233,14 +247,16 @@ impl PartialOrd for Waiting {
 
 impl<'a, I: Iterator<Item = Result<Entry, UnreadableLog>>> Replayed<'a, I> {
     pub(super) fn of(entries: I, survey: &'a Survey, reading: Reading) -> Self {
-        Self { entries, survey, reading, waiting: BinaryHeap::new(), bytes: 0, number: 0 }
+        let (began, waiting) = (HashMap::new(), BinaryHeap::new());
+        Self { entries, survey, reading, began, waiting, bytes: 0, number: 0 }
     }
 
     /// Reads on until enough wait, or nothing more comes.
     fn read_on(&mut self) -> Result<(), DbError> {
         while self.waiting.len() < WAITING_MAX && self.bytes < WAITING_BYTES_MAX {
             let Some(entry) = self.entries.next() else { return Ok(()) };
-            let Entry::Statement(logged) = entry? else { continue };
+            let Entry::Statement(mut logged) = entry? else { continue };
+            self.keep_order(&mut logged);
             let statement = self.reading.statement(&logged);
             if Fate::of(&statement, self.reading.writes_allowed) == Fate::Replayed {
                 self.bytes += size(&logged);
@@ -249,6 +265,23 @@ impl<'a, I: Iterator<Item = Result<Entry, UnreadableLog>>> Replayed<'a, I> {
             }
         }
         Ok(())
+    }
+
+    /// Lets a statement begin no earlier than the one that its session had ended before: its beginning is taken
+    /// from the moment of its end, which is cut, and its duration, which is not, so that of two short ones the
+    /// longer would come first.
+    fn keep_order(&mut self, logged: &mut Logged) {
+        let session = number_of(&logged.session);
+        if self.began.len() >= SESSIONS_MAX && !self.began.contains_key(&session) {
+            return;
+        }
+        let before_us = self.began.entry(session).or_insert(logged.at_us);
+        let is_reckoned = logged.at_us < logged.logged_us;
+        // further back, somebody set the clock
+        if is_reckoned && *before_us - logged.at_us < CUT_US {
+            logged.at_us = logged.at_us.max(*before_us);
+        }
+        *before_us = logged.at_us;
     }
 }
 
@@ -274,81 +307,5 @@ impl<I: Iterator<Item = Result<Entry, UnreadableLog>>> Iterator for Replayed<'_,
             row: self.survey.row(&name),
             statement: self.reading.statement(&logged),
         }))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn logged(at_us: i64, session: &str, text: &str) -> Result<Entry, UnreadableLog> {
-        let (session, text) = (session.into(), text.into());
-        let parameters = Vec::new();
-        Ok(Entry::Statement(Logged { at_us, logged_us: at_us, session, text, parameters }))
-    }
-
-    fn day() -> Vec<Result<Entry, UnreadableLog>> {
-        vec![
-            logged(9_000, "a", "SELECT 2"),
-            Ok(Entry::Other),
-            logged(4_000, "b", "select b from t where c = 'x'"),
-            logged(5_000, "a", "BEGIN"),
-            logged(5_500, "a", "UPDATE t SET a = 1"),
-            logged(6_000, "c", "SELECT 1"),
-            logged(7_000, "c", "-- why\n commit"),
-            logged(8_000, "c", "call p()"),
-        ]
-    }
-
-    const READING: Reading = Reading { product: Product::Postgres, writes_allowed: false, rows: 1 };
-
-    #[test]
-    fn what_may_write_is_left_out_and_counted() {
-        let survey = Survey::of(day().into_iter(), READING).unwrap();
-        assert_eq!((survey.replayed, survey.may_write, survey.control), (3, 2, 2));
-        assert_eq!((survey.sessions, survey.first_us, survey.last_us), (3, 4_000, 9_000));
-        assert_eq!(survey.rows, ["SELECT ?", OTHERS]);
-        let allowed = Reading { writes_allowed: true, ..READING };
-        let survey = Survey::of(day().into_iter(), allowed).unwrap();
-        assert_eq!((survey.replayed, survey.may_write, survey.control), (5, 0, 2));
-    }
-
-    #[test]
-    fn one_statement_asked_over_and_over_is_found() {
-        let all = (0..400).map(|at| {
-            let text = format!("select a from t where id = {at}");
-            // another session asks something else in between
-            if at % 7 == 0 { logged(at, "b", "SELECT 2") } else { logged(at, "a", &text) }
-        });
-        let survey = Survey::of(all, READING).unwrap();
-        let name = "select a from t where id = ?".to_owned();
-        assert_eq!(survey.series, Series { name, times: 342 });
-    }
-
-    #[test]
-    fn statements_come_in_the_order_in_which_they_began() {
-        let survey = Survey::of(day().into_iter(), READING).unwrap();
-        let replayed = Replayed::of(day().into_iter(), &survey, READING);
-        let due: Vec<_> = replayed.map(Result::unwrap).collect();
-        let found: Vec<_> = due.iter().map(|it| (it.after_us, it.row)).collect();
-        assert_eq!(found, [(0, 1), (2_000, 0), (5_000, 0)]);
-        assert_eq!(due[1].session, number_of("c"));
-        assert_ne!(due[0].session, due[2].session);
-    }
-
-    #[test]
-    fn no_more_than_a_window_of_them_is_in_memory() {
-        let many = 3 * i64::try_from(WAITING_MAX).unwrap();
-        let entries = || (0..many).map(|at| logged(at, "a", "SELECT 1"));
-        let survey = Survey::of(entries(), READING).unwrap();
-        let mut replayed = Replayed::of(entries(), &survey, READING);
-        let mut count = 0;
-        while let Some(due) = replayed.next() {
-            due.unwrap();
-            count += 1;
-            assert!(replayed.waiting.len() <= WAITING_MAX);
-        }
-        assert_eq!(count, many);
-        assert_eq!(replayed.bytes, 0);
     }
 }

@@ -65,6 +65,17 @@ const OTHERS: [&str; 53] = [
     "WRITETEXT",
 ];
 
+/// Words that end the transaction that a batch runs in.
+const ENDS: [&str; 2] = ["COMMIT", "ROLLBACK"];
+
+/// True when `text` holds a word outside of quotes that ends the transaction it runs in, or when that cannot be
+/// told. What a procedure does is not seen.
+#[must_use]
+pub fn may_end_transaction(text: &str) -> bool {
+    let ends = |word: &&str| ENDS.iter().any(|end| word.eq_ignore_ascii_case(end));
+    words(text).is_none_or(|words| words.iter().any(ends))
+}
+
 /// True when `text` begins with `SELECT` or `WITH`, holds no word outside of quotes that something else than
 /// a query needs, and draws no number of a sequence. What cannot be told does not only ask.
 ///
@@ -78,8 +89,9 @@ pub fn only_asks(text: &str) -> bool {
     begins && !draws && !words.iter().any(|word| OTHERS.iter().any(|other| is(word, other)))
 }
 
-/// The words of `text` outside of quotes and comments; `None` where one of these has no end, or where
-/// characters stand that lines may end with for others.
+/// The words of `text` outside of quotes and comments, without the `$` that some begin with; `None` where one
+/// of these has no end, where characters stand that lines may end with for others, or where letters stand
+/// behind a number: the language ends that with its digits, and a word begins there (`1delete` is two).
 fn words(text: &str) -> Option<Vec<&str>> {
     let (mut rest, mut found) = (text, Vec::new());
     while let Some(next) = rest.chars().next() {
@@ -92,7 +104,11 @@ fn words(text: &str) -> Option<Vec<&str>> {
             '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => return None,
             it if is_of_word(it) => {
                 let length = rest.find(|it| !is_of_word(it)).unwrap_or(rest.len());
-                found.push(&rest[..length]);
+                let word = rest[..length].trim_start_matches('$');
+                if word.starts_with(char::is_numeric) && !is_number(word) {
+                    return None;
+                }
+                found.push(word);
                 length
             }
             it => it.len_utf8(),
@@ -110,6 +126,16 @@ fn words(text: &str) -> Option<Vec<&str>> {
 
 fn is_of_word(it: char) -> bool {
     it.is_alphanumeric() || matches!(it, '_' | '@' | '#' | '$')
+}
+
+/// True for digits, those of a hexadecimal number behind `0x`, and those with an exponent.
+fn is_number(word: &str) -> bool {
+    let is_decimal = |text: &str| text.bytes().all(|it| it.is_ascii_digit());
+    if let Some(digits) = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
+        return digits.bytes().all(|it| it.is_ascii_hexdigit());
+    }
+    let (digits, exponent) = word.split_once(['e', 'E']).unwrap_or((word, ""));
+    is_decimal(digits) && is_decimal(exponent)
 }
 
 /// Bytes up to behind the `quote` that ends what begins with one byte; two of them are one that is meant.
@@ -156,6 +182,7 @@ mod tests {
             "select top 5 a from t order by a offset 5 rows fetch next 5 rows only",
             "select updated, #t.inserted, @delete from #t; select 2",
             "select value from next",
+            "select 0x1add, 1e5, 1.5e-3, .5, $1, $1.5, $rowguid from t where a1 = 2",
         ] {
             assert!(only_asks(text), "{text}");
         }
@@ -183,8 +210,39 @@ mod tests {
             "select 1 /* not ended",
             "select [not ended",
             "set nocount on select 1",
+            "select 1delete from t",
+            "select 1commit select 1delete from t",
+            "select 1.5delete from t",
+            "select 1.delete from t",
+            "select 1edelete from t",
+            "select 1e5delete from t",
+            "select 0x1Fdrop table t",
+            "select $1delete from t",
+            "select $delete from t",
         ] {
             assert!(!only_asks(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_may_end_the_transaction_around_it_is_seen() {
+        for text in [
+            "update t set a = 1; COMMIT",
+            "update t set a = 1 commit tran",
+            "IF @@TRANCOUNT > 0 COMMIT TRAN",
+            "rollback; delete from t",
+            "update t set a = 1commit",
+            "update t set a = 'not ended",
+            "select 1 -- a\rcommit",
+        ] {
+            assert!(may_end_transaction(text), "{text}");
+        }
+        for text in [
+            "update t set [commit] = 'rollback' -- commit",
+            "insert into committed select @commit",
+            "begin tran update t set a = 1",
+        ] {
+            assert!(!may_end_transaction(text), "{text}");
         }
     }
 

@@ -179,6 +179,28 @@ fn an_own_statement_is_asked_only_where_each_call_is_rolled_back() {
 }
 
 #[test]
+fn a_batch_that_ends_its_transaction_is_asked_nowhere() {
+    let (server, folder) = (SqlServer::start(converse), tempfile::tempdir().expect("a folder"));
+    let own = ["--ask", "own", "--over", "kept", "--allow-writes", "--statement"];
+    for batch in ["UPDATE t SET a = 1 COMMIT", "ROLLBACK; DELETE FROM t", "SELECT 1COMMIT"] {
+        let refused = server.ping(&[&own[..], &[batch]].concat(), folder.path()).with(2);
+        assert!(refused.stderr.contains("holds COMMIT or ROLLBACK"), "{}", refused.stderr);
+    }
+    let log = folder.path().join("day.txt");
+    let lines = "0\t1\tUPDATE t SET a = 2\n0\t1\tUPDATE t SET a = 1; COMMIT\n\
+                 0\t1\tIF @@TRANCOUNT > 0 COMMIT TRAN\n";
+    std::fs::write(&log, lines).expect("it is ours");
+    let (log, out) = (log.display().to_string(), folder.path().join("run").display().to_string());
+    let url = format!("mssql://sa@{}/erp", server.address);
+    let words = ["db", "replay", &log, &url, "--allow-writes", "--out", &out, "--json"];
+    let words = [&words[..], &["--speed", "max"]].concat();
+    let ended = sql_peer::run(&words, TOLD, folder.path()).with(0);
+    assert_eq!(ended.json()["results"][0]["operations"], 1, "{}", ended.stdout);
+    let asked = server.asked.lock().expect("whole");
+    assert!(!asked.iter().any(|text| text.contains("COMMIT")), "{asked:?}");
+}
+
+#[test]
 fn what_the_server_refuses_is_said_with_what_to_do() {
     let (server, folder) = (SqlServer::start(converse), tempfile::tempdir().expect("a folder"));
     let run = |password, words: &[&str]| {

@@ -175,6 +175,25 @@ fn what_writes_is_replayed_only_where_it_is_allowed_and_is_rolled_back() {
 }
 
 #[test]
+fn what_would_write_a_file_of_the_server_is_left_out() {
+    let server = MariaDb::start(&[]);
+    server.sql("create table t (a int) // insert into t values (1)");
+    let written = server.folder().join("data/c.csv");
+    let file = server.folder().join("day");
+    let into = format!("into outfile '{}'", written.display());
+    let text = format!(
+        "0\t1\tselect a from t\n0\t1\tselect a from t {into}\n0\t1\tselect a /*!{into} */ from t\n"
+    );
+    fs::write(&file, text).expect("ours");
+    let words = ["--json", "--speed", "max"];
+    let ended = replay(&file, &server.url(), &words, server.folder()).with(0);
+    let result = &ended.json()["results"][0];
+    assert_eq!(result["operations"], 1, "{result:#}");
+    assert_eq!(*figure(result, "left out: may write"), 2.0);
+    assert!(!written.exists());
+}
+
+#[test]
 fn what_cannot_be_replayed_says_why() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("day");
