@@ -1,5 +1,8 @@
 //! Statements are asked when they are due, over connections that each have sessions of the recording.
 
+#[cfg(test)]
+mod tests;
+
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -92,7 +95,7 @@ pub(super) fn drive<D: Database>(
 
 async fn run<D: Database>(
     load: &Load<'_, D>,
-    feed: Receiver<Result<Due, DbError>>,
+    mut feed: Receiver<Result<Due, DbError>>,
     mut outlet: Outlet,
     passes: &Passes,
 ) -> Result<Driven<()>, DbError> {
@@ -107,6 +110,7 @@ async fn run<D: Database>(
         connections.push(connection);
     }
     outlet.begin(connections.first().and_then(|it| it.way().transport.cloned()));
+    let first = first_of(&mut feed, load.stop).await?;
     let began_ns = MonotonicClock.now_ns();
     outlet.start(began_ns);
     let (cpu, sent, received) =
@@ -119,7 +123,7 @@ async fn run<D: Database>(
         backlog: Cell::new(0),
         free: Semaphore::new(connections.len()),
     };
-    let interrupted = office.everybody(connections, feed, began_ns).await?;
+    let interrupted = office.everybody(connections, (first, feed), began_ns).await?;
     let mut book = office.book.into_inner();
     if load.speed.is_some() {
         // statements that were due when it stopped, and waited for their connections
@@ -151,6 +155,21 @@ async fn run<D: Database>(
     })
 }
 
+/// The first statement, which comes when enough of the file has been read to know that it is the first: the
+/// clock of the recording starts behind that. `None` when there is none, or somebody asked to stop.
+async fn first_of(
+    feed: &mut Receiver<Result<Due, DbError>>,
+    stop: &Stop,
+) -> Result<Option<Due>, DbError> {
+    loop {
+        match tokio::time::timeout(STOP_EVERY, feed.recv()).await {
+            Ok(first) => return first.transpose(),
+            Err(_) if stop.asked() => return Ok(None),
+            Err(_) => {}
+        }
+    }
+}
+
 fn count(bytes: &std::sync::atomic::AtomicU64) -> u64 {
     bytes.load(Ordering::Relaxed)
 }
@@ -160,14 +179,14 @@ impl<D: Database> Office<'_, D> {
     async fn everybody(
         &self,
         connections: Vec<D::Connection>,
-        feed: Receiver<Result<Due, DbError>>,
+        statements: (Option<Due>, Receiver<Result<Due, DbError>>),
         began_ns: u64,
     ) -> Result<bool, DbError> {
         let (senders, receivers): (Vec<_>, Vec<_>) =
             connections.iter().map(|_| unbounded_channel()).unzip();
         let asking =
             connections.into_iter().zip(receivers).map(|(one, jobs)| self.worker(one, jobs));
-        let work = join(self.dispatch(feed, senders, began_ns), join_all(asking));
+        let work = join(self.dispatch(statements, senders, began_ns), join_all(asking));
         let stopped = async {
             while !self.load.stop.asked() && !self.book.borrow().gave_up {
                 tokio::time::sleep(STOP_EVERY).await;
@@ -179,17 +198,22 @@ impl<D: Database> Office<'_, D> {
         }
     }
 
-    /// Hands statements to their connections when they are due.
+    /// Hands statements, the first of which is there, to their connections when they are due.
     async fn dispatch<'s>(
         &'s self,
-        mut feed: Receiver<Result<Due, DbError>>,
+        (first, mut feed): (Option<Due>, Receiver<Result<Due, DbError>>),
         senders: Vec<UnboundedSender<Job<'s>>>,
         began_ns: u64,
     ) -> Result<(), DbError> {
         let mut alarm = Alarm::new().map_err(DbError::system("set a timer"))?;
         let mut places: HashMap<u64, usize> = HashMap::new();
-        while let Some(due) = feed.recv().await {
-            let due = due?;
+        let mut first = first.map(Ok);
+        loop {
+            let next = match first.take() {
+                Some(due) => Some(due),
+                None => feed.recv().await,
+            };
+            let Some(due) = next.transpose()? else { break };
             let (due_ns, permit) = match self.load.speed {
                 Some(speed) => {
                     let due_ns = began_ns + at_speed(due.after_us, speed);
@@ -233,13 +257,13 @@ impl<D: Database> Office<'_, D> {
         let mut connection = Some(connection);
         while let Some(job) = jobs.recv().await {
             self.backlog.set(self.backlog.get() - 1);
+            if connection.is_none() {
+                connection = self.mend().await;
+            }
             let sent = MonotonicClock.now_ns();
             if sent.saturating_sub(job.due_ns) > self.load.plan.operation_timeout.ns() {
                 self.book.borrow_mut().recorder.dropped += 1;
                 continue;
-            }
-            if connection.is_none() {
-                connection = self.mend().await;
             }
             let Some(open) = &mut connection else {
                 self.book.borrow_mut().recorder.dropped += 1;
