@@ -227,8 +227,9 @@ pub(crate) trait Database: Clone + fmt::Debug + Sync {
         untimed("the plan", "not told".into())
     }
 
-    /// What the server has counted so far of what is asked in the form `form`.
-    async fn counter(&self, asked: Asked<'_>, form: Form) -> Self::Counter;
+    /// What the server has counted so far of what is asked in the form `form`. Where it is asked once, so
+    /// that it is known, it may take `patience`.
+    async fn counter(&self, asked: Asked<'_>, form: Form, patience: Span) -> Self::Counter;
 
     /// What it has counted since.
     async fn readings(&self, counter: Self::Counter) -> Vec<Reading>;

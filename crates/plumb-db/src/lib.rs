@@ -14,7 +14,7 @@
 //! | `pool`, `caller`, `alarm`, `patience`, `rest`, `drive` | when, over which connection? |
 //! | `looks` | which calls are looked into? |
 //! | `ledger` | what is written down? |
-//! | `round_trip` | what is found out beside the load? |
+//! | `round_trip`, `beside` | what is found out beside the load, and how long may that take? |
 //! | `attribution` | where did the time go? |
 //! | `replay` | what does a recorded day take? |
 
@@ -23,6 +23,7 @@ mod alone;
 mod answer;
 mod arrivals;
 mod attribution;
+mod beside;
 mod caller;
 mod client;
 mod database;

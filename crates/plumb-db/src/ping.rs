@@ -1,5 +1,6 @@
 //! `plumb db ping`: each statement over each kind of connection, in random order.
 
+mod statements;
 #[cfg(test)]
 mod tests;
 
@@ -22,6 +23,7 @@ use tokio::runtime::Runtime;
 use crate::DbError;
 use crate::answer::Limits;
 use crate::attribution::{Known, attribute, take_apart};
+use crate::beside::Beside;
 use crate::client::floor::{CALLS, floor};
 use crate::database::{Access, Asked, Database, Form};
 use crate::drive::{Load, WAIT, WAIT_ALONE, Yield, block_on, drive, reach, runtime};
@@ -33,8 +35,7 @@ use crate::postgres::Postgres;
 use crate::round_trip::{echoes, handshakes};
 use crate::statement::{Over, Statement, Which};
 
-/// A file with a statement is no larger.
-const FILE_MAX: u64 = 1 << 20;
+use statements::{own_statement, statements};
 
 /// One measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,14 +149,20 @@ impl Ping {
         for statement in &self.statements {
             let asked = self.asked(statement);
             let tried = ground.database.try_out(asked, self.options.load.timeout);
-            let mut connection = block_on(&ground.runtime, tried)?;
+            let connection = block_on(&ground.runtime, tried)?;
             if self.options.explain && statement.which == Which::Own {
-                let explained = ground.database.explained(&mut connection, asked);
+                let explained = self.beside().explained(&ground.database, connection, asked);
                 reading = Some(block_on(&ground.runtime, explained));
             }
         }
         ground.explained = reading;
         Ok(())
+    }
+
+    /// How what is asked beside the load is waited for.
+    fn beside(&self) -> Beside {
+        let load = &self.options.load;
+        Beside { connect: load.connect_timeout, operation: load.timeout }
     }
 
     /// The load of a point; each remote that drives a part has its own pool.
@@ -183,7 +190,7 @@ impl Ping {
         };
         let (handshake, counter) = block_on(&ground.runtime, async {
             let handshake = handshakes(&ground.endpoint, plan.connect_timeout).await;
-            (handshake, database.counter(asked, form).await)
+            (handshake, self.beside().counter(database, asked, form).await)
         });
         let labels = point.labels(statement);
         let gate = watch.gate();
@@ -218,7 +225,7 @@ impl Ping {
         count_observed(&mut record, observed, result.cpu_ns);
         name_driver(&mut record, D::DRIVER, point.over);
         take_apart(&mut record, came.as_ref(), database.methods());
-        let mut readings = block_on(&ground.runtime, database.readings(counter));
+        let mut readings = block_on(&ground.runtime, self.beside().readings(database, counter));
         if let Some(Yield { found, observed }) = &came {
             let recorder = &result.recorder;
             // the statement first, then the whole server
@@ -408,39 +415,4 @@ fn points(statements: &[Statement], over: &[Over]) -> Vec<Point> {
         }
     }
     points
-}
-
-fn statements(options: &PingOptions, own: Option<Statement>, product: Product) -> Vec<Statement> {
-    let asked = |which| options.ask.is_empty() || options.ask.contains(&which);
-    let known = [
-        (Which::Trivial, Some(Statement::trivial(product))),
-        (Which::Sized, Some(Statement::sized(product))),
-    ];
-    known
-        .into_iter()
-        .chain([(Which::Own, own)])
-        .filter(|(which, _)| asked(*which))
-        .filter_map(|(_, statement)| statement)
-        .collect()
-}
-
-/// The user's statement, from the command line or from a file.
-fn own_statement(options: &PingOptions, product: Product) -> Result<Option<Statement>, DbError> {
-    let text = match (&options.statement, &options.file) {
-        (Some(text), _) => text.clone(),
-        (None, Some(file)) => {
-            let complain = |complaint: String| DbError::File { file: file.clone(), complaint };
-            let size = std::fs::metadata(file).map_err(|error| complain(error.to_string()))?.len();
-            if size > FILE_MAX {
-                return Err(complain("a statement of more than 1 MiB is not read".into()));
-            }
-            std::fs::read_to_string(file).map_err(|error| complain(error.to_string()))?
-        }
-        (None, None) => return Ok(None),
-    };
-    let statement = Statement::own(&text, product);
-    if statement.text.is_empty() {
-        return Err(DbError::Options("the statement is empty: write for example SELECT 1".into()));
-    }
-    Ok(Some(statement))
 }

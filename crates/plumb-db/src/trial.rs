@@ -72,6 +72,18 @@ impl Attempt<'_> {
     }
 }
 
+/// Why a statement is not measured that the server does not prepare in the time of a connection.
+pub(crate) fn unprepared(patience: Span) -> String {
+    format!(
+        "is not prepared within {patience} (--connect-timeout): does somebody hold a lock on what it asks for?"
+    )
+}
+
+/// Why a server's account of a statement is not read that was asked once for it.
+pub(crate) fn unanswered(patience: Span) -> String {
+    format!("not told: the statement had no answer within {patience}")
+}
+
 /// Why a statement is refused of which the server says that it writes.
 pub(crate) fn refused_for_writing(said: &str) -> String {
     format!("is refused ({said}): it {WRITES}")

@@ -18,16 +18,19 @@ mod trial;
 mod tests;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use plumb_db_login::Login;
 use plumb_engine::Endpoint;
 use plumb_measure::{FailureKind, Histogram, Reading, Span};
+use tokio::time::timeout;
 
 use crate::DbError;
 use crate::answer::Failure;
 use crate::client::{Door, NotOpened, Trouble};
 use crate::database::{Asked, Database, Form, Methods, Opened};
 use crate::stream::Traffic;
+use crate::trial::unprepared;
 
 use exchange::Exchange;
 use readings::Counters;
@@ -59,6 +62,8 @@ pub(crate) enum NotReady {
     Closed(NotOpened),
     /// The statement cannot be prepared.
     Statement(Trouble),
+    /// The statement is not prepared in time.
+    Late,
 }
 
 impl Failure for NotReady {
@@ -66,6 +71,7 @@ impl Failure for NotReady {
         match self {
             Self::Closed(trouble) => trouble.kind(),
             Self::Statement(trouble) => trouble.kind(),
+            Self::Late => FailureKind::ConnectTimedOut,
         }
     }
 }
@@ -103,13 +109,15 @@ impl Database for Hana {
 
     async fn open(&self, asked: Asked<'_>, form: Form) -> Result<(Exchange, Opened), NotReady> {
         let (session, opened) = self.door.open().await.map_err(NotReady::Closed)?;
-        let exchange = match form {
-            Form::Log => Exchange::for_log(session, asked).await.map_err(NotReady::Statement)?,
-            Form::Text => Exchange::by_text(session, asked),
-            Form::Prepared => {
-                Exchange::prepared(session, asked).await.map_err(NotReady::Statement)?
+        let ready = async {
+            match form {
+                Form::Log => Exchange::for_log(session, asked).await,
+                Form::Text => Ok(Exchange::by_text(session, asked)),
+                Form::Prepared => Exchange::prepared(session, asked).await,
             }
         };
+        let ready = timeout(Duration::from_nanos(self.door.patience.ns()), ready).await;
+        let exchange = ready.map_err(|_| NotReady::Late)?.map_err(NotReady::Statement)?;
         Ok((exchange, opened))
     }
 
@@ -124,6 +132,10 @@ impl Database for Hana {
             NotReady::Statement(trouble) => DbError::Statement {
                 statement: asked.statement.which.name(),
                 complaint: format!("cannot be prepared: {}", trouble.whole(PRODUCT)),
+            },
+            NotReady::Late => DbError::Statement {
+                statement: asked.statement.which.name(),
+                complaint: unprepared(self.door.patience),
             },
         }
     }
@@ -142,7 +154,7 @@ impl Database for Hana {
         trial::run(self, asked, patience).await
     }
 
-    async fn counter(&self, asked: Asked<'_>, _: Form) -> Counters {
+    async fn counter(&self, asked: Asked<'_>, _: Form, _: Span) -> Counters {
         Counters::of(self, asked).await
     }
 

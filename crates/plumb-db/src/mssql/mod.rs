@@ -114,7 +114,7 @@ impl Database for Mssql {
         plan::explained(&mut exchange.session, asked).await
     }
 
-    async fn counter(&self, asked: Asked<'_>, _: Form) -> Counters {
+    async fn counter(&self, asked: Asked<'_>, _: Form, _: Span) -> Counters {
         Counters::of(self, asked).await
     }
 

@@ -18,17 +18,19 @@ mod tests;
 mod trial;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use plumb_db_login::{Login, SslMode};
 use plumb_engine::Endpoint;
 use plumb_measure::{Advice, FailureKind, Histogram, Reading, Span};
+use tokio::time::timeout;
 
 use crate::DbError;
 use crate::answer::{Failure, Limits};
 use crate::client::{Door, NotOpened, Trouble};
 use crate::database::{Asked, Database, Form, Methods, Opened, READ_ONLY_SESSIONS, encryption};
 use crate::stream::Traffic;
-use crate::trial::refused_for_writing;
+use crate::trial::{refused_for_writing, unprepared};
 
 use exchange::Exchange;
 use readings::Counters;
@@ -97,6 +99,8 @@ pub(crate) enum NotReady {
     Writable,
     /// The statement cannot be prepared.
     Statement(Trouble),
+    /// The statement is not prepared in time.
+    Late,
 }
 
 impl Failure for NotReady {
@@ -105,6 +109,7 @@ impl Failure for NotReady {
             Self::Closed(trouble) => trouble.kind(),
             Self::Writable => FailureKind::ConnectFailed,
             Self::Statement(trouble) => trouble.kind(),
+            Self::Late => FailureKind::ConnectTimedOut,
         }
     }
 }
@@ -209,7 +214,14 @@ impl Database for Mysql {
         let exchange = match form {
             Form::Text | Form::Log => Exchange::by_text(session, asked),
             Form::Prepared => {
-                Exchange::prepared(session, asked).await.map_err(NotReady::Statement)?
+                let (id, limit) = (session.id, Duration::from_nanos(self.door.patience.ns()));
+                match timeout(limit, Exchange::prepared(session, asked)).await {
+                    Ok(prepared) => prepared.map_err(NotReady::Statement)?,
+                    Err(_) => {
+                        session::end(&self.door, id).await; // it waits for a lock
+                        return Err(NotReady::Late);
+                    }
+                }
             }
         };
         Ok((exchange, opened))
@@ -232,6 +244,10 @@ impl Database for Mysql {
                     trouble => format!("cannot be prepared: {}", trouble.whole(PRODUCT)),
                 },
             },
+            NotReady::Late => DbError::Statement {
+                statement: asked.statement.which.name(),
+                complaint: unprepared(self.door.patience),
+            },
         }
     }
 
@@ -243,8 +259,8 @@ impl Database for Mysql {
         readings::explained(connection, asked).await
     }
 
-    async fn counter(&self, asked: Asked<'_>, form: Form) -> Counters {
-        Counters::of(self, asked, form).await
+    async fn counter(&self, asked: Asked<'_>, form: Form, patience: Span) -> Counters {
+        Counters::of(self, asked, form, patience).await
     }
 
     async fn readings(&self, counters: Counters) -> Vec<Reading> {

@@ -1,17 +1,20 @@
 //! What the server says of its own time: `performance_schema`, and `ANALYZE`.
 
-use plumb_measure::{Reading, counted, signed_real};
+use std::time::Duration;
+
+use plumb_measure::{Reading, Span, counted, signed_real};
 use serde_json::Value;
+use tokio::time::timeout;
 
 use crate::answer::Limits;
 use crate::database::{Asked, Database as _, Form, nanoseconds};
-use crate::trial::EXPLAINED;
+use crate::trial::{EXPLAINED, unanswered};
 
 use plumb_sql::mysql::digest;
 
 use super::PRODUCT;
 use super::exchange::{Exchange, NoAnswer};
-use super::session::Session;
+use super::session::{Session, abandon};
 use super::{BESIDE, Mysql};
 
 const SOURCE: &str = "performance_schema";
@@ -46,9 +49,9 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// What it has counted so far, where the statement goes in the form `form`.
-    pub(super) async fn of(server: &Mysql, asked: Asked<'_>, form: Form) -> Self {
-        let statement = Counter::of(server, asked, form).await;
+    /// What it has counted so far, where the statement goes in the form `form` and may take `patience`.
+    pub(super) async fn of(server: &Mysql, asked: Asked<'_>, form: Form, patience: Span) -> Self {
+        let statement = Counter::of(server, asked, form, patience).await;
         let server = match session(server, asked).await {
             Ok(mut session) => Server::of(&mut session).await,
             Err(reason) => Err(reason),
@@ -121,14 +124,19 @@ enum Counter {
 
 impl Counter {
     /// Finds what counts the statement when it goes in the form `form`.
-    async fn of(server: &Mysql, asked: Asked<'_>, form: Form) -> Self {
-        match Self::found(server, asked, form).await {
+    async fn of(server: &Mysql, asked: Asked<'_>, form: Form, patience: Span) -> Self {
+        match Self::found(server, asked, form, patience).await {
             Ok(counter) => counter,
             Err(reason) => Self::Absent(reason),
         }
     }
 
-    async fn found(server: &Mysql, asked: Asked<'_>, form: Form) -> Result<Self, String> {
+    async fn found(
+        server: &Mysql,
+        asked: Asked<'_>,
+        form: Form,
+        patience: Span,
+    ) -> Result<Self, String> {
         let mut session = session(server, asked).await?;
         if lone(&mut session, "SELECT @@performance_schema").await?.as_deref() != Some("1") {
             return Err(OFF.into());
@@ -141,7 +149,11 @@ impl Counter {
             ),
             Form::Text | Form::Log => {
                 // it is asked once, so that it is known
-                let _ = session.rows_of(&asked.statement.inline, asked.limits).await;
+                let answer = session.rows_of(&asked.statement.inline, asked.limits);
+                if timeout(Duration::from_nanos(patience.ns()), answer).await.is_err() {
+                    abandon(&server.door, session).await;
+                    return Err(unanswered(patience));
+                }
                 let digest = digest(&mut session, &asked.statement.inline).await?;
                 (
                     counted_under(&digest),

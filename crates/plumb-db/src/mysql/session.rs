@@ -169,6 +169,11 @@ async fn prove(door: &Door, session: &mut Session, mut method: Method) -> Result
 pub(super) async fn abandon(door: &Door, session: Session) {
     let id = session.id;
     drop(session);
+    end(door, id).await;
+}
+
+/// Has the server end the session of this number.
+pub(super) async fn end(door: &Door, id: u32) {
     let quiet = door.counting(&Arc::default());
     let killing = async {
         let (mut other, _) = quiet.open::<Session>().await.ok()?;

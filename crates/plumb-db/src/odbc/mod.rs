@@ -215,7 +215,7 @@ impl Database for Odbc {
         Ok(exchange)
     }
 
-    async fn counter(&self, _: Asked<'_>, _: Form) {}
+    async fn counter(&self, _: Asked<'_>, _: Form, _: Span) {}
 
     async fn readings(&self, (): ()) -> Vec<Reading> {
         vec![untimed("the server's own account", UNTOLD.into())]

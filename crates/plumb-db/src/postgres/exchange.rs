@@ -1,12 +1,13 @@
 //! One statement and its answer, and the looks that say where its time goes.
 
 use std::pin::pin;
+use std::time::Duration;
 
 use bytes::BytesMut;
 use futures_util::StreamExt as _;
 use futures_util::future::{join, join3, join5};
 use plumb_engine::clock::MonotonicClock;
-use plumb_measure::Clock as _;
+use plumb_measure::{Clock as _, Span};
 use tokio::time::timeout;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{Format, FromSql, IsNull, ToSql, Type, to_sql_checked};
@@ -44,6 +45,16 @@ pub(crate) struct Tried {
     pub(crate) has_rows: bool,
 }
 
+/// Why a statement is not prepared.
+#[derive(Debug)]
+pub(super) enum Unprepared {
+    /// The server says so.
+    Refused(tokio_postgres::Error),
+    /// It says nothing: a table that somebody has locked keeps it from looking at the statement. The session
+    /// still waits.
+    Late(Box<Session>),
+}
+
 /// A session and the statement that is asked over it.
 #[derive(Debug)]
 pub(crate) struct Exchange {
@@ -54,15 +65,17 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    /// Prepares what is asked over `session` where that is wanted and possible; else its text is kept.
+    /// Prepares what is asked over `session` where that is wanted and possible, within `patience`; else its
+    /// text is kept.
     ///
     /// # Errors
-    /// What the server says of the statement.
+    /// [`Unprepared`].
     pub(super) async fn of(
         session: Session,
         asked: Asked<'_>,
         form: database::Form,
-    ) -> Result<Self, tokio_postgres::Error> {
+        patience: Span,
+    ) -> Result<Self, Unprepared> {
         if form != database::Form::Prepared || session.promise != Promise::Session {
             return Ok(Self::by_text(session, asked));
         }
@@ -76,8 +89,12 @@ impl Exchange {
                 clock: client.prepare(CLOCK).await?,
             })
         };
-        let form = session.drive(preparing).await?;
-        Ok(Self { session, form, access, limits })
+        let limit = Duration::from_nanos(patience.ns());
+        match timeout(limit, session.drive(preparing)).await {
+            Ok(Ok(form)) => Ok(Self { session, form, access, limits }),
+            Ok(Err(error)) => Err(Unprepared::Refused(error)),
+            Err(_) => Err(Unprepared::Late(Box::new(session))),
+        }
     }
 
     /// Sends the text each time: what a call does that makes a connection of its own.

@@ -20,10 +20,12 @@ mod tls;
 mod trial;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use plumb_db_login::Login;
 use plumb_engine::Endpoint;
 use plumb_measure::{Advice, FailureKind, Histogram, Reading, Span};
+use tokio::time::timeout;
 
 use crate::answer::{Answered, Failure};
 use crate::database::{
@@ -32,9 +34,10 @@ use crate::database::{
 use crate::looks::Seen;
 use crate::statement::Statement;
 use crate::stream::Traffic;
+use crate::trial::{unanswered, unprepared};
 use crate::{DbError, answer};
 
-use exchange::Exchange;
+use exchange::{Exchange, Unprepared};
 use promise::Promise;
 use readings::{Counter, Counters};
 use session::{Door, NotOpened, Session, failure, whole};
@@ -70,6 +73,8 @@ pub(crate) enum NotReady {
     Closed(NotOpened),
     /// The statement cannot be prepared.
     Statement(tokio_postgres::Error),
+    /// The statement is not prepared in time.
+    Late,
 }
 
 impl Failure for NotReady {
@@ -77,6 +82,7 @@ impl Failure for NotReady {
         match self {
             Self::Closed(trouble) => trouble.kind(),
             Self::Statement(error) => failure(error),
+            Self::Late => FailureKind::ConnectTimedOut,
         }
     }
 }
@@ -166,8 +172,14 @@ impl Database for Postgres {
 
     async fn open(&self, asked: Asked<'_>, form: Form) -> Result<(Exchange, Opened), NotReady> {
         let (session, opened) = self.door.open().await.map_err(NotReady::Closed)?;
-        let exchange = Exchange::of(session, asked, form).await.map_err(NotReady::Statement)?;
-        Ok((exchange, opened))
+        match Exchange::of(session, asked, form, self.door.patience).await {
+            Ok(exchange) => Ok((exchange, opened)),
+            Err(Unprepared::Refused(error)) => Err(NotReady::Statement(error)),
+            Err(Unprepared::Late(session)) => {
+                self.door.abandon(*session).await;
+                Err(NotReady::Late)
+            }
+        }
     }
 
     async fn abandon(&self, connection: Exchange) {
@@ -180,6 +192,10 @@ impl Database for Postgres {
             NotReady::Statement(error) => DbError::Statement {
                 statement: asked.statement.which.name(),
                 complaint: format!("cannot be prepared: {}", whole(error)),
+            },
+            NotReady::Late => DbError::Statement {
+                statement: asked.statement.which.name(),
+                complaint: unprepared(self.door.patience),
             },
         }
     }
@@ -194,8 +210,8 @@ impl Database for Postgres {
         session.drive(reading).await
     }
 
-    async fn counter(&self, asked: Asked<'_>, _: Form) -> Counters {
-        let statement = self.statement_counter(asked).await;
+    async fn counter(&self, asked: Asked<'_>, _: Form, patience: Span) -> Counters {
+        let statement = self.statement_counter(asked, patience).await;
         let client = &self.onlooker.client;
         self.onlooker.drive(Counters::of(client, statement)).await
     }
@@ -207,8 +223,9 @@ impl Database for Postgres {
 }
 
 impl Postgres {
-    /// What the server has counted of the statement so far: it is asked once, so that it is known.
-    async fn statement_counter(&self, asked: Asked<'_>) -> Counter {
+    /// What the server has counted of the statement so far: it is asked once, so that it is known, and may
+    /// take `patience`.
+    async fn statement_counter(&self, asked: Asked<'_>, patience: Span) -> Counter {
         let absent = |reason: String| Counter::Absent(reason);
         if let Promise::Call(_) = self.door.promise {
             return absent("a message of several statements is not told apart by it".into());
@@ -224,7 +241,11 @@ impl Postgres {
         };
         let exchange = Exchange::by_text(session, asked);
         // a statement that fails is seen in the load
-        let _ = exchange.ask(asked.statement).await;
+        let answer = exchange.ask(asked.statement);
+        if timeout(Duration::from_nanos(patience.ns()), answer).await.is_err() {
+            self.door.abandon(exchange.session).await;
+            return absent(unanswered(patience));
+        }
         self.onlooker.drive(Counter::of(&self.onlooker.client, pid)).await
     }
 }

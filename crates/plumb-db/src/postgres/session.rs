@@ -37,7 +37,8 @@ pub(crate) struct Door {
     config: Config,
     tls: Tls,
     traffic: Arc<Traffic>,
-    patience: Span,
+    /// A session must be open within this.
+    pub(crate) patience: Span,
 }
 
 /// A session, ready for statements: what is asked through the client must be driven.

@@ -18,3 +18,4 @@ mod ping;
 mod pooler;
 mod read_only;
 mod replay;
+mod silent;

@@ -1,0 +1,56 @@
+//! Which statements a ping asks.
+
+use plumb_db_login::Product;
+
+use crate::DbError;
+use crate::options::PingOptions;
+use crate::statement::{Statement, Which};
+
+/// A file with a statement is no larger.
+const FILE_MAX: u64 = 1 << 20;
+
+/// Those that are known, and the user's `own`, as far as they are asked.
+pub(super) fn statements(
+    options: &PingOptions,
+    own: Option<Statement>,
+    product: Product,
+) -> Vec<Statement> {
+    let asked = |which| options.ask.is_empty() || options.ask.contains(&which);
+    let known = [
+        (Which::Trivial, Some(Statement::trivial(product))),
+        (Which::Sized, Some(Statement::sized(product))),
+    ];
+    known
+        .into_iter()
+        .chain([(Which::Own, own)])
+        .filter(|(which, _)| asked(*which))
+        .filter_map(|(_, statement)| statement)
+        .collect()
+}
+
+/// The user's statement, from the command line or from a file.
+///
+/// # Errors
+/// [`DbError`] when the file cannot be read, or there is nothing in it.
+pub(super) fn own_statement(
+    options: &PingOptions,
+    product: Product,
+) -> Result<Option<Statement>, DbError> {
+    let text = match (&options.statement, &options.file) {
+        (Some(text), _) => text.clone(),
+        (None, Some(file)) => {
+            let complain = |complaint: String| DbError::File { file: file.clone(), complaint };
+            let size = std::fs::metadata(file).map_err(|error| complain(error.to_string()))?.len();
+            if size > FILE_MAX {
+                return Err(complain("a statement of more than 1 MiB is not read".into()));
+            }
+            std::fs::read_to_string(file).map_err(|error| complain(error.to_string()))?
+        }
+        (None, None) => return Ok(None),
+    };
+    let statement = Statement::own(&text, product);
+    if statement.text.is_empty() {
+        return Err(DbError::Options("the statement is empty: write for example SELECT 1".into()));
+    }
+    Ok(Some(statement))
+}

@@ -1,0 +1,51 @@
+//! A server that says nothing more, and a table that somebody has locked: what is asked beside the load waits
+//! no longer than calls do, and the figures of the load are written down.
+
+use std::thread;
+
+use crate::kit;
+
+use kit::postgres::{Postgres, psql, start, try_psql};
+use kit::{only_run, record};
+
+#[test]
+fn a_server_that_hangs_leaves_a_record_that_proves_nothing() {
+    let server = Postgres::start("log_statement = 'all'");
+    let folder = tempfile::tempdir().expect("a folder");
+    let words = ["--over", "kept", "--ask", "trivial", "--for", "600s", "--warmup", "0s"];
+    let limits = ["--connect-timeout", "1s", "--timeout", "500ms"];
+    let program = start(&server.url(), &[&words[..], &limits].concat(), folder.path());
+    server.logged("SELECT 1", 100); // the load is under way
+    server.freeze();
+    program.wait().with(1);
+    let record = record(&only_run(folder.path()));
+    assert_eq!(
+        (&record["status"], &record["validity"]["valid"]),
+        (&"broken".into(), &false.into())
+    );
+    let result = &record["results"][0];
+    assert_eq!(result["failures"]["timed-out"], 1, "{result:#}");
+    let readings = &result["attribution"]["readings"];
+    assert!(readings.to_string().contains("did not say within"), "{result:#}");
+}
+
+#[test]
+fn a_table_that_is_locked_meanwhile_ends_the_run_with_its_record() {
+    let server = Postgres::start("log_statement = 'all'");
+    psql(&server.url(), "create table t as select 1 as a");
+    let words = ["--over", "kept,pool", "--ask", "own", "--count", "20", "--warmup", "0s"];
+    let statement = ["--statement", "select pg_sleep(0.02) from t", "--timeout", "200ms"];
+    let patience = ["--connect-timeout", "1s", "--callers", "1", "--json"];
+    let words = [&words[..], &statement, &patience].concat();
+    let program = start(&server.url(), &words, server.folder());
+    server.logged("from t", 6);
+    let url = server.url();
+    // it ends with the server
+    thread::spawn(move || try_psql(&url, "begin; lock table t; select pg_sleep(600)"));
+    let record = program.wait().with(1).json();
+    let first = &record["results"][0];
+    assert_eq!(first["failures"]["timed-out"], 1, "{first:#}");
+    // the next connection, or the next point, has its statement prepared, which waits for the lock as well
+    let reasons = record["validity"]["reasons"].to_string();
+    assert!(reasons.contains("is not prepared within 1s"), "{record:#}");
+}
