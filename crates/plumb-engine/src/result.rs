@@ -199,9 +199,12 @@ fn length(recorder: &Recorder) -> Option<LengthFigures> {
 
 fn length_figures(lengths: &plumb_measure::Lengths) -> Option<LengthFigures> {
     let all = lengths.histogram();
+    let quartile = |q| (all.min() < all.max()).then(|| lengths.quantile(q));
     (!all.is_empty()).then(|| LengthFigures {
         min: all.min(),
+        p25: quartile(0.25),
         p50: lengths.quantile(0.5),
+        p75: quartile(0.75),
         max: all.max(),
     })
 }

@@ -73,8 +73,14 @@ impl Distribution {
 pub struct LengthFigures {
     /// Shortest content.
     pub min: u64,
+    /// Length of the 25th percentile; absent where all are of one length.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub p25: Option<u64>,
     /// Median length.
     pub p50: u64,
+    /// Length of the 75th percentile, likewise.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub p75: Option<u64>,
     /// Longest content.
     pub max: u64,
 }

@@ -173,7 +173,13 @@ impl Load {
                 .then(|| distribution(&self.shape.part(320).histogram(self.connections()))),
             tls_resumed: self.tls.then_some(0),
             codes: self.codes.iter().map(|(code, n)| (code.to_string(), *n)).collect(),
-            length: self.length_bytes.map(|(min, p50, max)| LengthFigures { min, p50, max }),
+            length: self.length_bytes.map(|(min, p50, max)| LengthFigures {
+                min,
+                p25: None,
+                p50,
+                p75: None,
+                max,
+            }),
             bytes_sent: self.operations * self.payload_bytes.unwrap_or(310),
             bytes_received: self.operations * self.payload_bytes.unwrap_or(18_700),
             cpu: (self.operations > 0).then(|| CpuUse {

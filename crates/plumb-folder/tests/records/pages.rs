@@ -78,7 +78,7 @@ fn part(path: &str, shape: Shape, bytes: u64) -> PartRecord {
         service_ns: Some(last),
         first_byte_ns: Some(first),
         codes: BTreeMap::from([("200".into(), 400)]),
-        length: Some(LengthFigures { min: bytes, p50: bytes, max: bytes }),
+        length: Some(LengthFigures { min: bytes, p25: None, p50: bytes, p75: None, max: bytes }),
         steps: vec![StepRecord { status: 200, text: format!("{bytes} bytes") }],
         first_hit: Some(FirstHit {
             connect_ns: 212_000,

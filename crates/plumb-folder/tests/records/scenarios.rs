@@ -103,7 +103,13 @@ fn part(scenario: &str, name: &str, shape: Shape, operations: u64) -> PartRecord
         service_ns: Some(times.clone()),
         first_byte_ns: Some(times),
         codes: BTreeMap::from([("200".into(), operations)]),
-        length: Some(LengthFigures { min: 1_037, p50: 1_048, max: 1_058 }),
+        length: Some(LengthFigures {
+            min: 1_037,
+            p25: Some(1_041),
+            p50: 1_048,
+            p75: Some(1_052),
+            max: 1_058,
+        }),
         ..PartRecord::default()
     }
 }

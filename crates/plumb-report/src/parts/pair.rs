@@ -92,7 +92,7 @@ mod tests {
         let note = |fixed: u64| {
             let part = |name: &str, p50| PartRecord {
                 name: name.into(),
-                length: Some(LengthFigures { min: p50, p50, max: p50 }),
+                length: Some(LengthFigures { min: p50, p25: None, p50, p75: None, max: p50 }),
                 ..PartRecord::default()
             };
             let pair = PairRecord {

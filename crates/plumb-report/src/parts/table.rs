@@ -1,6 +1,8 @@
 //! The tables of the parts, one row a part.
 
-use plumb_measure::{Distribution, PartRecord, ResultRecord, RunRecord, show_count, show_ns};
+use plumb_measure::{
+    Distribution, LengthFigures, PartRecord, ResultRecord, RunRecord, show_count, show_ns,
+};
 
 use super::name::names;
 use crate::figures::{ABSENT, Pick, grouped, time_of, total};
@@ -151,8 +153,8 @@ pub(super) fn hits(record: &RunRecord) -> Table {
         Column::new(ColumnKind::Rate, Noun::of(record).rate),
         Column::figure("statuses"),
     ];
-    let lengths = [("shortest", 2), ("median", 0), ("longest", 1)];
-    columns.extend(lengths.map(|(title, rank)| Column::figure(title).giving_way(rank)));
+    let lengths = lengths(record);
+    columns.extend(lengths.iter().map(|(title, _, rank)| Column::figure(*title).giving_way(*rank)));
     rows(record, columns, |_, part| {
         let codes: Vec<String> =
             part.codes.iter().map(|(code, n)| format!("{code}: {}", grouped(*n))).collect();
@@ -162,12 +164,31 @@ pub(super) fn hits(record: &RunRecord) -> Table {
             show_count(part.throughput_per_s),
             if codes.is_empty() { ABSENT.into() } else { codes.join(", ") },
         ];
-        cells.extend(match part.length {
-            None => [ABSENT; 3].map(str::to_owned),
-            Some(length) => [length.min, length.p50, length.max].map(grouped),
-        });
+        cells.extend(lengths.iter().map(|(_, pick, _)| {
+            part.length.as_ref().map_or_else(|| ABSENT.into(), |length| grouped(pick(length)))
+        }));
         Some(cells)
     })
+}
+
+/// The rank at which the quartiles of lengths give way, before all else.
+const QUARTILES: u8 = 3;
+
+/// A figure of lengths, and when it gives way.
+type LengthColumn = (&'static str, fn(&LengthFigures) -> u64, u8);
+
+/// What is told of the lengths of the content, a figure a column; quartiles where any part has some.
+fn lengths(record: &RunRecord) -> Vec<LengthColumn> {
+    let has_quartiles = |part: &PartRecord| part.length.is_some_and(|length| length.p25.is_some());
+    let vary = record.results.iter().flat_map(|result| &result.parts).any(has_quartiles);
+    let all: [LengthColumn; 5] = [
+        ("shortest", |length| length.min, 2),
+        ("25 %", |length| length.p25.unwrap_or(length.p50), QUARTILES),
+        ("median", |length| length.p50, 0),
+        ("75 %", |length| length.p75.unwrap_or(length.p50), QUARTILES),
+        ("longest", |length| length.max, 1),
+    ];
+    all.into_iter().filter(|(_, _, rank)| vary || *rank != QUARTILES).collect()
 }
 
 pub(super) fn split(record: &RunRecord) -> Table {
