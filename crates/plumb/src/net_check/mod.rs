@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_engine::layer::{JobError, Measure};
 use plumb_engine::options::{OutputOptions, TransportKind, TransportOptions};
@@ -74,6 +75,12 @@ pub(crate) fn command() -> Command {
 /// Checks the path that `words` name.
 pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let options = CheckOptions::from_arg_matches(words)?;
+    // where the environment names it, it was named by nobody here
+    anyhow::ensure!(
+        options.resume.is_none()
+            || words.value_source("foreign_limit") != Some(ValueSource::CommandLine),
+        "--foreign-limit: a check that goes on keeps the limit it began with; leave it out"
+    );
     let (files, receivers) = (VerdictFiles::of(words)?, Receivers::of(words)?);
     let stop = signals::stop()?;
     let (folder, mut check) = match &options.resume {

@@ -164,6 +164,10 @@ fn words_that_make_no_check_are_refused() {
         (vec!["net", "check", "127.0.0.1", "--idle", "0s"], "write for example 30s"),
         (vec!["net", "check", "127.0.0.1", "--quick", "--full"], "cannot be used with"),
         (vec!["net", "check", "--resume", "nowhere"], "no check at nowhere"),
+        (
+            vec!["net", "check", "--resume", "nowhere", "--foreign-limit", "9%"],
+            "the limit it began with",
+        ),
         (vec!["net", "check", "/H/r/W/-/H/db"], "set PLUMB_ROUTE_PASSWORD"),
     ] {
         let ended = plumb(&words, folder.path()).with(2);

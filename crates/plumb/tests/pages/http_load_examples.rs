@@ -75,7 +75,7 @@ fn pages_of_the_application_server_are_of_their_length() {
     let server = Server::of_pages(&["--work-processes", "2"]);
     let base = format!("http://{}", server.address);
     let folder = tempdir().expect("a temporary folder");
-    let words = ["--base", &base, "--for", "300ms", "--warmup", "50ms", "--json"];
+    let words = ["--base", &base, "--for", "2s", "--warmup", "50ms", "--json"];
     let text =
         read(&examples().join("pages.toml")).replace("< 50ms", "< 1h").replace("< 20ms", "< 1h");
     fs::write(folder.path().join("s.toml"), text).expect("a file");
