@@ -20,6 +20,8 @@ Labels = Mapping[str, str]
 COMPARED = (0, 1, 3)
 SECONDS_MAX = 3600.0
 NOTHING = "-"
+# A ratio that is told as such, and not in percent.
+MANY_TIMES = 20.0
 VERDICTS = {
     "no-difference-shown": "no difference shown",
     "untestable": "cannot be tested",
@@ -90,21 +92,20 @@ class Experiment:
         return median(both) if both else None
 
     def change(self, cell: Labels, candidate: str, key: str) -> str:
-        """How much better a candidate is in percent of the baseline, its interval, the verdict."""
+        """How much better a candidate is in percent of the baseline, its interval, the verdict.
+
+        What takes many times as long is told in times.
+        """
         contrasts = (it for it in self._contrasts_of(cell) if it["candidate"] == candidate)
         endpoints = (endpoint for contrast in contrasts for endpoint in contrast["endpoints"])
         found = next((endpoint for endpoint in endpoints if endpoint["key"] == key), None)
         if found is None or "ratio" not in found:
             return NOTHING
-        sign = -1 if found["better"] == "lower" else 1
-        percent = [100 * sign * (found["ratio"] - 1)]
+        ratios = [found["ratio"]]
         if interval := found.get("interval"):
-            percent += sorted(100 * sign * (interval[end] - 1) for end in ("low", "high"))
-        told = f"{percent[0]:+.1f} %"
-        if len(percent) > 1:
-            told += f" ({percent[1]:+.1f} to {percent[2]:+.1f})"
+            ratios += [interval["low"], interval["high"]]
         verdict = found.get("verdict")
-        return f"{told} {VERDICTS.get(verdict, verdict)}"
+        return f"{_told(ratios, found['better'])} {VERDICTS.get(verdict, verdict)}"
 
     def foreign(self) -> float | None:
         """The largest share of the processors that others took during a block, percent."""
@@ -168,3 +169,14 @@ def run(plumb: Path, file: str, folder: Path, words: Sequence[str]) -> Experimen
         left_out = [it["reason"] for v in comparison["variants"] for it in v["left_out"]]
         raise BenchFailure(f"{file}: no pair somewhere: {left_out[-1] if left_out else ended.err}")
     return Experiment(folder, comparison)
+
+
+def _told(ratios: Sequence[float], better: str) -> str:
+    """A ratio to the baseline and the two ends of its interval, if there is one."""
+    if ratios[0] >= MANY_TIMES:
+        times = [f"{ratio:,.0f}" for ratio in ratios]
+        return f"times {times[0]}" + (f" ({times[1]} to {times[2]})" if times[1:] else "")
+    sign = -1 if better == "lower" else 1
+    percent = [100 * sign * (ratio - 1) for ratio in ratios]
+    ends = sorted(percent[1:])
+    return f"{percent[0]:+.1f} %" + (f" ({ends[0]:+.1f} to {ends[1]:+.1f})" if ends else "")
