@@ -13,6 +13,7 @@ use crate::kit::namespace::allowed;
 use crate::kit::{Ended, PLUMB, Server, names_in, read};
 
 const ACTION: &str = "deploy/ci/github/action.yml";
+const EXAMPLE: &str = "deploy/ci/github/workflow.yml";
 const TEMPLATE: &str = "deploy/ci/gitlab/plumb.gitlab-ci.yml";
 
 /// Whether the schema of the host takes a file; `Err` says why that is not known.
@@ -54,7 +55,7 @@ fn the_example_uses_the_action_as_it_is() {
         fs::create_dir_all(at(name)).expect("a folder");
     }
     fs::write(at(ACTION), text(ACTION)).expect("it can be written");
-    let example = text("deploy/ci/github/workflow.yml");
+    let example = text(EXAMPLE);
     let look = |example: &str| {
         fs::write(at(".github/workflows/p.yml"), example).expect("it can be written");
         // labels of runners are everybody's own
@@ -66,13 +67,54 @@ fn the_example_uses_the_action_as_it_is() {
     assert!(ended.stdout.contains("tolerence"), "{ended:#?}");
 }
 
+/// What stands at `at` in a file of the sources.
+fn part(file: &str, at: &str) -> Value {
+    let found = documents_of(&sources().join(file))[0].clone();
+    found.pointer(at).unwrap_or_else(|| panic!("{file} has no {at}")).clone()
+}
+
 /// The script of the action, and that of the template.
 fn scripts() -> [(&'static str, String); 2] {
-    let script = |file: &str, at: &str| {
-        let found = documents_of(&sources().join(file))[0].clone();
-        found.pointer(at).and_then(Value::as_str).expect("a script").to_owned()
-    };
+    let script = |file, at| part(file, at).as_str().expect("a script").to_owned();
     [("bash", script(ACTION, "/runs/steps/0/run")), ("sh", script(TEMPLATE, "/.plumb/script/0"))]
+}
+
+/// The steps of the example.
+fn steps() -> Vec<Value> {
+    part(EXAMPLE, "/jobs/measure/steps").as_array().expect("steps").clone()
+}
+
+/// The script by which the example has only baselines stay.
+fn cleaning() -> String {
+    let script = steps().iter().find_map(|step| step["run"].as_str().map(str::to_owned));
+    script.expect("the example has one script")
+}
+
+#[test]
+fn only_the_main_branch_keeps_runs_and_every_branch_gets_them() {
+    let cache = part(TEMPLATE, "/.plumb/cache");
+    assert_eq!(cache["unprotect"], true, "of another branch GitLab would take another cache");
+    assert_eq!(cache["policy"], "$PLUMB_CACHE");
+    let policies: Vec<(Value, Value)> = part(TEMPLATE, "/.plumb/rules")
+        .as_array()
+        .expect("rules")
+        .iter()
+        .map(|rule| (rule["if"].clone(), rule["variables"]["PLUMB_CACHE"].clone()))
+        .collect();
+    assert_eq!(part(TEMPLATE, "/.plumb/variables/PLUMB_CACHE"), "pull-push");
+    assert_eq!(policies.len(), 2, "{policies:?}");
+    assert_eq!(policies[0], ("$CI_COMMIT_BRANCH == $CI_DEFAULT_BRANCH".into(), Value::Null));
+    assert_eq!(policies[1].1, "pull");
+
+    let using = |name: &str| -> Vec<Value> {
+        let uses = |step: &Value| step["uses"].as_str().is_some_and(|it| it.starts_with(name));
+        steps().into_iter().filter(uses).collect()
+    };
+    assert_eq!(using("actions/cache@").len(), 0, "it saves whatever the event is");
+    assert_eq!(using("actions/cache/restore@").len(), 1);
+    let saving = using("actions/cache/save@");
+    assert_eq!(saving.len(), 1);
+    assert_eq!(saving[0]["if"], "github.event_name == 'push'");
 }
 
 #[test]
@@ -82,7 +124,7 @@ fn shellcheck_finds_nothing_in_the_scripts() {
         return;
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
-    for (shell, script) in scripts() {
+    for (shell, script) in scripts().into_iter().chain([("bash", cleaning())]) {
         fs::write(folder.path().join("script"), &script).expect("it can be written");
         let words = ["--shell", shell, "script"];
         ran("shellcheck", &words, folder.path(), &[]).with(0);
@@ -171,4 +213,25 @@ fn a_script_sets_a_baseline_and_compares_with_it() {
             assert!(read(&job.at("summary")).contains("### baseline main: "));
         }
     }
+}
+
+#[test]
+fn of_the_runs_that_were_kept_only_baselines_stay() {
+    let server = Server::start(&[]);
+    let command = format!("net ping {} --count=200 --warmup=0s", server.address);
+    let set = [("PLUMB_BASELINE", "main"), ("CI_COMMIT_BRANCH", "main")];
+    let job = Job::new();
+    job.run("sh", &command, &set).with(0);
+    let kept = names_in(&job.at("plumb-runs"));
+    assert_eq!(kept.len(), 2, "the run, and that it is a baseline: {kept:?}");
+    let earlier = job.at("plumb-runs/2026-01-01T000000Z-net-ping");
+
+    fs::create_dir(&earlier).expect("a folder");
+    fs::write(job.at("cleaning"), cleaning()).expect("it can be written");
+    ran("bash", &["-e", "cleaning"], job.folder.path(), &[]).with(0);
+    assert_eq!(names_in(&job.at("plumb-runs")), kept);
+
+    fs::create_dir(&earlier).expect("a folder");
+    job.run("sh", &format!("{command} --out run"), &[]).with(0);
+    assert_eq!(names_in(&job.at("plumb-runs")), kept);
 }
