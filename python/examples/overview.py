@@ -28,9 +28,13 @@ def main(folder: str) -> None:
 
     for order in sorted(Path(folder).glob("**/order.json")):
         experiment = plumbline.Experiment(order.parent)
-        verdicts = experiment.verdicts()
-        primary = verdicts[verdicts["role"] == "primary"] if not verdicts.empty else verdicts
         print(f"\n{experiment}")
+        try:
+            verdicts = experiment.verdicts()
+        except plumbline.NotFound:
+            print("  not compared: it is under way, or was broken off")
+            continue
+        primary = verdicts[verdicts["role"] == "primary"] if not verdicts.empty else verdicts
         for row in primary.itertuples():
             print(f"  {row.verdict}: {row.sentence}")
 

@@ -9,9 +9,8 @@ import pandas as pd
 
 from .errors import NotFound
 from .files import document, field
-from .run import PathLike, Run
+from .run import ORDER, PathLike, Run
 
-_ORDER = "order.json"
 _COMPARISON = "comparison.json"
 _ORDERS = ("plumb.order/1", "plumb.order/2")
 _COMPARISONS = ("plumb.comparison/1",)
@@ -26,7 +25,7 @@ class Experiment:
     def __init__(self, path: PathLike) -> None:
         self.folder: Path = Path(path)
         """Where it lies."""
-        self._file, self.order = document(self.folder, _ORDER, _ORDERS)
+        self._file, self.order = document(self.folder, ORDER, _ORDERS)
         self.variants: list[str] = [
             field(self._file, it, "name") for it in field(self._file, self.order, "variants")
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any, Iterator, Optional, Union
 
@@ -13,10 +14,13 @@ from .files import document, field, verify
 from .histogram import Histogram
 
 RECORD = "run.json"
+ORDER = "order.json"
 SCHEMA = "plumb.run/1"
 _LOG = "intervals.hlog"
 _QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+# Levels below a folder that is named, and below an experiment.
 _DEPTH_MAX = 4
+_BLOCKS_DEPTH = 2
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -173,16 +177,31 @@ class Run:
             yield row
 
     def host(self) -> pd.DataFrame:
-        """What the machine did meanwhile, from the CSV file beside the record; one row a sample, columns as in the
-        file. Empty when it was not watched."""
-        files = sorted(self.folder.glob("*.csv"))
-        if not files:
+        """What the machine that drove the load did meanwhile, from the CSV file beside the record; one row a sample,
+        columns as in the file. Empty when it was not watched."""
+        return self._samples(self._name().replace("/", "_"))
+
+    def far_host(self) -> pd.DataFrame:
+        """The same of the machine behind ``--far-host``. Empty when none was asked for."""
+        far = self.record.get("far")
+        if far is None:
             return pd.DataFrame()
-        verify(files[0])
+        # the name that another machine gives itself is made the name of a file
+        stem = re.sub(r"[^A-Za-z0-9._-]", "_", str(field(self.file, far, "name")).lstrip(".")) or "far"
+        return self._samples(f"{stem}-far" if stem == self._name() else stem)
+
+    def _name(self) -> str:
+        return str(field(self.file, field(self.file, self.record, "host"), "name"))
+
+    def _samples(self, stem: str) -> pd.DataFrame:
+        path = self.folder / f"{stem}.csv"
+        if not path.is_file():
+            return pd.DataFrame()
+        verify(path)
         try:
-            return pd.read_csv(files[0], comment="#")
+            return pd.read_csv(path, comment="#")
         except (ValueError, OSError) as error:
-            raise BrokenFolder(files[0], f"no samples of a machine: {error}") from error
+            raise BrokenFolder(path, f"no samples of a machine: {error}") from error
 
     def __repr__(self) -> str:
         return f"<Run {self.folder.name}: {self.layer} {self.verb} {self.target}, {len(self.results)} results>"
@@ -195,19 +214,22 @@ def typed(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def find_runs(path: PathLike) -> Iterator[Path]:
-    """The folders of runs at ``path`` and up to four levels below it, in the order of their names; links and hidden
-    folders are not followed."""
-    yield from _find(Path(path), 0)
+    """The folders of runs at ``path`` and up to four levels below it, in the order of their names, and the blocks of
+    the experiments that are found there; links and hidden folders are not followed."""
+    yield from _find(Path(path), _DEPTH_MAX)
 
 
-def _find(path: Path, depth: int) -> Iterator[Path]:
-    if (path / RECORD).is_file():
+def _find(path: Path, levels: int) -> Iterator[Path]:
+    if (path / ORDER).is_file():
+        levels = _BLOCKS_DEPTH  # its blocks belong to it, wherever it lies
+    elif (path / RECORD).is_file():
         yield path
-    if depth > _DEPTH_MAX or not path.is_dir():
+        return
+    if levels == 0 or not path.is_dir():
         return
     for inner in sorted(path.iterdir()):
         if inner.is_dir() and not inner.is_symlink() and not inner.name.startswith("."):
-            yield from _find(inner, depth + 1)
+            yield from _find(inner, levels - 1)
 
 
 def read_runs(path: PathLike, skip_broken: bool = False) -> pd.DataFrame:

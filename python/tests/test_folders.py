@@ -75,6 +75,26 @@ class Folders(unittest.TestCase):
         host = Run(RUNS / "ping").host()
         self.assertIn("cpu_busy_pct", host.columns)
         self.assertGreater(len(host), 0)
+        self.assertTrue(Run(RUNS / "ping").far_host().empty)
+
+    def test_the_machine_that_drove_the_load_is_told_from_the_far_one(self) -> None:
+        home = self.copy("ping")
+        (home / "SHA256SUMS").unlink()
+        record = json.loads((home / "run.json").read_text())
+        ours = record["host"]["name"]
+        (recording,) = home.glob("*.csv")
+        expected = Run(home).host()
+        for name, stem in (("000", "000"), ("zzz", "zzz"), ("../a b", "_a_b"), (ours, f"{ours}-far"), ("..", "far")):
+            with self.subTest(name):
+                record["far"] = {"name": name}
+                (home / "run.json").write_text(json.dumps(record))
+                far = home / f"{stem}.csv"
+                far.write_text("".join(recording.read_text().splitlines(keepends=True)[:2]))
+                pd.testing.assert_frame_equal(Run(home).host(), expected)
+                self.assertEqual(len(Run(home).far_host()), 1)
+                far.unlink()
+        recording.unlink()
+        self.assertTrue(Run(home).host().empty)
 
     def test_an_experiment_is_what_plumb_compares(self) -> None:
         experiment, expected = Experiment(RUNS / "ab"), said("compare", str(RUNS / "ab"))
@@ -106,6 +126,18 @@ class Folders(unittest.TestCase):
         rest = plumbline.read_runs(home, skip_broken=True)
         self.assertEqual(len(rest.attrs["broken"]), 1)
         self.assertIn("run.json", rest.attrs["broken"][0])
+
+    def test_runs_are_found_as_deep_as_plumb_finds_them(self) -> None:
+        home = Path(self.copies.name)
+        for folder in ("a/b/c/d", "a/b/c/e/f", "g", "g/h"):
+            shutil.copytree(RUNS / "ping", home / folder, dirs_exist_ok=True)
+        shutil.copytree(RUNS / "ab", home / "i/k/l/m")
+        found = [str(it.relative_to(home)) for it in plumbline.find_runs(home)]
+        self.assertEqual([it for it in found if "/blocks/" not in it], ["a/b/c/d", "g"])
+        blocks = len(Experiment(home / "i/k/l/m").blocks())
+        self.assertEqual(len(found), 2 + blocks)
+        reported = said("report", str(home))
+        self.assertEqual(len(reported["runs"]), 2 + blocks)
 
     def test_broken_folders_are_refused_with_the_file_and_what_is_wrong(self) -> None:
         with self.assertRaises(NotFound):

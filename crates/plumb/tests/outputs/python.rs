@@ -63,6 +63,10 @@ fn the_python_package_reads_what_the_program_says() {
     let ended = python(&["-m", "unittest", "discover", "-s", "source/tests"], at, &told).with(0);
     assert!(ended.stderr.contains("\nOK"), "nothing may be skipped: {ended:#?}");
     assert!(!ended.stderr.contains("skipped"), "{ended:#?}");
+
+    copy(&at.join("runs/ab"), &at.join("runs/a-first"));
+    fs::remove_file(at.join("runs/a-first/comparison.json")).expect("it was there");
     let shown = python(&["source/examples/overview.py", "runs"], at, &told).with(0).stdout;
     assert!(shown.contains("<Run ping: net ping") && shown.contains("worse: "), "{shown}");
+    assert!(shown.contains("not compared"), "an experiment that is under way: {shown}");
 }
