@@ -128,9 +128,8 @@ def overhead(
     for fault in compared.faults():
         say(fault)
     for name, target in OVERHEAD.items():
-        effect = compared.effect(name, "nginx")
-        outcome.overhead[name] = effect
-        verdict = target.judge(effect.interval if effect else None)
+        outcome.overhead[name] = compared.effect(name, "nginx")
+        verdict = target.judge(compared.judged(name, "nginx"))
         outcome.targets.append((f"{name} / nginx {target}", verdict))
 
 

@@ -115,10 +115,7 @@ def measure(
         seed = seed_of(options.seed, f"db {name} {database.peer}")
         asked = ["--exec", "--pairs", str(options.rounds), "--seed", str(seed)]
         comparison = experiment.compare(program, variants, asked)
-    effect = comparison.effect(PLUMB, PEER)
-    faulty = bool(comparison.faults())
-    verdict = Verdict.UNKNOWN if faulty else TARGET.judge(effect and effect.interval)
-    return Row(name, database.peer, comparison, verdict)
+    return Row(name, database.peer, comparison, TARGET.judge(comparison.judged(PLUMB, PEER)))
 
 
 def print_outcome(outcome: Outcome) -> None:

@@ -6,9 +6,10 @@
 The log is that of `send.py`. The table is a file with the number of an event a line, as
 `psql -qAtc 'select number from event'` prints it; dead and waiting are files with the id of an
 execution a line. An accepted event that is nowhere is lost; one that is in the table twice, or there
-and dead or waiting as well, was doubled; a number in the table that was never sent is foreign. An event
-whose answer was not heard may be there or not, and is counted by itself. Exits with 0 when nothing was
-lost, doubled or foreign, else with 1.
+and dead or waiting as well, was doubled; a number in the table that was never sent is foreign. One in the
+table that was refused each time it was sent is denied: whoever sends it again doubles it. An event whose
+answer was not heard may be there or not, and is counted by itself. Exits with 0 when nothing was lost,
+doubled, foreign or denied, else with 1.
 """
 
 from __future__ import annotations
@@ -28,16 +29,24 @@ from lib.failure import BenchFailure  # noqa: E402
 
 ACCEPTED = range(200, 300)
 SHOWN = 5
+FAULTS = ("lost", "doubled", "foreign", "denied")
 
 
 @dataclass
 class Log:
     """What a client knows."""
 
-    sent: set[int] = field(default_factory=set)
-    # of an accepted event, by its number
+    # how often, by the number of the event
+    sent: Counter[int] = field(default_factory=Counter)
+    # of an accepted event
     executions: dict[int, str] = field(default_factory=dict)
-    refused: set[int] = field(default_factory=set)
+    # how often
+    refused: Counter[int] = field(default_factory=Counter)
+
+    def denied(self, number: int) -> bool:
+        """Whether each answer was heard, and none accepted the event."""
+        refused = self.refused[number]
+        return number not in self.executions and 0 < refused >= self.sent[number]
 
 
 @dataclass(frozen=True)
@@ -52,10 +61,11 @@ class Counted:
     lost: list[int]
     doubled: list[int]
     foreign: list[int]
+    denied: list[int]
 
     def holds(self) -> bool:
-        """Whether accepted = in the table + dead + waiting, each once."""
-        return not (self.lost or self.doubled or self.foreign)
+        """Whether accepted = in the table + dead + waiting, each once, and nothing else is there."""
+        return not any(getattr(self, name) for name in FAULTS)
 
     def __str__(self) -> str:
         text = (
@@ -63,7 +73,7 @@ class Counted:
             f" + waiting {self.waiting} + lost {len(self.lost)};"
             f" in the table without an answer heard {self.unheard_in_table}"
         )
-        for name in ("lost", "doubled", "foreign"):
+        for name in FAULTS:
             found = getattr(self, name)
             if found:
                 text += f"; {name} {len(found)}: {', '.join(map(str, found[:SHOWN]))}"
@@ -79,12 +89,12 @@ def read(lines: Iterable[str]) -> Log:
             continue
         match line.split():
             case ["sent", number]:
-                log.sent.add(int(number))
+                log.sent[int(number)] += 1
             case ["answered", number, status, execution]:
                 if int(status) in ACCEPTED:
                     log.executions[int(number)] = execution
                 else:
-                    log.refused.add(int(number))
+                    log.refused[int(number)] += 1
             case _:
                 raise BenchFailure(f"no line of a log: {line.strip()!r}")
     return log
@@ -106,11 +116,12 @@ def count(log: Log, table: Iterable[int], dead: Iterable[str], waiting: Iterable
             lost.append(number)
         elif sum(found.values()) > 1:
             doubled.append(number)
-    unheard = sum(1 for number in rows if number in log.sent and number not in log.executions)
+    denied = sorted(number for number in rows if log.denied(number))
+    unheard = rows.keys() & log.sent.keys() - log.executions.keys() - set(denied)
     return Counted(
         accepted=len(log.executions), in_table=places["table"], dead=places["dead"],
-        waiting=places["waiting"], unheard_in_table=unheard, lost=sorted(lost),
-        doubled=sorted(set(doubled)), foreign=sorted(rows.keys() - log.sent),
+        waiting=places["waiting"], unheard_in_table=len(unheard), lost=sorted(lost),
+        doubled=sorted(set(doubled)), foreign=sorted(rows.keys() - log.sent.keys()), denied=denied,
     )  # fmt: skip
 
 

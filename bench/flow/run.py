@@ -32,7 +32,7 @@ from lib import build, cluster, console, experiment, machine, process, results  
 from lib.console import say  # noqa: E402
 from lib.options import add_shared, names, positive, seed_of  # noqa: E402
 from lib.table import figure, mebibytes, ratio, table  # noqa: E402
-from lib.verdict import at_least, exit_status  # noqa: E402
+from lib.verdict import Target, at_least, exit_status  # noqa: E402
 
 CELLS = ("sync", "accept", "drain", "flood", "count", "pieces", "rows", "documents")
 CONNECTIONS = 64
@@ -138,8 +138,8 @@ def commands(urls: Mapping[str, str], seconds: int) -> dict[str, str]:
     return {name: entry.command(url, CONNECTIONS, seconds) for name, url in urls.items()}
 
 
-def compared(place: Place, name: str, paths: tuple[str, str]) -> experiment.Effect | None:
-    """Both in turns; plumb over Camel."""
+def compared(place: Place, name: str, paths: tuple[str, str]) -> experiment.Comparison | None:
+    """Both in turns; None where the peer is left out."""
     with contenders(place, paths) as variants:
         if len(variants) == 1:
             url = variants["plumb"]
@@ -150,28 +150,34 @@ def compared(place: Place, name: str, paths: tuple[str, str]) -> experiment.Effe
         comparison = experiment.compare(place.plumb, variants, words)
     for fault in comparison.faults():
         say(f"{name}: {fault}")
-    return comparison.effect("plumb", "camel")
+    return comparison
 
 
 def sync(place: Place) -> None:
     """A row is committed before the answer."""
-    effect = compared(place, "sync", (runtime.PLACE + "?mode=sync", "/sync"))
-    judge_ratio(place.outcome, "sync", effect, SYNC)
-    found = effect.candidate if effect else place.outcome.figures["sync, plumb alone"]
-    place.outcome.judge(f"sync: at least {SYNC_RATE:,}/s", found >= SYNC_RATE)
+    comparison = compared(place, "sync", (runtime.PLACE + "?mode=sync", "/sync"))
+    judge_ratio(place.outcome, "sync", comparison, SYNC)
+    found = place.outcome.figures.get("sync, plumb alone")
+    if comparison is not None and not comparison.faults():
+        effect = comparison.effect("plumb", "camel")
+        found = effect and effect.candidate
+    place.outcome.judge(f"sync: at least {SYNC_RATE:,}/s", None if found is None else found >= SYNC_RATE)
 
 
 def accept(place: Place) -> None:
     """The answer comes once the message is on disk; rows are inserted meanwhile."""
-    effect = compared(place, "accept", (runtime.PLACE + "?mode=async", "/async"))
-    judge_ratio(place.outcome, "accept", effect, ACCEPT)
+    comparison = compared(place, "accept", (runtime.PLACE + "?mode=async", "/async"))
+    judge_ratio(place.outcome, "accept", comparison, ACCEPT)
 
 
-def judge_ratio(outcome, name, effect, target) -> None:  # type: ignore[no-untyped-def]
-    """The target of a cell that has a peer."""
-    outcome.effects[name] = effect
-    interval = effect.interval if effect else None
-    outcome.targets.append((f"{name}: plumb / camel {target}", target.judge(interval)))
+def judge_ratio(
+    outcome: Outcome, name: str, comparison: experiment.Comparison | None, target: Target
+) -> None:
+    """The target of a cell that has a peer: plumb over Camel."""
+    pair = ("plumb", "camel")
+    outcome.effects[name] = comparison and comparison.effect(*pair)
+    verdict = target.judge(comparison and comparison.judged(*pair))
+    outcome.targets.append((f"{name}: plumb / camel {target}", verdict))
 
 
 def drain(place: Place) -> None:

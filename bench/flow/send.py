@@ -3,9 +3,9 @@
 
     send.py http://127.0.0.1:50000/runner/event?mode=async --log events.log --events 10000
 
-A line of the log is `sent NUMBER`, written before the event leaves, or `answered NUMBER STATUS
-EXECUTION` once its answer is whole. An event whose answer was not heard is sent again with the same
-idempotency key with --again, and else left at that. `count.py` holds the log against the table.
+A line of the log is `sent NUMBER`, written each time before the event leaves, or `answered NUMBER STATUS
+EXECUTION` once its answer is whole. An event whose answer was not heard, or says to come again, is sent again
+with the same idempotency key with --again, and else left at that. `count.py` holds the log against the table.
 """
 
 from __future__ import annotations
@@ -58,7 +58,6 @@ class Sender(threading.Thread):
     def run(self) -> None:
         last = self.options.first + self.options.events
         while (number := next(self.numbers)) < last:
-            self.log.write(f"sent {number}")
             tries = self.options.again + 1
             while tries and not self.answered(number):
                 tries -= 1
@@ -66,6 +65,7 @@ class Sender(threading.Thread):
 
     def answered(self, number: int) -> bool:
         """Sends one event; whether its answer was heard."""
+        self.log.write(f"sent {number}")
         body = EVENT.format(number, number % 1499, "x" * self.options.size)
         headers = {"Content-Type": "application/xml", "Idempotency-Key": str(number)}
         try:

@@ -229,10 +229,8 @@ def main(arguments: Sequence[str]) -> int:
         say("played once by both")
         for name in options.loads:
             found = in_turns(program, home, site, Path(scratch), name, options)
-            effect = found.effect(PLUMB, JMETER)
-            known = effect is not None and not found.faults()
             outcome.cpu[name] = found
-            outcome.cheaper[name] = TARGET.judge(effect.interval) if known else Verdict.UNKNOWN
+            outcome.cheaper[name] = TARGET.judge(found.judged(PLUMB, JMETER))
             say(f"{name}: done")
         outcome.complete = True
     print_outcome(outcome)

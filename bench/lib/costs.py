@@ -13,6 +13,8 @@ from lib.verdict import Verdict, exit_status
 
 # What may be lost at the most, percent of the median.
 MARGIN_PERCENT = 2
+# As `plumb ab` says it where it has none.
+NO_VERDICT = "none"
 
 
 class Cost(Protocol):
@@ -34,16 +36,18 @@ class Outcome(results.Outcome):
 def run(
     options: argparse.Namespace,
     measure: Callable[[Path], Sequence[Cost]],
-    name: Callable[[Cost], str],
+    name: Callable[[Cost], str | None],
     show: Callable[[Outcome], None],
 ) -> int:
-    """Measures, judges each cost, which `name` names, and shows what there is; the exit status."""
+    """Measures, judges each cost that `name` names, None where it has no target, and shows what there
+    is; the exit status."""
     program = build.plumb(options.plumb, not options.no_build)
     facts = machine.facts(build.REPOSITORY, {"plumb": [str(program), "--version"]})
     outcome = Outcome(facts, vars(options))
     try:
         outcome.costs = list(measure(program))
-        outcome.targets = [(_target(name(it)), _judged(it)) for it in outcome.costs]
+        named = [(name(it), it) for it in outcome.costs]
+        outcome.targets = [(_target(its), _judged(it)) for its, it in named if its is not None]
         outcome.complete = True
     finally:
         show(outcome)

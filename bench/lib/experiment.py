@@ -63,6 +63,12 @@ class Comparison:
                 return _effect(contrast["endpoints"])
         return None
 
+    def judged(self, candidate: str, baseline: str) -> Interval | None:
+        """The interval that a target is held against. None where an entry failed as well: the rounds that are
+        left are no sample of all, for whatever made it fail would have shown in the others."""
+        effect = self.effect(candidate, baseline)
+        return None if effect is None or self.faults() else effect.interval
+
     def kept(self) -> int:
         """Rounds that count: every variant has a block in them."""
         return int(self.document["design"]["complete_rounds"])

@@ -81,10 +81,8 @@ def compared(
         found = compare()
     except BenchFailure as failure:
         return Row(cell, baseline, None, target, unknown, [str(failure)])
-    effect, faults = found.effect(PLUMB, baseline), found.faults()
-    if target is None or effect is None or faults:
-        return Row(cell, baseline, found, target, unknown, faults)
-    return Row(cell, baseline, found, target, target.judge(effect.interval), faults)
+    verdict = target and target.judge(found.judged(PLUMB, baseline))
+    return Row(cell, baseline, found, target, verdict, found.faults())
 
 
 @dataclass

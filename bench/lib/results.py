@@ -28,9 +28,10 @@ class Judged(Outcome):
 
     targets: list[tuple[str, Verdict]] = dataclasses.field(default_factory=list)
 
-    def judge(self, text: str, holds: bool) -> None:
-        """Takes note of a target that a figure meets or misses."""
-        self.targets.append((text, Verdict.MET if holds else Verdict.MISSED))
+    def judge(self, text: str, holds: bool | None) -> None:
+        """Takes note of a target that a figure meets or misses; None where that is not known."""
+        known = Verdict.MET if holds else Verdict.MISSED
+        self.targets.append((text, Verdict.UNKNOWN if holds is None else known))
 
 
 def write(bench: str, document: object) -> Path:

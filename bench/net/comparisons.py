@@ -268,11 +268,8 @@ def _judged(
 
 
 def _verdict(target: Target, pair: tuple[str, str], compared: Mapping[str, Comparison]) -> Verdict:
-    """A comparison in which an entry went wrong judges nothing."""
-    effect = _effect(compared, *pair)
-    if effect is None or compared[pair[1]].faults():
-        return Verdict.UNKNOWN
-    return target.judge(effect.interval)
+    comparison = compared.get(pair[1])
+    return target.judge(comparison and comparison.judged(*pair))
 
 
 def _effect(compared: Mapping[str, Comparison], candidate: str, baseline: str) -> Effect | None:

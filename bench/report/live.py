@@ -13,6 +13,7 @@ import os
 import pty
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ BENCH = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(BENCH))
 
 from lib import console, costs, experiment, process  # noqa: E402
-from lib.costs import MARGIN_PERCENT  # noqa: E402
+from lib.costs import MARGIN_PERCENT, NO_VERDICT  # noqa: E402
 from lib.options import add_shared, positive  # noqa: E402
 from lib.placement import on_cpu  # noqa: E402
 from lib.table import table  # noqa: E402
@@ -30,7 +31,8 @@ from lib.table import table  # noqa: E402
 PAIRS = 20
 SECONDS = 3
 # Without a terminal, once more without one (what differs there is noise), and with one.
-VARIANTS = {"plain": "plain", "again": "plain", "live": "live"}
+PLAIN, AGAIN, LIVE = "plain", "again", "live"
+VARIANTS = {PLAIN: PLAIN, AGAIN: PLAIN, LIVE: LIVE}
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seconds", type=positive(int), default=SECONDS, help="of a block: %(default)s")
     add_shared(parser)
     options = parser.parse_args(arguments)
-    return costs.run(options, lambda it: measure(it, options), lambda it: it.variant, print_outcome)
+    # what differs in the A/A is noise, and no target
+    return costs.run(options, lambda it: measure(it, options),
+                     lambda it: it.variant if it.variant == LIVE else None, print_outcome)  # fmt: skip
 
 
 def measure(program: Path, options: argparse.Namespace) -> list[Cost]:
@@ -66,17 +70,18 @@ def measure(program: Path, options: argparse.Namespace) -> list[Cost]:
         compared = experiment.compare(program, variants, asked)
     for fault in compared.faults():
         console.say(fault)
-    return [cost(name, compared.effect(name, "plain")) for name in ("again", "live")]
+    return [cost(name, compared) for name in (AGAIN, LIVE)]
 
 
-def cost(name: str, effect: experiment.Effect | None) -> Cost:
-    """What was found of a variant; not a number where nothing was."""
+def cost(name: str, compared: experiment.Comparison) -> Cost:
+    """What was found of a variant; not a number where nothing was, and no verdict where an entry failed."""
     nothing = float("nan")
+    effect, interval = compared.effect(name, PLAIN), compared.judged(name, PLAIN)
     if effect is None or effect.ratio is None:
-        return Cost(name, "none", nothing, nothing, nothing)
-    interval = effect.interval
-    low, high = (interval.low, interval.high) if interval else (nothing, nothing)
-    return Cost(name, effect.verdict, effect.ratio, low, high)
+        return Cost(name, NO_VERDICT, nothing, nothing, nothing)
+    if interval is None:
+        return Cost(name, NO_VERDICT, effect.ratio, nothing, nothing)
+    return Cost(name, effect.verdict, effect.ratio, interval.low, interval.high)
 
 
 def print_outcome(outcome: costs.Outcome) -> None:
@@ -90,16 +95,17 @@ def print_outcome(outcome: costs.Outcome) -> None:
 
 def entry(view: str, program: str, port: str, seconds: str) -> int:
     """One block: round trips with standard error as `view` says; prints their median, nanoseconds."""
-    words = [program, "net", "ping", f"127.0.0.1:{port}", "--json", "--pin", "0", "--for",
-             f"{seconds}s", "--host-interval", "0s"]  # fmt: skip
-    if view == "live":
-        ours, theirs = pty.openpty()
-        reader = threading.Thread(target=drain, args=(ours,), daemon=True)
-        reader.start()
-        ended = subprocess.run(words, stdout=subprocess.PIPE, stderr=theirs, check=False)
-        os.close(theirs)
-    else:
-        ended = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    with tempfile.TemporaryDirectory(prefix="plumb-bench-") as scratch:
+        words = [program, "net", "ping", f"127.0.0.1:{port}", "--json", "--pin", "0", "--for",
+                 f"{seconds}s", "--host-interval", "0s", "--out", f"{scratch}/run"]  # fmt: skip
+        if view == LIVE:
+            ours, theirs = pty.openpty()
+            reader = threading.Thread(target=drain, args=(ours,), daemon=True)
+            reader.start()
+            ended = subprocess.run(words, stdout=subprocess.PIPE, stderr=theirs, check=False)
+            os.close(theirs)
+        else:
+            ended = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
     record = json.loads(ended.stdout)
     print(record["results"][0]["response_ns"]["p50"])
     return 0

@@ -158,7 +158,8 @@ def size(client: Sequence[str], of: Landscape, folder: Path,
 def judge(cases: Sequence[Case]) -> list[tuple[str, Verdict]]:
     """The targets, each with what became of it."""
     known = [it for it in cases if it.sized is not None and it.true is not None]
-    whole = len(known) == len(cases) > 0
+    # what is held against a truth that is not valid is neither right nor wrong
+    whole = len(known) == len(cases) > 0 and not any(it.true.doubts() for it in known)
 
     def met(holds: bool) -> Verdict:
         return Verdict.UNKNOWN if not whole else Verdict.MET if holds else Verdict.MISSED
@@ -166,11 +167,12 @@ def judge(cases: Sequence[Case]) -> list[tuple[str, Verdict]]:
     told = [(it, *it.knee()) for it in known if it.knee()]
     knees = [abs(error(users, it.true.knee_users)) for it, _, users in told]
     named = [name == it.landscape.bottleneck for it, name, _ in told]
+    each = len(told) == len(known)
     answered = [it for it in known if it.p95() is not None]
     p95 = [abs(error(it.p95(), it.true.beyond.p95_s)) for it in answered]
     return [
-        (f"knee within {KNEE_MAX:.0%}", met(all(it <= KNEE_MAX for it in knees))),
-        (f"bottleneck named, {sum(named)} of {len(told)}", met(all(named))),
+        (f"knee within {KNEE_MAX:.0%}", met(each and all(it <= KNEE_MAX for it in knees))),
+        (f"bottleneck named, {sum(named)} of {len(known)}", met(each and all(named))),
         (f"p95 within {P95_MAX:.0%} or refused", met(all(it <= P95_MAX for it in p95))),
         (f"at most {REFUSED_MAX} refused", met(len(known) - len(answered) <= REFUSED_MAX)),
     ]
@@ -220,8 +222,8 @@ def remarks(it: Case) -> list[str]:
     if it.sized is not None:
         said += [f"refused: {why}" for why in it.sized["sizing"]["refusals"]]
         said += [f"left out: {why}" for why in it.sized["runs"]["left_out"]]
-    if it.true is not None and not it.true.beyond.valid:
-        said.append(f"the truth is not valid: {it.true.beyond.why}")
+    if it.true is not None:
+        said += [f"the truth is not valid, {why}" for why in it.true.doubts()]
     return said
 
 

@@ -41,6 +41,13 @@ class Truth:
 
     knee_users: float
     beyond: Load
+    # one user alone, where the knee follows from it
+    alone: Load | None = None
+
+    def doubts(self) -> list[str]:
+        """Why it is not true, a sentence for each load that is not valid."""
+        loads = [it for it in (self.beyond, self.alone) if it is not None]
+        return [f"with {it.users} at once: {it.why}" for it in loads if not it.valid]
 
 
 @dataclass(frozen=True)
@@ -61,7 +68,7 @@ def measured(of: Landscape, client: Client, server: Server, folder: Path,
             return Truth(sessions_held(process.announced_port(started)), beyond)
     alone = valid_load(1, client, server, folder, max(3, seconds // 2))
     knee = beyond.throughput_per_s * (of.think_ms / 1e3 + alone.mean_s)
-    return Truth(knee, beyond)
+    return Truth(knee, beyond, alone)
 
 
 def valid_load(users: int, client: Client, server: Server, folder: Path,

@@ -14,14 +14,15 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 BENCH = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(BENCH))
 
-from lib import console, costs, process  # noqa: E402
-from lib.costs import MARGIN_PERCENT  # noqa: E402
+from lib import console, costs, experiment, process  # noqa: E402
+from lib.costs import MARGIN_PERCENT, NO_VERDICT  # noqa: E402
+from lib.failure import BenchFailure  # noqa: E402
 from lib.options import add_shared, positive  # noqa: E402
 from lib.placement import on_cpu  # noqa: E402
 from lib.table import table  # noqa: E402
@@ -75,7 +76,23 @@ def measure(program: Path, pairs: int, seed: int) -> list[Cost]:
                  f"--margin={MARGIN_PERCENT}%", f"--names={','.join(VARIANTS)}",
                  f"--out={scratch}/ab", *commands]  # fmt: skip
         said = process.ended(words, TIMEOUT_SECONDS)
-    return [cost(it) for it in json.loads(said.out)["contrasts"]]
+        if said.status not in experiment.COMPARED:
+            raise BenchFailure(f"`plumb ab` ended with {said.status}: {said.said()}")
+        document = json.loads(said.out)
+        broken = faults(document, json.loads(Path(scratch, "ab", "order.json").read_text()))
+    for fault in broken:
+        console.say(fault)
+    found = [cost(it) for it in document["contrasts"]]
+    return [replace(it, verdict=NO_VERDICT) for it in found] if broken else found
+
+
+def faults(document: dict, order: dict) -> list[str]:
+    """Why the experiment ended early, and why blocks came to nothing: the others are no sample of all. A block
+    that foreign load took away is none of these, for it is measured again."""
+    early = document["design"].get("cut_short")
+    blocks = [it for it in order["blocks"] if "failed" in it]
+    failed = [f"{VARIANTS[it['variant']]} failed: {it['failed']}" for it in blocks]
+    return [early, *failed] if early else failed
 
 
 def cost(contrast: dict) -> Cost:
@@ -85,7 +102,7 @@ def cost(contrast: dict) -> Cost:
     interval = primary.get("interval") or {"low": nothing, "high": nothing}
     ratios = (primary.get("ratio", nothing), interval["high"], interval["low"])
     change, low, high = (100 * (1 - it) for it in ratios)
-    return Cost(contrast["candidate"], primary.get("verdict", "none"), change, low, high)
+    return Cost(contrast["candidate"], primary.get("verdict", NO_VERDICT), change, low, high)
 
 
 def print_outcome(outcome: costs.Outcome) -> None:
