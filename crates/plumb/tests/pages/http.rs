@@ -189,9 +189,7 @@ fn some_wrong_answers_among_right_ones_stay_out_of_the_times() {
 
 #[test]
 fn answers_of_different_lengths_make_a_run_invalid_unless_they_may() {
-    let site = ReplyServer::start(|_, before| {
-        Reply::page(["few", "short", "longer"][before % 3])
-    });
+    let site = ReplyServer::start(|_, before| Reply::page(["few", "short", "longer"][before % 3]));
     let result = measured(&[&site.url("/")], 1);
     assert_eq!(result["length"], json!({"min": 3, "p25": 3, "p50": 5, "p75": 6, "max": 6}));
     assert!(reasons(&result).contains(&"length-varies"));
