@@ -114,17 +114,6 @@ impl OneWay {
     }
 }
 
-impl Portion {
-    fn merge(&mut self, other: &Self) {
-        self.bytes += other.bytes;
-        self.duration_ns = self.duration_ns.max(other.duration_ns);
-        self.lost = match (self.lost, other.lost) {
-            (Some(mine), Some(theirs)) => Some(mine.saturating_add(theirs)),
-            (known, None) | (None, known) => known,
-        };
-    }
-}
-
 /// Adds one direction to another, of which nothing may be known.
 fn merge_way<T: Clone>(mine: &mut Option<T>, other: Option<&T>, merge: fn(&mut T, &T)) {
     match (mine, other) {
@@ -143,22 +132,14 @@ pub fn bits_per_s(bytes: u64, span_ns: u64) -> f64 {
 
 impl StreamFigures {
     /// Adds the streams that another client carried at the same time. Bytes add up exactly; the span is
-    /// the longer one, because each begins when the first byte of its own came.
+    /// the longer one, because each begins when the first byte of its own came. Intervals stay as they
+    /// are: those of the other need not begin with them.
     pub fn merge(&mut self, other: &Self) {
         self.streams += other.streams;
         self.client_cpu_ns = self.client_cpu_ns.saturating_add(other.client_cpu_ns);
         self.server_cpu_ns = self.server_cpu_ns.saturating_add(other.server_cpu_ns);
         merge_way(&mut self.to_server, other.to_server.as_ref(), OneWay::merge);
         merge_way(&mut self.from_server, other.from_server.as_ref(), OneWay::merge_received);
-        for theirs in &other.intervals {
-            match self.intervals.iter_mut().find(|mine| mine.start_ns == theirs.start_ns) {
-                Some(mine) => {
-                    merge_way(&mut mine.to_server, theirs.to_server.as_ref(), Portion::merge);
-                    merge_way(&mut mine.from_server, theirs.from_server.as_ref(), Portion::merge);
-                }
-                None => self.intervals.push(*theirs),
-            }
-        }
     }
 
     /// Bytes received in both directions.
@@ -273,16 +254,10 @@ mod tests {
 
     #[test]
     fn streams_of_several_clients_add_up() {
-        let portion = |bytes| Some(Portion { bytes, duration_ns: 10, lost: None });
         let part = |span_ns, bytes| StreamFigures {
             streams: 2,
             to_server: Some(OneWay { retransmits: Some(3), ..OneWay::new(bytes, bytes, span_ns) }),
             client_cpu_ns: 5,
-            intervals: vec![StreamInterval {
-                start_ns: 0,
-                to_server: portion(bytes),
-                from_server: None,
-            }],
             ..StreamFigures::default()
         };
         let mut all = StreamFigures::default();
@@ -295,8 +270,6 @@ mod tests {
         );
         assert!((way.bits_per_s - 4_000.0).abs() < 1e-9);
         assert_eq!((all.streams, all.client_cpu_ns, way.retransmits), (4, 10, Some(6)));
-        assert_eq!(all.intervals.len(), 1);
-        assert_eq!(all.intervals[0].to_server.map(|it| it.bytes), Some(1_000));
         assert_eq!(all.from_server, None);
     }
 

@@ -12,7 +12,7 @@ use plumb_wire::extension::{Answer, Carried, Direction, Request, Stream};
 use rustix::net::{Shutdown, shutdown};
 
 use crate::NetError;
-use crate::intervals::{Intervals, Look, Seen};
+use crate::intervals::{self, Boundaries, Intervals, Look, Seen};
 use crate::pump::{self, Gauge, StreamSide};
 use crate::talk::{Talk, TalkError};
 
@@ -45,25 +45,26 @@ impl StreamPlan<'_> {
         &self,
         began_ns: u64,
         (sampler, stop): (&mut dyn Sampler, &Stop),
-        mut look: impl FnMut() -> Look,
+        look: impl FnMut() -> Look,
         over: impl Fn() -> bool,
     ) -> Intervals {
-        let mut intervals = Intervals::from(look());
-        let until = began_ns + self.length.ns();
-        let mut since = began_ns;
-        while since < until {
-            let next = since.saturating_add(self.interval.ns()).min(until);
-            if stop.wait_until(next).unwrap_or(true) {
-                break;
+        let boundaries = Boundaries {
+            began_ns,
+            until_ns: self.until_ns(began_ns),
+            every_ns: self.interval.ns(),
+        };
+        let wait = |until_ns: u64| {
+            let enough = stop.wait_until(until_ns).unwrap_or(true);
+            if !enough {
+                sampler.tick();
             }
-            sampler.tick();
-            intervals.note(since - began_ns, look());
-            since = next;
-            if over() {
-                break; // nobody carries anything any more
-            }
-        }
-        intervals
+            enough
+        };
+        intervals::watch(&boundaries, &MonotonicClock, wait, look, over)
+    }
+
+    fn until_ns(&self, began_ns: u64) -> u64 {
+        began_ns.saturating_add(self.length.ns())
     }
 
     /// The processor of stream `number`, where they are named.
@@ -112,6 +113,7 @@ impl Carriage<'_> {
         sampler.begin(ready.transports.first());
         let gauges: Vec<Gauge> = ready.sockets.iter().map(|_| Gauge::default()).collect();
         let start = Barrier::new(ready.sockets.len() + 1);
+        let watched = Stop::new()?;
         let mut intervals = Intervals::default();
         let mut began_ns = 0;
         let carried: Vec<_> = thread::scope(|scope| {
@@ -126,15 +128,15 @@ impl Carriage<'_> {
                 .collect();
             start.wait();
             began_ns = MonotonicClock.now_ns();
+            let (sockets, gauges, watched) = (&ready.sockets, &gauges, &watched);
+            // whoever looks on may wait for an answer when the time is over
+            scope.spawn(move || {
+                let _ = watched.wait_until(self.plan.until_ns(began_ns));
+                self.end(sockets, gauges);
+            });
             intervals =
-                self.watch(began_ns, &gauges, &mut ready.control, ready.token, sampler, stop);
-            gauges.iter().for_each(Gauge::end);
-            if !self.plan.direction.to_server() {
-                // who only receives says with the end of its own side that it is enough
-                for socket in &ready.sockets {
-                    let _ = shutdown(socket, Shutdown::Write);
-                }
-            }
+                self.watch(began_ns, gauges, &mut ready.control, ready.token, sampler, stop);
+            watched.ask();
             threads.into_iter().map(thread::ScopedJoinHandle::join).collect()
         });
         let mut sum = Sum::default();
@@ -154,6 +156,17 @@ impl Carriage<'_> {
             trouble: sum.trouble,
             transports: ready.transports,
         })
+    }
+
+    /// Lets all streams end.
+    fn end(&self, sockets: &[OwnedFd], gauges: &[Gauge]) {
+        gauges.iter().for_each(Gauge::end);
+        if !self.plan.direction.to_server() {
+            // who only receives says with the end of its own side that it is enough
+            for socket in sockets {
+                let _ = shutdown(socket, Shutdown::Write);
+            }
+        }
     }
 
     fn carry(&self, number: usize, socket: &OwnedFd, gauge: &Gauge) -> pump::Carried {
@@ -303,3 +316,6 @@ impl Sum {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,6 +18,7 @@ use serde_json::json;
 
 use crate::carriage::{Carriage, StreamPlan};
 use crate::datagram::{DatagramCarriage, length_of, path_of};
+use crate::intervals::together;
 use crate::{NetError, PORT};
 use record::{add_figures, load_of, nothing_arrived, result};
 
@@ -320,6 +321,9 @@ impl Spread for Stream {
                 *result.failures.entry(kind.clone()).or_default() += count;
             }
         }
+        let parts = parts.results.iter().filter_map(|part| part.stream.as_ref());
+        let lists: Vec<&[_]> = parts.map(|stream| stream.intervals.as_slice()).collect();
+        all.intervals = together(&lists);
         let nothing = (all.received_bytes() == 0).then(nothing_arrived);
         result.validity = Validity::of(nothing);
         result.overlap = None; // a stream has no messages

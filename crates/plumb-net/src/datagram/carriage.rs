@@ -67,11 +67,13 @@ impl DatagramCarriage<'_> {
     /// When they cannot begin. What breaks later is counted.
     pub(crate) fn run(&self, sampler: &mut dyn Sampler, stop: &Stop) -> Result<Delivery, NetError> {
         let mut ready = self.connect()?;
+        // what all streams share is told with any of them; nobody is asked between gate and start
+        let one = &ready.going[..ready.going.len().min(1)];
+        let before = accounts(&mut ready.control, one, false)?;
         if let Some(gate) = self.plan.gate {
             gate.pass(stop)?;
         }
         sampler.begin(ready.transports.first());
-        let before = accounts(&mut ready.control, &ready.going, false)?;
         let start = Barrier::new(ready.going.len() + ready.coming.len() + 1);
         let Ready { control, going, coming, transports } = &mut ready;
         let mut ends = Ends::default();
@@ -202,17 +204,18 @@ impl DatagramCarriage<'_> {
     ) -> Intervals {
         let mut asks = self.plan.direction.to_server();
         let look = || {
+            // at the boundary, before the server is waited for
+            let here = self.plan.direction.from_server().then(|| Seen {
+                at_ns: MonotonicClock.now_ns(),
+                bytes: coming.iter().map(Coming::bytes).sum(),
+                lost: Some(coming.iter().map(Coming::lost).sum()),
+            });
             let seen = asks.then(|| accounts(control, going, false)).and_then(Result::ok);
             asks &= seen.is_some(); // a server that does not answer is not asked again
             let there = seen.map(|accounts| Seen {
                 at_ns: accounts.iter().map(|account| account.now_ns).max().unwrap_or(0),
                 bytes: accounts.iter().map(|account| account.bytes).sum(),
                 lost: Some(accounts.iter().map(|account| account.lost).sum()),
-            });
-            let here = self.plan.direction.from_server().then(|| Seen {
-                at_ns: MonotonicClock.now_ns(),
-                bytes: coming.iter().map(Coming::bytes).sum(),
-                lost: Some(coming.iter().map(Coming::lost).sum()),
             });
             Look { here, there }
         };
@@ -318,7 +321,7 @@ fn accounts(
     ended: bool,
 ) -> Result<Vec<Account>, NetError> {
     let ask = |going: &Going| Ask { key: going.key, ended: ended.then(|| going.gauge.sent()) };
-    going.iter().map(|going| control.account(ask(going))).collect()
+    control.accounts(&going.iter().map(ask).collect::<Vec<_>>())
 }
 
 /// What a server's socket dropped, which all streams share.

@@ -11,6 +11,8 @@ use crate::NetError;
 
 /// A question without an answer is asked again after this.
 const ASK_AGAIN: Span = Span::from_ms(200);
+/// So many questions are asked before the first is answered: a socket has room for as many.
+const ASKED_TOGETHER: usize = 32;
 /// Long enough for the words of a refusal.
 const HELLO_BYTES: usize = 128;
 
@@ -50,7 +52,7 @@ impl DatagramTalk {
             Self { socket, endpoint: endpoint.clone(), patience, token: 0, took_ns: 0, asked: 0 };
         let began = MonotonicClock.now_ns();
         let hello = Head { kind: Kind::Hello, token: 0, number: 0, stamp: clock::wall_ns() };
-        let (welcome, _) = talk.until_answered(&hello.filled(HELLO_BYTES), Kind::Welcome)?;
+        let (welcome, _) = talk.until_answered(hello.filled(HELLO_BYTES), Kind::Welcome)?;
         talk.token = welcome.token;
         talk.took_ns = MonotonicClock.now_ns() - began;
         Ok(talk)
@@ -64,14 +66,21 @@ impl DatagramTalk {
     /// Asks for a stream.
     pub(crate) fn begin(&mut self, begin: Begin) -> Result<(), NetError> {
         let question = self.question(Kind::Begin, |out| begin.push(out));
-        self.until_answered(&question, Kind::Begun).map(drop)
+        self.until_answered(question, Kind::Begun).map(drop)
     }
 
-    /// Asks what has become of a stream.
-    pub(crate) fn account(&mut self, ask: Ask) -> Result<Account, NetError> {
-        let question = self.question(Kind::Ask, |out| ask.push(out));
-        let (_, body) = self.until_answered(&question, Kind::Account)?;
-        Account::parse(&body).map_err(|error| self.complain(error.to_string()))
+    /// Asks what has become of each of these streams.
+    pub(crate) fn accounts(&mut self, asks: &[Ask]) -> Result<Vec<Account>, NetError> {
+        let mut accounts = Vec::with_capacity(asks.len());
+        for some in asks.chunks(ASKED_TOGETHER) {
+            let questions: Vec<_> =
+                some.iter().map(|ask| self.question(Kind::Ask, |out| ask.push(out))).collect();
+            for (_, body) in self.until_all_answered(&questions, Kind::Account)? {
+                let account = Account::parse(&body);
+                accounts.push(account.map_err(|error| self.complain(error.to_string()))?);
+            }
+        }
+        Ok(accounts)
     }
 
     /// A datagram that asks, for whoever sends it himself.
@@ -83,34 +92,58 @@ impl DatagramTalk {
         datagram
     }
 
-    fn until_answered(&self, question: &[u8], kind: Kind) -> Result<(Head, Vec<u8>), NetError> {
-        let number = Head::parse(question).map_or(0, |(head, _)| head.number);
+    fn until_answered(&self, question: Vec<u8>, kind: Kind) -> Result<(Head, Vec<u8>), NetError> {
+        let answers = self.until_all_answered(&[question], kind)?;
+        answers.into_iter().next().ok_or_else(|| self.silent())
+    }
+
+    /// The answers to `questions`, whose numbers follow each other, in their order.
+    fn until_all_answered(
+        &self,
+        questions: &[Vec<u8>],
+        kind: Kind,
+    ) -> Result<Vec<(Head, Vec<u8>)>, NetError> {
+        let first = questions.first().and_then(|question| Head::parse(question).ok());
+        let first = first.map_or(0, |(head, _)| head.number);
         let until = MonotonicClock.now_ns().saturating_add(self.patience.ns());
-        let mut answer = vec![0; 64 << 10];
+        let mut answers: Vec<Option<(Head, Vec<u8>)>> = vec![None; questions.len()];
+        let mut buffer = vec![0; 64 << 10];
         let mut ask = true;
-        while MonotonicClock.now_ns() < until {
-            if ask {
+        while answers.iter().any(Option::is_none) {
+            if MonotonicClock.now_ns() >= until {
+                return Err(self.silent());
+            }
+            for (question, _) in
+                questions.iter().zip(&answers).filter(|(_, answer)| ask && answer.is_none())
+            {
                 self.socket.send(question).map_err(|error| self.broken(&error))?;
             }
-            let came = self.socket.receive(&mut answer).map_err(|error| self.broken(&error))?;
-            // nothing in time: the question or its answer may be lost
+            let came = self.socket.receive(&mut buffer).map_err(|error| self.broken(&error))?;
+            // nothing in time: a question or its answer may be lost
             ask = came.is_none();
-            let Some(Ok((head, body))) = came.map(|bytes| Head::parse(&answer[..bytes])) else {
+            let Some(Ok((head, body))) = came.map(|bytes| Head::parse(&buffer[..bytes])) else {
                 continue;
             };
-            if head.number == number && head.kind == kind {
-                return Ok((head, body.to_vec()));
-            }
             if head.kind == Kind::Refused {
                 let words = String::from_utf8_lossy(body);
                 return Err(self.complain(format!("refused: {words}")));
             }
+            let at = head.number.checked_sub(first).and_then(|at| usize::try_from(at).ok());
+            if let Some(answer) = at.and_then(|at| answers.get_mut(at))
+                && head.kind == kind
+            {
+                answer.get_or_insert((head, body.to_vec()));
+            }
         }
-        Err(self.complain(format!(
+        Ok(answers.into_iter().flatten().collect())
+    }
+
+    fn silent(&self) -> NetError {
+        self.complain(format!(
             "did not answer within {}: is a `plumb net serve --listen udp:...` there, and does a \
              firewall let UDP through?",
             self.patience
-        )))
+        ))
     }
 
     fn broken(&self, error: &io::Error) -> NetError {

@@ -1,8 +1,12 @@
 //! Streams of datagrams against servers that are scripted.
 
+use std::collections::BTreeMap;
 use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-use plumb_engine::{Endpoint, IntervalRecords};
+use plumb_engine::{Endpoint, Gate, IntervalRecords};
 use plumb_measure::Span;
 use plumb_wire::datagram::{HEAD_BYTES, Head, Kind};
 use plumb_wire::extension::Direction;
@@ -146,4 +150,50 @@ fn what_is_waited_for_at_the_end_is_no_time_of_sending() {
     assert_eq!((flow.sent, flow.received, flow.lost), (1_000, 1, 999));
     // a second is waited for what is missing
     assert!(flow.sent_bits_per_s > 9_600_000.0, "{flow:?}");
+}
+
+#[test]
+fn nobody_is_asked_between_the_gate_and_the_start() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let asks = Arc::clone(&asked);
+    let endpoint = server(move |head| {
+        asks.fetch_add(usize::from(head.kind == Kind::Ask), Ordering::Relaxed);
+        Some(if head.kind == Kind::Data { Vec::new() } else { vec![usual(head, 0)] })
+    });
+    let gate = Gate::closed();
+    let plan = StreamPlan { gate: Some(&gate), ..plan(&endpoint, Direction::ToServer, (8, 8)) };
+    let it = carriage(plan, "10Mbit");
+    thread::scope(|scope| {
+        let run = scope.spawn(|| it.run(&mut Nobody, &Stop::new().unwrap()));
+        let stands = gate.until_waited_for(Duration::from_secs(60));
+        let before = asked.load(Ordering::Relaxed);
+        gate.open_at(0);
+        assert_eq!(run.join().unwrap().unwrap().broken, 0);
+        assert!(stands);
+        assert_eq!(before, 1, "what the server's socket has dropped so far");
+    });
+}
+
+#[test]
+fn all_streams_are_asked_for_before_the_first_is_answered() {
+    const STREAMS: usize = 5;
+    let (mut before, mut waiting) = (true, BTreeMap::new());
+    let endpoint = server(move |head| {
+        if head.kind == Kind::Data {
+            return Some(Vec::new());
+        }
+        if head.kind != Kind::Ask || std::mem::take(&mut before) {
+            return Some(vec![usual(head, 0)]);
+        }
+        waiting.insert(head.number, usual(head, 0));
+        let all = waiting.len() == STREAMS;
+        Some(if all { std::mem::take(&mut waiting).into_values().collect() } else { Vec::new() })
+    });
+    let plan = StreamPlan {
+        patience: Span::from_ms(5_000),
+        ..plan(&endpoint, Direction::ToServer, (STREAMS, STREAMS))
+    };
+    let delivery = carriage(plan, "10Mbit").run(&mut Nobody, &Stop::new().unwrap()).unwrap();
+    assert_eq!((delivery.broken, delivery.trouble), (0, None));
+    assert!(!delivery.figures.intervals.is_empty());
 }
