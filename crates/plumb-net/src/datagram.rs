@@ -2,6 +2,7 @@
 
 mod arrivals;
 mod carriage;
+mod clients;
 mod probe;
 mod receiver;
 mod sender;
@@ -13,7 +14,6 @@ mod window;
 pub(crate) use carriage::DatagramCarriage;
 pub use probe::{DatagramProbe, DatagramTally};
 pub use server::{DatagramServer, DatagramTotals};
-pub use sessions::StreamLimits;
 
 use plumb_engine::{DatagramSocket, Endpoint, PathMtu};
 use plumb_measure::ByteSize;

@@ -18,7 +18,7 @@ use plumb_measure::{BitRate, ByteSize, Span, Tick, UnitError};
 use crate::ledger;
 use crate::{
     DatagramServer, EchoLimits, EchoServer, Event, Extension, Farewell, Ledger, NetError, PORT,
-    StreamLimits, Streams,
+    StreamLimits, StreamRoom, Streams,
 };
 
 /// The longest time that one message may occupy the server.
@@ -218,6 +218,7 @@ impl Verb for Serve {
             writeln!(out, "listening on {}", socket.local())?;
         }
         out.flush()?;
+        let room = &self.room();
         thread::scope(|scope| {
             let (lines, written) = mpsc::sync_channel::<String>(LINES_WAITING);
             let log = scope.spawn(move || {
@@ -231,10 +232,10 @@ impl Verb for Serve {
                 .iter()
                 .map(|socket| {
                     let lines = lines.clone();
-                    scope.spawn(move || this.serve_datagrams(socket, &lines, stop))
+                    scope.spawn(move || this.serve_datagrams(socket, room, &lines, stop))
                 })
                 .collect();
-            let mut served = this.serve(tls.as_ref(), &listeners, &lines, stop);
+            let mut served = this.serve(tls.as_ref(), &listeners, room, &lines, stop);
             if served.is_err() {
                 stop.ask(); // the others would go on without end
             }
@@ -251,21 +252,27 @@ impl Verb for Serve {
 }
 
 impl Serve {
+    /// What streams may take, of all addresses together.
+    fn room(&self) -> Arc<StreamRoom> {
+        let (streams, rate) = (self.options.max_streams, Some(self.options.max_rate));
+        Arc::new(StreamRoom::new(StreamLimits { streams, rate }))
+    }
+
     /// Answers what comes to one `socket` of UDP.
     fn serve_datagrams(
         &self,
         socket: &Arc<DatagramSocket>,
+        room: &Arc<StreamRoom>,
         lines: &SyncSender<String>,
         stop: &Stop,
     ) -> Result<(), JobError> {
         let options = &self.options;
         let service_ns = options.service_time.ns();
-        let streams = StreamLimits { streams: options.max_streams, rate: Some(options.max_rate) };
         let mut server = DatagramServer::new(
             MonotonicClock,
             options.server_loop.max_clients,
             service_ns,
-            streams,
+            Arc::clone(room),
             Some(Arc::clone(socket)),
         );
         let served = serve_datagrams(&options.datagram_plan(), socket, &mut server, stop);
@@ -284,6 +291,7 @@ impl Serve {
         &self,
         tls: Option<&TlsAcceptor>,
         listeners: &[Listener],
+        room: &Arc<StreamRoom>,
         lines: &SyncSender<String>,
         stop: &Stop,
     ) -> Result<(), JobError> {
@@ -302,7 +310,7 @@ impl Serve {
             })
         };
         let options = &self.options;
-        let streams = Streams::new(options.max_streams, options.stall, ledger.clone(), farewell);
+        let streams = Streams::new(Arc::clone(room), options.stall, ledger.clone(), farewell);
         let mut tell = |event: Event<'_>| say(lines, &event);
         let mut server = EchoServer::new(options.limits(), MonotonicClock, &mut tell);
         if !options.echo_only {

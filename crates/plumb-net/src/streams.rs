@@ -16,6 +16,7 @@ use rustix::net::{Shutdown, shutdown};
 use crate::client::Client;
 use crate::ledger::Ledger;
 use crate::pump::{self, Gauge, StreamSide};
+use crate::room::StreamRoom;
 
 /// Bytes that the server sends at once.
 const SEND_BYTES: usize = 256 << 10;
@@ -27,10 +28,10 @@ const GOODBYE: Duration = Duration::from_secs(1);
 /// Told that a client whose stream is over was connected for so many nanoseconds.
 pub type Farewell = Arc<dyn Fn(&Client, u64, Ended) + Send + Sync>;
 
-/// The streams that a server carries, up to a number.
+/// The streams that a server carries over connections, as far as there is room.
 #[derive(Clone)]
 pub struct Streams {
-    most: usize,
+    room: Arc<StreamRoom>,
     patience: Span,
     ledger: Ledger,
     farewell: Farewell,
@@ -61,11 +62,11 @@ struct Tally {
 }
 
 impl Streams {
-    /// At most `most` at once, of which none may pause for longer than `patience`. Who has gone is
+    /// As many as `room` allows, of which none may pause for longer than `patience`. Who has gone is
     /// written into `ledger` and told to `farewell`.
     #[must_use]
-    pub fn new(most: usize, patience: Span, ledger: Ledger, farewell: Farewell) -> Self {
-        Self { most, patience, ledger, farewell, shared: Arc::default() }
+    pub fn new(room: Arc<StreamRoom>, patience: Span, ledger: Ledger, farewell: Farewell) -> Self {
+        Self { room, patience, ledger, farewell, shared: Arc::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -75,13 +76,8 @@ impl Streams {
 
     /// Room for one more under `token`, or why there is none.
     pub(crate) fn admit(&self, token: u64) -> Result<(), String> {
+        self.room.admit_connection(MonotonicClock.now_ns())?;
         let mut state = self.state();
-        if state.live >= self.most {
-            return Err(format!(
-                "this server carries no more than {} streams at once (--max-streams)",
-                self.most
-            ));
-        }
         state.live += 1;
         state.tally(token).past.began += 1;
         Ok(())
@@ -89,6 +85,7 @@ impl Streams {
 
     /// A stream that was admitted broke before it began.
     pub(crate) fn dismiss(&self, token: u64) {
+        self.room.leave();
         let mut state = self.state();
         state.live -= 1;
         let past = &mut state.tally(token).past;
@@ -143,6 +140,7 @@ impl Streams {
             Some(_) => (served.bytes_in, Ended::Broken),
         };
         (self.farewell)(&Client { bytes, ..client.clone() }, connected_ns, ended);
+        self.room.leave();
         let mut state = self.state();
         state.live -= 1;
         state.sockets.remove(&client.handle);
@@ -224,6 +222,6 @@ fn add(carried: &mut Carried, gauge: &Gauge) {
 
 impl fmt::Debug for Streams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Streams").field("most", &self.most).finish_non_exhaustive()
+        f.debug_struct("Streams").field("room", &self.room).finish_non_exhaustive()
     }
 }

@@ -1,6 +1,5 @@
 //! The server half: tokens, round trips, and streams.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::SocketAddr;
@@ -10,28 +9,27 @@ use plumb_engine::{DatagramService, DatagramSocket};
 use plumb_measure::Clock;
 use plumb_wire::datagram::{Ask, Begin, HEAD_BYTES, Head, Kind};
 
-use super::sessions::{Sessions, StreamLimits};
-use super::window::{Arrival, Window};
+use super::clients::Clients;
+use super::sessions::Sessions;
+use super::window::Arrival;
+use crate::room::StreamRoom;
 
 /// Answers a second to whoever has not shown yet that answers reach him.
 const UNPROVEN_A_SECOND: u64 = 10_000;
 const SECOND_NS: u64 = 1_000_000_000;
-/// A client that was silent for so long may make room for another.
-const FORGET_NS: u64 = 10 * SECOND_NS;
 
 /// A server of datagrams for any number of clients, of which each of up to `max_clients` is counted
 /// for.
 ///
-/// It keeps nothing for whoever has no token, and has the token of an address from the address: a
-/// secret of this process makes one of the other.
+/// It keeps no place for whoever has not come with a token, and has the token of an address from the
+/// address: a secret of this process makes one of the other.
 #[derive(Debug)]
 pub struct DatagramServer<C> {
     clock: C,
     secret: RandomState,
-    max_clients: usize,
     /// Time that each message occupies the server, nanoseconds.
     service_ns: u64,
-    clients: HashMap<SocketAddr, Heard>,
+    clients: Clients,
     sessions: Sessions,
     unproven: Unproven,
     totals: DatagramTotals,
@@ -48,20 +46,6 @@ pub struct DatagramTotals {
     pub strange: u64,
     /// Datagrams that found no room: of more clients than may be, or too many without a token.
     pub turned_away: u64,
-}
-
-/// What is known of a client.
-#[derive(Debug, Default)]
-struct Heard {
-    at_ns: u64,
-    /// What its hello said: another one is that of another client at the same address. `None` of one
-    /// that was forgotten and goes on: nobody knows what came of it before.
-    hello: Option<u64>,
-    /// Different messages that came.
-    messages: u64,
-    numbers: Window<1>,
-    /// The key of the stream that it sends.
-    stream: Option<u64>,
 }
 
 /// How many answers may go to whoever has no token.
@@ -83,21 +67,20 @@ impl Unproven {
 
 impl<C: Clock> DatagramServer<C> {
     /// A server of up to `max_clients`, whose messages each take `service_ns` nanoseconds. Its streams
-    /// go over `socket`; without one it sends none.
+    /// take what they need of `room`, and go over `socket`; without one it sends none.
     pub fn new(
         clock: C,
         max_clients: usize,
         service_ns: u64,
-        streams: StreamLimits,
+        room: Arc<StreamRoom>,
         socket: Option<Arc<DatagramSocket>>,
     ) -> Self {
         Self {
-            sessions: Sessions::new(streams, socket),
+            sessions: Sessions::new(room, socket),
             clock,
             secret: RandomState::new(),
-            max_clients,
             service_ns,
-            clients: HashMap::new(),
+            clients: Clients::new(max_clients),
             unproven: Unproven::default(),
             totals: DatagramTotals::default(),
         }
@@ -112,20 +95,6 @@ impl<C: Clock> DatagramServer<C> {
         self.secret.hash_one(from)
     }
 
-    /// The client at `from`, if there is room for it.
-    fn client(&mut self, from: SocketAddr, now_ns: u64) -> Option<&mut Heard> {
-        if !self.clients.contains_key(&from) && self.clients.len() >= self.max_clients {
-            self.clients.retain(|_, heard| now_ns.saturating_sub(heard.at_ns) < FORGET_NS);
-            if self.clients.len() >= self.max_clients {
-                self.totals.turned_away += 1;
-                return None;
-            }
-        }
-        let heard = self.clients.entry(from).or_default();
-        heard.at_ns = now_ns;
-        Some(heard)
-    }
-
     fn welcome(&mut self, from: SocketAddr, head: Head, datagram: &mut [u8]) -> Option<usize> {
         let now_ns = self.clock.now_ns();
         if !self.unproven.may(now_ns) {
@@ -133,12 +102,8 @@ impl<C: Clock> DatagramServer<C> {
             return None;
         }
         let token = self.token(from);
-        let Some(heard) = self.client(from, now_ns) else {
-            let text = "this server takes no more clients (--max-clients)";
-            return Some(refuse(head, text, datagram));
-        };
-        if heard.hello != Some(head.stamp) {
-            *heard = Heard { at_ns: now_ns, hello: Some(head.stamp), ..Heard::default() };
+        if !self.clients.greet(from, head.stamp, now_ns) {
+            return Some(self.turn_away(head, datagram));
         }
         self.totals.welcomed += 1;
         Head { kind: Kind::Welcome, token, ..head }.write(datagram);
@@ -147,7 +112,9 @@ impl<C: Clock> DatagramServer<C> {
 
     fn ping(&mut self, from: SocketAddr, head: Head, datagram: &mut [u8]) -> Option<usize> {
         let now_ns = self.clock.now_ns();
-        let heard = self.client(from, now_ns)?;
+        let Some(heard) = self.clients.proven(from, now_ns) else {
+            return Some(self.turn_away(head, datagram));
+        };
         let arrival = heard.numbers.note(head.number, |_, _| {});
         heard.messages += u64::from(matches!(arrival, Arrival::Next | Arrival::Overtaken));
         let stamp = heard.hello.map_or(0, |_| heard.messages);
@@ -159,18 +126,20 @@ impl<C: Clock> DatagramServer<C> {
         Head { kind: Kind::Pong, stamp, ..head }.write(datagram);
         Some(datagram.len())
     }
+
+    fn turn_away(&mut self, head: Head, datagram: &mut [u8]) -> usize {
+        self.totals.turned_away += 1;
+        refuse(head, "this server takes no more clients (--max-clients)", datagram)
+    }
 }
 
 impl<C: Clock> DatagramServer<C> {
     /// One datagram of a stream: nobody answers.
     fn data(&mut self, from: SocketAddr, head: Head, bytes: usize) {
         let now_ns = self.clock.now_ns();
-        match self.clients.get_mut(&from) {
-            Some(Heard { at_ns, stream: Some(key), .. }) => {
-                *at_ns = now_ns;
-                self.sessions.note(*key, head, bytes as u64, now_ns);
-            }
-            _ => self.totals.strange += 1,
+        match self.clients.stream(from, now_ns) {
+            Some(key) => self.sessions.note(key, head, bytes as u64, now_ns),
+            None => self.totals.strange += 1,
         }
     }
 
@@ -180,7 +149,9 @@ impl<C: Clock> DatagramServer<C> {
             Ok(begin) => begin,
             Err(error) => return Some(refuse(head, &error.to_string(), datagram)),
         };
-        let heard = self.client(from, now_ns)?;
+        let Some(heard) = self.clients.proven(from, now_ns) else {
+            return Some(self.turn_away(head, datagram));
+        };
         if begin.from_server.is_none() {
             heard.stream = Some(begin.key);
         }
@@ -193,7 +164,9 @@ impl<C: Clock> DatagramServer<C> {
 
     fn account(&mut self, from: SocketAddr, head: Head, datagram: &mut [u8]) -> Option<usize> {
         let now_ns = self.clock.now_ns();
-        self.client(from, now_ns)?;
+        if self.clients.proven(from, now_ns).is_none() {
+            return Some(self.turn_away(head, datagram));
+        }
         let ask = Ask::parse(&datagram[HEAD_BYTES..]).ok();
         let Some(account) = ask.and_then(|ask| self.sessions.account(ask, now_ns)) else {
             return Some(refuse(head, "there is no such stream", datagram));
@@ -268,6 +241,8 @@ mod tests {
     use plumb_wire::datagram::Account;
 
     use super::*;
+    use crate::datagram::clients::FORGET_NS;
+    use crate::room::StreamLimits;
 
     #[derive(Default)]
     struct Still(Cell<u64>);
@@ -280,7 +255,7 @@ mod tests {
 
     fn server(clock: &Still, max_clients: usize) -> DatagramServer<&Still> {
         let streams = StreamLimits { streams: 2, rate: None };
-        DatagramServer::new(clock, max_clients, 0, streams, None)
+        DatagramServer::new(clock, max_clients, 0, Arc::new(StreamRoom::new(streams)), None)
     }
 
     fn at(port: u16) -> SocketAddr {
@@ -310,6 +285,13 @@ mod tests {
         head.token
     }
 
+    /// A client that takes its place.
+    fn come<C: Clock>(server: &mut DatagramServer<C>, port: u16) {
+        let token = token(server, port);
+        let (head, _) = ask(server, port, said(Kind::Ping, token, 0), 128).unwrap();
+        assert_eq!(head.kind, Kind::Pong);
+    }
+
     #[test]
     fn only_a_token_of_its_own_address_gets_a_message_back() {
         let clock = Still::default();
@@ -335,16 +317,29 @@ mod tests {
     fn clients_beyond_the_limit_are_refused_until_others_have_been_silent() {
         let clock = Still::default();
         let mut server = server(&clock, 2);
-        token(&mut server, 1);
-        token(&mut server, 2);
-        let refused = ask(&mut server, 3, said(Kind::Hello, 0, 0), 128).unwrap().0;
-        assert_eq!(refused.kind, Kind::Refused);
+        let late = token(&mut server, 3);
+        come(&mut server, 1);
+        come(&mut server, 2);
+        for head in [said(Kind::Hello, 0, 0), said(Kind::Ping, late, 0)] {
+            assert_eq!(ask(&mut server, 3, head, 128).unwrap().0.kind, Kind::Refused);
+        }
         clock.0.set(FORGET_NS);
-        token(&mut server, 3);
+        come(&mut server, 3);
         assert_eq!(
             server.totals(),
-            DatagramTotals { welcomed: 3, turned_away: 1, ..Default::default() }
+            DatagramTotals { welcomed: 4, answered: 3, turned_away: 2, ..Default::default() }
         );
+    }
+
+    #[test]
+    fn who_says_hello_for_others_takes_no_place() {
+        let clock = Still::default();
+        let mut server = server(&clock, 1);
+        for port in 1..1_000 {
+            token(&mut server, port);
+        }
+        come(&mut server, 1_000);
+        assert_eq!(server.totals().turned_away, 0);
     }
 
     #[test]
@@ -355,7 +350,7 @@ mod tests {
         let ping = |number| said(Kind::Ping, mine, number);
         assert_eq!(ask(&mut server, 1, ping(0), 100).unwrap().0.stamp, 1);
         clock.0.set(FORGET_NS);
-        token(&mut server, 2);
+        come(&mut server, 2);
         clock.0.set(2 * FORGET_NS);
         // seven came before, and this one is not the first
         assert_eq!(ask(&mut server, 1, ping(7), 100).unwrap().0.stamp, 0);

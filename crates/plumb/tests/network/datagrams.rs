@@ -125,8 +125,12 @@ fn a_server_answers_no_stranger_and_nobody_with_more_than_was_sent() {
         (socket, Head::parse(&answer[..came]).expect("one of ours").0)
     };
     assert_eq!(client(1_000, Kind::Ping, 17).1.kind, Kind::Refused, "a token that it never gave");
-    let (_first, welcome) = client(HEAD_BYTES, Kind::Hello, 0);
+    let (first, welcome) = client(HEAD_BYTES, Kind::Hello, 0);
     assert_eq!(welcome.kind, Kind::Welcome);
+    let (_, welcome_too) = client(HEAD_BYTES, Kind::Hello, 0);
+    assert_eq!(welcome_too.kind, Kind::Welcome, "a hello takes no place");
+    first.send(&Head { kind: Kind::Ping, ..welcome }.filled(HEAD_BYTES)).expect("it is sent");
+    first.recv(&mut [0; HEAD_BYTES]).expect("it comes back");
     assert_eq!(client(HEAD_BYTES, Kind::Hello, 0).1.kind, Kind::Refused, "a second client");
 }
 

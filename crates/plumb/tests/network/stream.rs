@@ -51,7 +51,8 @@ fn carried(result: &Value, way: &str) -> u64 {
     assert_eq!(number("sent_bytes"), bytes);
     assert!(number("span_ns") > 0);
     let intervals = result["stream"]["intervals"].as_array().expect("intervals");
-    assert_eq!(intervals.len(), 3);
+    // fewer where an answer took longer than an interval
+    assert!((1..=3).contains(&intervals.len()), "{intervals:#?}");
     let seen: u64 = intervals.iter().map(|it| it[way]["bytes"].as_u64().expect("bytes")).sum();
     assert!(seen > 0 && seen <= bytes, "{seen} of {bytes}");
     bytes
@@ -132,7 +133,7 @@ fn more_streams_than_allowed_are_refused_and_make_room_again() {
     second.send(&frame(TO_SERVER));
     let (code, text) = second.refusal();
     assert_eq!(code, REFUSED);
-    assert!(text.contains("no more than 1 streams"), "{text}");
+    assert!(text.contains("no more than 1 stream at once"), "{text}");
     first.send(b"NI_PING\0 is nothing but bytes here");
     first.finish();
     assert!(first.at_end());

@@ -1,0 +1,144 @@
+//! The clients of a server of datagrams: those that have shown that answers reach them.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
+
+use super::window::Window;
+
+/// A client that was silent for so long may make room for another.
+pub(super) const FORGET_NS: u64 = 10 * SWEEP_NS;
+/// How often it is looked for those, nanoseconds: whoever asks for room in vain must not cost more.
+const SWEEP_NS: u64 = 1_000_000_000;
+/// Hellos that are remembered until their client comes with its token.
+const HELLOS_MAX: usize = 10_000;
+
+/// Up to a number of clients.
+#[derive(Debug)]
+pub(super) struct Clients {
+    most: usize,
+    by_address: HashMap<SocketAddr, Heard>,
+    hellos: Hellos,
+    /// When it was looked last for those that fell silent.
+    swept_ns: Option<u64>,
+}
+
+/// What is known of a client.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    at_ns: u64,
+    /// What its hello said: another one is that of another client at the same address. `None` of one
+    /// that was forgotten and goes on: nobody knows what came of it before.
+    pub(super) hello: Option<u64>,
+    /// Different messages that came.
+    pub(super) messages: u64,
+    pub(super) numbers: Window<1>,
+    /// The key of the stream that it sends.
+    pub(super) stream: Option<u64>,
+}
+
+/// What the latest hellos said of addresses that nobody has shown to be his.
+#[derive(Debug, Default)]
+struct Hellos {
+    of: HashMap<SocketAddr, u64>,
+    in_order: VecDeque<(SocketAddr, u64)>,
+}
+
+impl Clients {
+    /// At most so many.
+    pub(super) fn new(most: usize) -> Self {
+        Self { most, by_address: HashMap::new(), hellos: Hellos::default(), swept_ns: None }
+    }
+
+    /// Somebody says hello for the address `from`: true when it has a place, or there would be one. It
+    /// takes none before it has shown that answers reach it.
+    pub(super) fn greet(&mut self, from: SocketAddr, hello: u64, now_ns: u64) -> bool {
+        if let Some(heard) = self.by_address.get_mut(&from) {
+            if heard.hello != Some(hello) {
+                *heard = Heard { hello: Some(hello), ..Heard::default() };
+            }
+            heard.at_ns = now_ns;
+            return true;
+        }
+        let room = self.has_room(now_ns);
+        if room {
+            self.hellos.note(from, hello);
+        }
+        room
+    }
+
+    /// The client at `from`, which has shown that answers reach it, if there is room for it.
+    pub(super) fn proven(&mut self, from: SocketAddr, now_ns: u64) -> Option<&mut Heard> {
+        if !self.by_address.contains_key(&from) && !self.has_room(now_ns) {
+            return None;
+        }
+        let hellos = &mut self.hellos;
+        let new = || Heard { hello: hellos.of.remove(&from), ..Heard::default() };
+        let heard = self.by_address.entry(from).or_insert_with(new);
+        heard.at_ns = now_ns;
+        Some(heard)
+    }
+
+    /// The key of the stream that the client at `from` sends, which has sent more of it.
+    pub(super) fn stream(&mut self, from: SocketAddr, now_ns: u64) -> Option<u64> {
+        let heard = self.by_address.get_mut(&from)?;
+        let key = heard.stream?;
+        heard.at_ns = now_ns;
+        Some(key)
+    }
+
+    fn has_room(&mut self, now_ns: u64) -> bool {
+        let swept = |at: u64| now_ns.saturating_sub(at) < SWEEP_NS;
+        if self.by_address.len() >= self.most && !self.swept_ns.is_some_and(swept) {
+            self.swept_ns = Some(now_ns);
+            self.by_address.retain(|_, heard| now_ns.saturating_sub(heard.at_ns) < FORGET_NS);
+        }
+        self.by_address.len() < self.most
+    }
+}
+
+impl Hellos {
+    fn note(&mut self, from: SocketAddr, hello: u64) {
+        if self.of.insert(from, hello) == Some(hello) {
+            return; // it came twice
+        }
+        self.in_order.push_back((from, hello));
+        if self.in_order.len() > HELLOS_MAX
+            && let Some((from, hello)) = self.in_order.pop_front()
+            && self.of.get(&from) == Some(&hello)
+        {
+            self.of.remove(&from);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(number: usize) -> SocketAddr {
+        let [high, low] = [number >> 16, number & 0xffff].map(|part| u16::try_from(part).unwrap());
+        SocketAddr::from(([10, 0, 0, u8::try_from(high).unwrap()], low))
+    }
+
+    #[test]
+    fn hellos_take_no_place_and_the_latest_are_remembered() {
+        let mut clients = Clients::new(1);
+        for number in 0..=HELLOS_MAX {
+            assert!(clients.greet(at(number), 7, 0));
+        }
+        assert_eq!(clients.hellos.of.len(), HELLOS_MAX);
+        assert_eq!(clients.proven(at(1), 0).map(|heard| heard.hello), Some(Some(7)));
+        assert!(clients.proven(at(0), 0).is_none() && !clients.greet(at(0), 7, 0));
+        // the first of all was forgotten, and what came of it is not counted
+        assert_eq!(clients.proven(at(0), FORGET_NS).map(|heard| heard.hello), Some(None));
+    }
+
+    #[test]
+    fn those_that_fell_silent_are_looked_for_once_a_while() {
+        let mut clients = Clients::new(1);
+        assert!(clients.proven(at(1), 0).is_some());
+        assert!(!clients.greet(at(2), 7, FORGET_NS - 1));
+        assert!(!clients.greet(at(2), 7, FORGET_NS));
+        assert!(clients.greet(at(2), 7, FORGET_NS - 1 + SWEEP_NS));
+    }
+}
