@@ -2,6 +2,7 @@
 
 mod interval;
 mod outcome;
+mod side_by_side;
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -26,6 +27,7 @@ use crate::{Destination, Endpoint, EngineError};
 
 pub use interval::IntervalRecords;
 pub use outcome::{CrewFigures, LoadResult, NotAlike};
+pub use side_by_side::run_side_by_side;
 
 /// Whoever looks on is asked to look again at least that often, nanoseconds.
 const TICK_NS: u64 = 1_000_000_000;
@@ -125,11 +127,11 @@ where
     P: Protocol + Send,
     L: Link,
 {
-    drive_crews(crews, stage, routes, shape, &protocol, &link)
+    drive_crews(crews, stage, routes, shape, &protocol, &link, None)
 }
 
 /// The same for all closures that make the protocols and the links: what is compiled for each kind
-/// of both is large.
+/// of both is large. Threads that begin with those of other loads meet at their `line`.
 fn drive_crews<P, L>(
     crews: &[Crew<'_>],
     stage: &mut Stage<'_>,
@@ -137,6 +139,7 @@ fn drive_crews<P, L>(
     shape: Shape,
     protocol: &dyn Fn(usize) -> P,
     link: &(dyn Fn(u16, u32) -> L + Sync),
+    line: Option<&StartLine<'_>>,
 ) -> Result<LoadResult<P>, EngineError>
 where
     P: Protocol + Send,
@@ -155,9 +158,9 @@ where
         (0..crew.plan.threads.get()).map(move |index| (number, crew, index))
     });
     let threads: usize = crews.iter().map(|crew| crew.plan.threads.get()).sum();
-    // whoever looks on from a gate on is done with the first look before it opens
-    let looked_first = stage.gate.is_some() && !P::SCRIPTED;
-    let line = StartLine::new(threads + usize::from(looked_first), stage.gate);
+    let looked_first = looks_first::<P>(stage);
+    let own_line = StartLine::new(threads + usize::from(looked_first), stage.gate);
+    let line = line.unwrap_or(&own_line);
     let (full, messages) = mpsc::channel();
     thread::scope(|scope| {
         let mut threads = Vec::new();
@@ -174,7 +177,7 @@ where
                 endpoint: stage.endpoint,
                 routes,
                 link,
-                line: &line,
+                line,
                 stop: stage.stop,
                 shape,
             };
@@ -197,6 +200,11 @@ where
         let connections: usize = crews.iter().map(|crew| crew.plan.connections.get()).sum();
         consumer.conclude(connections as u64, handles)
     })
+}
+
+/// Whoever looks on from a gate on is done with the first look before it opens.
+fn looks_first<P: Protocol>(stage: &Stage<'_>) -> bool {
+    stage.gate.is_some() && !P::SCRIPTED
 }
 
 /// Drives `plan` with a loop that is not this engine's, on one thread of its own: what can only run

@@ -1,9 +1,6 @@
 //! Several clients at one server at the same time: each a load of its own, with threads,
 //! connections and records of its own, as so many processes of niping would be.
 
-use std::sync::Barrier;
-use std::thread;
-
 use plumb_engine::{
     EngineError, IntervalRecords, Link, LoadPlan, LoadResult, NotAlike, Protocol, Sampler, Stage,
     client_figures, load,
@@ -18,7 +15,7 @@ pub(crate) type Loads = Vec<LoadResult<()>>;
 /// `sampler`. Each protocol is given to `done` at its end.
 ///
 /// # Errors
-/// When one of them could not begin.
+/// When one of them could not begin: then none of them does.
 pub(crate) fn run<P: Protocol + Send, L: Link>(
     plan: &LoadPlan,
     clients: usize,
@@ -30,9 +27,6 @@ pub(crate) fn run<P: Protocol + Send, L: Link>(
     if clients == 1 {
         return Ok(vec![load::run(plan, stage, 1, protocol, link)?.map(done)]);
     }
-    let start = Barrier::new(clients);
-    let (endpoint, stop, start) = (stage.endpoint, stage.stop, &start);
-    let (protocol, link) = (&protocol, &link);
     let plan_of = |client: usize| {
         let mut plan = plan.clone();
         let turns = client % plan.pin.len().max(1);
@@ -41,29 +35,15 @@ pub(crate) fn run<P: Protocol + Send, L: Link>(
         plan.netns.rotate_left(turns);
         plan
     };
-    thread::scope(|scope| {
-        let others: Vec<_> = (1..clients)
-            .map(|client| {
-                let plan = plan_of(client);
-                scope.spawn(move || {
-                    start.wait();
-                    let mut stage = Stage { endpoint, stop, samplers: &mut [], gate: None };
-                    load::run(&plan, &mut stage, 1, protocol, link)
-                })
-            })
-            .collect();
-        let mut quiet: Vec<WithoutIntervals<'_, '_>> =
-            stage.samplers.iter_mut().map(|sampler| WithoutIntervals(*sampler)).collect();
-        let mut samplers: Vec<&mut dyn Sampler> =
-            quiet.iter_mut().map(|sampler| -> &mut dyn Sampler { sampler }).collect();
-        start.wait();
-        let mut ours = Stage { endpoint, stop, samplers: &mut samplers, gate: None };
-        let first = load::run(&plan_of(0), &mut ours, 1, protocol, link);
-        let rest = others.into_iter().map(|other| {
-            other.join().unwrap_or_else(|_| Err(EngineError::Plan("a client panicked".into())))
-        });
-        std::iter::once(first).chain(rest).map(|load| Ok(load?.map(&done))).collect()
-    })
+    let plans: Vec<LoadPlan> = (0..clients).map(plan_of).collect();
+    let mut quiet: Vec<WithoutIntervals<'_, '_>> =
+        stage.samplers.iter_mut().map(|sampler| WithoutIntervals(*sampler)).collect();
+    let mut samplers: Vec<&mut dyn Sampler> =
+        quiet.iter_mut().map(|sampler| -> &mut dyn Sampler { sampler }).collect();
+    let (endpoint, stop) = (stage.endpoint, stage.stop);
+    let mut ours = Stage { endpoint, stop, samplers: &mut samplers, gate: None };
+    let loads = load::run_side_by_side(&plans, &mut ours, 1, protocol, link)?;
+    Ok(loads.into_iter().map(|load| load.map(&done)).collect())
 }
 
 /// The intervals of one client are not those of all.

@@ -220,6 +220,15 @@ fn several_clients_have_a_row_each_and_both_sides_count_the_same() {
 }
 
 #[test]
+fn where_one_of_several_clients_is_refused_none_begins() {
+    let server = Server::start(&["--quiet", "--max-clients", "2"]);
+    let folder = folder();
+    let words = ["--clients", "3", "--for", "10h"];
+    let ended = ping(&server.address, &[CALM, &words].concat(), folder.path()).with(2);
+    assert!(ended.stderr.contains("no more clients"), "{ended:#?}");
+}
+
+#[test]
 fn the_sum_of_several_clients_is_what_the_server_carried_while_all_of_them_ran() {
     let server = Server::start(&["--quiet"]);
     let folder = folder();
