@@ -73,7 +73,7 @@ impl Gauge {
         self.first_ns.load(Ordering::Relaxed)
     }
 
-    /// When the end came, nanoseconds on the monotonic clock; 0 before.
+    /// When the end came, or it broke, nanoseconds on the monotonic clock; 0 before.
     pub(crate) fn last_ns(&self) -> u64 {
         self.last_ns.load(Ordering::Relaxed)
     }
@@ -155,15 +155,28 @@ fn send_until_over(socket: &OwnedFd, bytes: usize, gauge: &Gauge) -> io::Result<
     Ok(shutdown(socket, Shutdown::Write)?)
 }
 
-/// Reads to the end. Where nothing but the end is expected, silence is no trouble until this side
-/// has sent all.
+/// Reads to the end, and notes when that was. Where nothing but the end is expected, silence is no
+/// trouble until this side has sent all.
 fn receive_all(socket: impl AsFd, expects_bytes: bool, gauge: &Gauge) -> io::Result<()> {
+    let received = receive_until_end(&socket, expects_bytes, gauge);
+    let mut last_ns = MonotonicClock.now_ns();
+    if received.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut) {
+        // what came came before the silence
+        let silent = sockopt::socket_timeout(&socket, sockopt::Timeout::Recv).ok().flatten();
+        let silent_ns = silent.map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(0));
+        last_ns = last_ns.saturating_sub(silent_ns).max(gauge.first_ns());
+    }
+    gauge.last_ns.store(last_ns, Ordering::Relaxed);
+    received
+}
+
+fn receive_until_end(socket: impl AsFd, expects_bytes: bool, gauge: &Gauge) -> io::Result<()> {
     let mut buffer = vec![0; RECEIVE_BYTES];
     let mut total = gauge.received();
     let mut was_over = false;
     loop {
         match recv(&socket, &mut buffer[..], RecvFlags::empty()) {
-            Ok((0, _)) => break,
+            Ok((0, _)) => return Ok(()),
             Ok((count, _)) => {
                 if total == 0 {
                     gauge.first_ns.store(MonotonicClock.now_ns(), Ordering::Relaxed);
@@ -177,6 +190,29 @@ fn receive_all(socket: impl AsFd, expects_bytes: bool, gauge: &Gauge) -> io::Res
             Err(error) => return Err(error.into()),
         }
     }
-    gauge.last_ns.store(MonotonicClock.now_ns(), Ordering::Relaxed);
-    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    const SILENCE: Span = Span::from_ms(50);
+
+    #[test]
+    fn a_stream_that_falls_silent_has_ended_with_its_last_bytes() {
+        let (mut sender, receiver) = UnixStream::pair().unwrap();
+        let receiver = OwnedFd::from(receiver);
+        make_patient(&receiver, SILENCE).unwrap();
+        sender.write_all(b"bytes").unwrap();
+        let gauge = Gauge::default();
+        let before_ns = MonotonicClock.now_ns();
+        let ended = receive_all(&receiver, true, &gauge);
+        assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert_eq!(gauge.received(), 5);
+        assert!(before_ns <= gauge.first_ns() && gauge.first_ns() <= gauge.last_ns());
+        assert!(gauge.last_ns() <= MonotonicClock.now_ns() - SILENCE.ns());
+    }
 }
