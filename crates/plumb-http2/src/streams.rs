@@ -8,7 +8,8 @@ use crate::settings::Allowed;
 /// Bytes that the server may send on a stream, or on the connection, before more are granted: as many
 /// as other clients of this kind grant. What comes is not kept, so that nothing is gained by less.
 pub(crate) const GRANTED: u32 = 1 << 30;
-/// Streams that were given up, and on which something may still come.
+/// Streams that were given up, and on which something may still come: so many are remembered one by
+/// one.
 const CANCELLED_MAX: usize = 256;
 
 /// One stream.
@@ -47,6 +48,8 @@ pub(crate) struct Streams {
     /// Where the last frame belonged.
     last: usize,
     cancelled: VecDeque<u32>,
+    /// The highest of those that were cancelled and are not remembered one by one; zero: none.
+    forgotten: u32,
 }
 
 impl Streams {
@@ -108,16 +111,20 @@ impl Streams {
     /// Ends a stream of which the server does not know yet.
     pub(crate) fn cancel(&mut self, slot: u16) -> Option<u32> {
         let id = self.close(slot)?.id;
-        if self.cancelled.len() == CANCELLED_MAX {
-            self.cancelled.pop_front();
+        if self.cancelled.len() == CANCELLED_MAX
+            && let Some(oldest) = self.cancelled.pop_front()
+        {
+            self.forgotten = self.forgotten.max(oldest);
         }
         self.cancelled.push_back(id);
         Some(id)
     }
 
-    /// True when something may still come on `id`, which is over.
+    /// True when something may still come on `id`, which is over. Of those below one that is not
+    /// remembered any more nobody knows: to blame the server for what it sent before it was told would
+    /// end a sound connection.
     pub(crate) fn was_cancelled(&self, id: u32) -> bool {
-        self.cancelled.contains(&id)
+        id <= self.forgotten || self.cancelled.contains(&id)
     }
 
     /// The first stream above `last`.
@@ -180,12 +187,16 @@ mod tests {
     }
 
     #[test]
-    fn those_that_were_given_up_are_remembered_for_a_while() {
+    fn what_comes_on_a_stream_that_was_given_up_is_no_fault_however_many_were() {
         let mut streams = Streams::default();
+        let answered = streams.open(stream(2_001));
+        streams.close(answered);
+        assert!(!streams.was_cancelled(2_001));
         for id in (1..).step_by(2).take(CANCELLED_MAX + 1) {
             let slot = streams.open(stream(id));
             assert_eq!(streams.cancel(slot), Some(id));
         }
-        assert!(!streams.was_cancelled(1) && streams.was_cancelled(3));
+        assert!(streams.was_cancelled(1) && streams.was_cancelled(3));
+        assert!(!streams.was_cancelled(2_001), "it was answered");
     }
 }
