@@ -310,6 +310,9 @@ impl<'a, T: Time> Relay<'a, T> {
         let Some(pair) = &mut self.slots[index].pair else {
             return;
         };
+        if pair.forgotten {
+            return self.close(index, Parted::Forgotten);
+        }
         while let Some(endpoint) = self.target.get(pair.attempt + 1) {
             match start_connect(endpoint, &SocketOptions::default()) {
                 Ok(socket) => {
@@ -386,7 +389,6 @@ impl<'a, T: Time> Relay<'a, T> {
                 if pair.half_over() {
                     return self.close(index, Parted::Forgotten); // the other half never ends
                 }
-                self.ask_limit(index);
                 self.turn(index);
             }
         }

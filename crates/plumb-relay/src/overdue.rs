@@ -11,8 +11,12 @@ pub(crate) enum Overdue {
     Idle(Idle),
 }
 
-/// The limit that comes next, and when.
+/// The limit that comes next, and when; of a connection that is forgotten nothing is kept, and none
+/// comes any more.
 pub(crate) fn overdue(plan: &RelayPlan, pair: &Pair) -> Option<(u64, Overdue)> {
+    if pair.forgotten {
+        return None;
+    }
     let connect = pair.sides[FAR]
         .connected_at
         .is_none()
@@ -21,10 +25,6 @@ pub(crate) fn overdue(plan: &RelayPlan, pair: &Pair) -> Option<(u64, Overdue)> {
         Some(Limit::After(time)) => Some((pair.since + time.ns(), Overdue::Cut)),
         Some(Limit::Bytes(_)) | None => None,
     };
-    let idle = plan
-        .loss
-        .idle
-        .filter(|_| !pair.forgotten)
-        .map(|(time, how)| (pair.last_heard + time.ns(), Overdue::Idle(how)));
+    let idle = plan.loss.idle.map(|(time, how)| (pair.last_heard + time.ns(), Overdue::Idle(how)));
     [connect, cut, idle].into_iter().flatten().min_by_key(|(at, _)| *at)
 }

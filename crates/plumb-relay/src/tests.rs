@@ -2,11 +2,13 @@
 
 use std::cell::RefCell;
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::Shutdown;
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4, TcpStream};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::rc::Rc;
 
 use plumb_measure::{ByteSize, Clock as _, Span};
+use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
 
 use super::{Ends, Idle, Limit, LossPlan, PathPlan, Relay, RelayPlan, RelayTotals};
 use plumb_engine::{Endpoint, HeldTime, Listener, Stop};
@@ -240,6 +242,43 @@ fn an_idle_connection_is_forgotten_without_a_word() {
     // nothing more until the relay itself stops
     assert!(seen[2..].iter().all(|(at, _)| *at >= 3_000 * MS), "{seen:?}");
     assert_eq!((totals.idle, totals.there.received), (1, 4));
+}
+
+#[test]
+fn a_connection_that_is_forgotten_is_in_no_other_count() {
+    let mut plan = plan();
+    plan.loss.idle = Some((Span::from_ms(200), Idle::Forget));
+    plan.loss.cut = Some(Limit::After(Span::from_ms(500)));
+    let (seen, totals) = echo(&plan, 2, 1_000 * MS);
+    assert!(seen[2..].iter().all(|(at, _)| *at >= 3_000 * MS), "{seen:?}");
+    assert_eq!((totals.connections, totals.idle, totals.cut), (1, 1, 0));
+}
+
+/// An address whose queue of connections is full: it answers nobody, and does not refuse.
+fn busy() -> (OwnedFd, TcpStream, Endpoint) {
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+    listen(&socket, 0).unwrap();
+    let address = SocketAddr::try_from(getsockname(&socket).unwrap()).unwrap();
+    let one = TcpStream::connect(address).unwrap();
+    (socket, one, Endpoint::Tcp(address))
+}
+
+#[test]
+fn a_connection_that_is_forgotten_before_it_reached_the_target_is_unreachable_to_nobody() {
+    let (_listener, _one, far) = busy();
+    let stand = Stand { far, ..Stand::new() };
+    let mut client = stand.client();
+    let mut plan = plan();
+    plan.loss.idle = Some((Span::from_ms(200), Idle::Forget));
+    let gone = Rc::new(RefCell::new(false));
+    let seen = Rc::clone(&gone);
+    let (totals, _) = stand.relay(&plan, move |_| {
+        *seen.borrow_mut() |= read(&mut client).is_none();
+        None
+    });
+    assert_eq!((totals.connections, totals.idle, totals.unreachable), (1, 1, 0));
+    assert!(!*gone.borrow(), "nobody is told");
 }
 
 #[test]
