@@ -1,7 +1,8 @@
 //! The file of an experiment, and what stands in it.
 //!
 //! An [`ExperimentFile`] has the keys, [`names`] says what may stand in `${...}` and what it stands
-//! for, a [`Fault`] names the place of what is wrong. [`inputs`] are the files that commands name,
+//! for, a [`Fault`] names the place of what is wrong, and [`without_secrets`] is the file as records have it.
+//! [`inputs`] are the files that commands name,
 //! [`shell`] runs the commands of the user, and a [`Guard`] ends a server with the experiment. What
 //! the commands of plumb mean is not known here.
 
@@ -10,6 +11,7 @@ mod file;
 mod guard;
 pub mod inputs;
 pub mod names;
+mod secrets;
 pub mod shell;
 mod template;
 
@@ -19,4 +21,5 @@ pub use file::{
     unplaced,
 };
 pub use guard::Guard;
+pub use secrets::without_secrets;
 pub use template::{Template, Unclear};

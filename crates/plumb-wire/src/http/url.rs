@@ -7,6 +7,8 @@ use crate::secret::masked_url;
 
 /// Bytes of a URL that are read at most.
 const URL_BYTES_MAX: usize = 8 << 10;
+/// What host and port end before.
+const ENDS_AUTHORITY: [char; 3] = ['/', '?', '#'];
 
 /// Why a text is no URL that can be asked for. No message repeats a password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -127,11 +129,22 @@ impl Url {
 
     /// Everything behind `scheme://`.
     fn with_authority(scheme: Scheme, rest: &str) -> Result<Self, UrlError> {
-        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let end = rest.find(ENDS_AUTHORITY).unwrap_or(rest.len());
         let (authority, target) = rest.split_at(end);
         if let Some((_, host)) = authority.rsplit_once('@') {
             return Err(UrlError::Credentials { host: host.into() });
         }
+        Self::of_parts(scheme, authority, target).map_err(|error| match target.rsplit_once('@') {
+            // what is no host may be a user, and a password with one of these signs in it
+            Some((_, behind)) => {
+                let host = behind.split(ENDS_AUTHORITY).next().unwrap_or_default();
+                UrlError::Credentials { host: host.into() }
+            }
+            None => error,
+        })
+    }
+
+    fn of_parts(scheme: Scheme, authority: &str, target: &str) -> Result<Self, UrlError> {
         let (host, port) = split_port(authority)?;
         let sound = |c: char| c.is_ascii_alphanumeric() || "-._~:%".contains(c);
         if host.is_empty() || !host.chars().all(sound) {
@@ -296,12 +309,22 @@ mod tests {
 
     #[test]
     fn a_user_in_a_url_is_refused_without_repeating_it() {
-        for text in ["http://me:secret@host/", "https://me@host:1/x", "me:secret@host"] {
+        for text in [
+            "http://me:secret@host/",
+            "https://me@host:1/x",
+            "me:secret@host",
+            "http://me:secret/more@host/",
+            "http://me:secret?more@host",
+            "https://me:secret:x#more@host:1/x",
+        ] {
             let error = Url::parse(text).unwrap_err().to_string();
             assert!(!error.contains("secret") && !error.contains("me@"), "{error}");
         }
         let error = Url::parse("http://me:secret@host/").unwrap_err();
         assert_eq!(error, UrlError::Credentials { host: "host".into() });
+        let error = Url::parse("http://me:sec/ret@host/x").unwrap_err();
+        assert_eq!(error, UrlError::Credentials { host: "host".into() });
+        assert_eq!(url("http://h:80/x@y").target(), "/x@y");
     }
 
     #[test]

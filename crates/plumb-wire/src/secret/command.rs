@@ -2,10 +2,12 @@
 
 use std::ops::Range;
 
+use super::quoted::{Quoted, is_quote};
 use super::{Found, in_header, in_url, masked};
 
-/// The options that give a header line.
-const HEADERS: [&str; 2] = ["--header", "-H"];
+/// The options that give a header line: ours, and that of curl, whose value may stand directly behind it.
+const HEADERS: [&str; 2] = ["--header", SHORT];
+const SHORT: &str = "-H";
 
 /// The secrets of the header line `Name: value`.
 #[must_use]
@@ -22,27 +24,29 @@ pub fn masked_words(words: &[String]) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for (at, word) in words.iter().enumerate() {
         let is_line = at > 0 && HEADERS.contains(&words[at - 1].as_str());
-        let found = if is_line { in_header_line(word) } else { in_commands(word) };
+        let line = if is_line { Some(word.as_str()) } else { line_of_word(word) };
+        let found = line.map(|line| moved(in_header_line(line), word.len() - line.len()));
+        let found = found.filter(|found| !found.is_empty()).unwrap_or_else(|| in_commands(word));
         out.push(masked(word, &found));
     }
     out
+}
+
+/// The header line of a word that is an option and its value: all that stands behind the option, blanks
+/// as well.
+fn line_of_word(word: &str) -> Option<&str> {
+    let [long, short] = HEADERS;
+    match word.strip_prefix(long) {
+        Some(value) => value.strip_prefix('='),
+        None => word.strip_prefix(short).filter(|line| !line.is_empty()),
+    }
 }
 
 /// The secrets of command lines in `text`, wherever in it they stand: in the value of each option
 /// that gives a header line, and in each address.
 #[must_use]
 pub fn in_commands(text: &str) -> Vec<Found> {
-    let mut found = Vec::new();
-    for option in HEADERS {
-        for (at, _) in text.match_indices(option) {
-            let begins =
-                text[..at].chars().next_back().is_none_or(|c| c.is_whitespace() || is_quote(c));
-            let value = begins.then(|| value_of(text, at + option.len())).flatten();
-            found.extend(
-                value.into_iter().flat_map(|at| moved(in_header_line(&text[at.clone()]), at.start)),
-            );
-        }
-    }
+    let mut found: Vec<Found> = HEADERS.iter().flat_map(|it| in_options(text, it)).collect();
     for (at, _) in text.match_indices("://") {
         let url = address(text, at);
         let inside = |one: &Found| url.start <= one.at.start && one.at.start < url.end;
@@ -51,32 +55,74 @@ pub fn in_commands(text: &str) -> Vec<Found> {
         }
     }
     found.sort_by_key(|one| (one.at.start, one.at.end));
-    let mut until = 0;
-    found.retain(|one| {
-        let apart = one.at.start >= until;
-        until = until.max(one.at.end);
-        apart
-    });
+    let mut apart: Vec<Found> = Vec::new();
+    for one in found {
+        match apart.last_mut() {
+            Some(last) if one.at.start < last.at.end || one.at == last.at => {
+                last.at.end = last.at.end.max(one.at.end);
+            }
+            _ => apart.push(one),
+        }
+    }
+    apart
+}
+
+/// The secrets of the header lines that each `option` in `text` gives.
+fn in_options(text: &str, option: &str) -> Vec<Found> {
+    let mut found = Vec::new();
+    let mut quoted = Quoted::start_of(text);
+    for (at, _) in text.match_indices(option) {
+        let before = text[..at].chars().next_back();
+        let begins = before.is_none_or(|c| c.is_whitespace() || is_quote(c));
+        if !begins || at < quoted.at() {
+            continue;
+        }
+        quoted.go_to(at);
+        let pieces = value_of(text, &mut quoted, option);
+        let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { continue };
+        let secrets = moved(in_header_line(&text[first.start..last.end]), first.start);
+        if !secrets.is_empty() {
+            quoted.skip_to(last.end); // marks in a secret are none of the text
+        }
+        found.extend(secrets.iter().flat_map(|secret| without_marks(secret, &pieces)));
+    }
     found
 }
 
-/// The value behind an option whose name ends at `from`: between quotation marks, or up to the
-/// next blank.
-fn value_of(text: &str, from: usize) -> Option<Range<usize>> {
-    let behind = &text[from..];
-    let start = from + behind.len() - behind.trim_start_matches(['=', ' ', '\t']).len();
-    if start == from {
-        return None; // another option, whose name only begins so
+/// What of `secret` stands in the `pieces` of a word, so that the marks between them stay.
+fn without_marks<'a>(
+    secret: &'a Found,
+    pieces: &'a [Range<usize>],
+) -> impl Iterator<Item = Found> + 'a {
+    let at = &secret.at;
+    let empty = at.is_empty().then(|| secret.clone());
+    let inside = pieces.iter().map(|piece| piece.start.max(at.start)..piece.end.min(at.end));
+    let inside = inside.filter(|at| at.start < at.end);
+    empty.into_iter().chain(inside.map(|at| Found::text(secret.name.as_str(), at)))
+}
+
+/// The pieces of the value of the `option` that begins where `quoted` is; none when it has no value.
+fn value_of(text: &str, quoted: &mut Quoted<'_>, option: &str) -> Vec<Range<usize>> {
+    let around = quoted.just_opened();
+    let from = quoted.at() + option.len();
+    quoted.skip_to(from);
+    let alone = around.and_then(|mark| quoted.behind_closing(mark));
+    if let Some(behind) = alone {
+        quoted.go_to(behind);
     }
-    // a file may have to write a quotation mark as `\"`
-    let marks = text[start..].len() - text[start..].trim_start_matches(['\\', '"', '\'']).len();
-    let mark = &text[start..start + marks];
-    let start = start + marks;
-    let length = match mark {
-        "" => text[start..].find(char::is_whitespace),
-        mark => text[start..].find(mark),
-    };
-    Some(start..length.map_or(text.len(), |length| start + length))
+    let behind = &text[quoted.at()..];
+    let between =
+        |c: char| c == ' ' || c == '\t' || if alone.is_some() { c == ',' } else { c == '=' };
+    let start = text.len() - behind.trim_start_matches(between).len();
+    let attached = start == from && option == SHORT;
+    if start == quoted.at() && !attached {
+        return Vec::new(); // another option, whose name only begins so
+    }
+    let is_one_word = (attached || behind.starts_with('=')) && !quoted.is_mark(start);
+    match around.filter(|_| alone.is_none() && is_one_word) {
+        Some(mark) => quoted.inside(mark, start),
+        None => quoted.word(start),
+    }
 }
 
 /// The address around the `://` at `at`.
@@ -88,10 +134,6 @@ fn address(text: &str, at: usize) -> Range<usize> {
     let ends = |c: char| c.is_whitespace() || is_quote(c) || matches!(c, '\\' | '<' | '>');
     let end = text[at..].find(ends).map_or(text.len(), |length| at + length);
     start..end
-}
-
-fn is_quote(c: char) -> bool {
-    matches!(c, '"' | '\'' | '`')
 }
 
 fn moved(mut found: Vec<Found>, by: usize) -> Vec<Found> {
@@ -123,6 +165,9 @@ mod tests {
             "--header",
             "Accept: text/html",
             "--header=sid:s3cret",
+            "--header=X-Api-Key: s3cret s3cret",
+            "--header=X-See: http://h/?token=s3cret",
+            "-HX-Api-Key: s3cret",
             "--header-like=x",
             "postgres://me:s3cret@db/x",
         ];
@@ -136,6 +181,9 @@ mod tests {
                 "--header",
                 "Accept: text/html",
                 "--header=sid:MASKED",
+                "--header=X-Api-Key: MASKED",
+                "--header=X-See: http://h/?token=MASKED",
+                "-HX-Api-Key: MASKED",
                 "--header-like=x",
                 "postgres://MASKED@db/x",
             ]
@@ -162,6 +210,48 @@ mod tests {
             ("nothing to see", "nothing to see"),
         ] {
             assert_eq!(text(line), expected);
+        }
+    }
+
+    #[test]
+    fn a_value_is_all_that_a_shell_takes_for_it() {
+        for (line, expected) in [
+            ("u '--header=X-Api-Key: a b' --for 1s", "u '--header=X-Api-Key: MASKED' --for 1s"),
+            (r#""--header=X-Api-Key: a \"b\" c" u"#, r#""--header=X-Api-Key: MASKED" u"#),
+            ("u --header='X-Api-Key: a b' u", "u --header='X-Api-Key: MASKED' u"),
+            (r"u --header X-Api-Key:\ a\ b u", r"u --header X-Api-Key:MASKED u"),
+            ("u --header X-Api-Key:'a b' u", "u --header X-Api-Key:'MASKED' u"),
+            (
+                r"u --header 'X-Api-Key: a'\''b c' u",
+                "u --header 'X-Api-Key: MASKED'MASKED'MASKED' u",
+            ),
+            ("curl -H'X-Api-Key: a b' u", "curl -H'X-Api-Key: MASKED' u"),
+            ("curl -HX-Api-Key:a u", "curl -HX-Api-Key:MASKED u"),
+            ("curl -Host:a u", "curl -Host:a u"),
+            (r#"["curl", "-H", "X-Api-Key: a b"]"#, r#"["curl", "-H", "X-Api-Key: MASKED"]"#),
+            ("$(curl -H 'X-Api-Key: a b')", "$(curl -H 'X-Api-Key: MASKED')"),
+            ("curl -H 'X-Api-Key: cut o", "curl -H 'X-Api-Key: MASKED"),
+        ] {
+            assert_eq!(text(line), expected);
+        }
+    }
+
+    #[test]
+    fn what_stands_around_a_command_is_kept() {
+        for (before, behind) in [
+            ("run = \"u ", "\"\nx = \"y\""),
+            ("run = \"\"\"u ", "\"\"\" # it's"),
+            ("run = '''\nu ", "'''"),
+            ("run = 'curl \"u\" ", " -v'"),
+            ("`u ", "`: no"),
+            ("sh -c \"", "\""),
+        ] {
+            let of = |value: &str| format!("{before}--header X-Token:{value}{behind}");
+            assert_eq!(text(&of("a")), of("MASKED"));
+        }
+        for (before, behind) in [("\"u '", "' -v\" # it's"), (r#""u \""#, r#"\" -v" x"#)] {
+            let of = |value: &str| format!("{before}--header=X-Token: {value}{behind}");
+            assert_eq!(text(&of("a b")), of("MASKED"));
         }
     }
 

@@ -5,6 +5,7 @@ mod command;
 mod json;
 mod multipart;
 mod name;
+mod quoted;
 mod xml;
 
 use std::ops::Range;

@@ -98,7 +98,7 @@ impl<'a> Rounds<'a> {
         folder: &'a ExperimentFolder,
         file: &str,
     ) -> anyhow::Result<Self> {
-        let file = &without_secrets(file);
+        let file = &plumb_experiment::without_secrets(file);
         folder.write_experiment(file)?;
         let variant = |variant: &Variant| VariantRecord {
             name: variant.name.clone(),

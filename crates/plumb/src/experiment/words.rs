@@ -7,7 +7,7 @@ use plumb_wire::secret::{in_commands, masked};
 use crate::commands;
 use crate::job::told;
 
-/// The text of a command, or of a file of commands, as records have it.
+/// The text of a command as records have it.
 pub(crate) fn without_secrets(text: &str) -> String {
     masked(text, &in_commands(text))
 }

@@ -53,7 +53,7 @@ pub(super) fn read(
     let mut text = stored.clone();
     if let Some(file) = file {
         text = text_of(file)?; // it has the secrets that a record has not
-        let changes = changes::between(&stored, &without_secrets(&text))
+        let changes = changes::between(&stored, &plumb_experiment::without_secrets(&text))
             .with_context(|| format!("{} is no TOML", file.display()))?;
         ensure!(
             changes.is_empty(),
