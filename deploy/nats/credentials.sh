@@ -30,24 +30,33 @@ fi
 names=""
 for host in "$@"; do
     case "$host" in
+    *:*) kind=IP ;;
     *[!0-9.]*) kind=DNS ;;
     *) kind=IP ;;
     esac
     names="$names${names:+,}$kind:$host"
 done
+# openssl tells of what it does well, too
+quietly() {
+    said=$("$@" 2>&1) || { printf '%s\n' "$said" >&2; exit 1; }
+}
 key="-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
 # shellcheck disable=SC2086 # words, on purpose
-openssl req -x509 $key -keyout ca.key -out ca.pem -days 365 -subj "/CN=plumb authority" \
-    -addext "keyUsage=critical,keyCertSign,cRLSign" 2>/dev/null
+quietly openssl req -x509 $key -keyout ca.key -out ca.new -days 365 -subj "/CN=plumb authority" \
+    -addext "keyUsage=critical,keyCertSign,cRLSign"
+# the names are in the extension: a common name has no room for a long one
 # shellcheck disable=SC2086
-openssl req $key -keyout server.key -out server.csr -subj "/CN=$1" 2>/dev/null
+quietly openssl req $key -keyout server.key -out server.csr -subj "/CN=plumb nats"
 printf 'subjectAltName=%s\nextendedKeyUsage=serverAuth\nbasicConstraints=critical,CA:FALSE\n' "$names" >server.ext
-openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 365 \
-    -extfile server.ext -out server.pem 2>/dev/null
+quietly openssl x509 -req -in server.csr -CA ca.new -CAkey ca.key -CAcreateserial -days 365 \
+    -extfile server.ext -out server.pem
 rm -f server.csr server.ext ca.srl
 
 for who in controller remote; do
     nk -gen user >"$who.nkey"
 done
-printf 'PLUMB_CONTROLLER_NKEY=%s\nPLUMB_REMOTE_NKEY=%s\n' \
-    "$(nk -inkey controller.nkey -pubout)" "$(nk -inkey remote.nkey -pubout)" >nats.env
+controller=$(nk -inkey controller.nkey -pubout)
+remote=$(nk -inkey remote.nkey -pubout)
+printf 'PLUMB_CONTROLLER_NKEY=%s\nPLUMB_REMOTE_NKEY=%s\n' "$controller" "$remote" >nats.env
+# the last one: with it the folder is complete
+mv ca.new ca.pem

@@ -79,6 +79,28 @@ fn a_server_takes_the_keys_and_the_certificate() {
 }
 
 #[test]
+fn a_server_may_have_a_long_name_and_an_address_of_ipv6() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let secrets = folder.path().join("secrets");
+    let long = format!("{}.elb.example", "k8s-plumb-nats-".repeat(4));
+    assert!(long.len() > 64, "more than a common name holds");
+    let Some(made) = allowed(make(&secrets, &[&long, "fd00::5"])) else { return };
+    made.with(0);
+    let words = ["x509", "-in", "server.pem", "-noout", "-ext", "subjectAltName"];
+    let named = ran("openssl", &words, &secrets, &[]).with(0).stdout;
+    assert!(named.contains(&format!("DNS:{long}, IP Address:FD00:0:0:0:0:0:0:5")), "{named}");
+}
+
+#[test]
+fn what_openssl_refuses_is_told_and_leaves_nothing_that_counts() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let secrets = folder.path().join("secrets");
+    let Some(made) = allowed(make(&secrets, &["fd00::no::address"])) else { return };
+    assert!(made.with(1).stderr.contains("bad ip address"), "openssl says why");
+    make(&secrets, &["nats.example"]).expect("as before").with(0);
+}
+
+#[test]
 fn words_that_are_missing_are_named() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let Some(ended) = allowed(make(&folder.path().join("secrets"), &[])) else { return };

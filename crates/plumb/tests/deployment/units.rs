@@ -93,6 +93,16 @@ fn every_unit_is_confined() {
 }
 
 #[test]
+fn a_unit_is_started_again_however_often_it_has_ended() {
+    // systemd gives up a unit that began five times within ten seconds, unless it is told
+    assert!(text(&format!("deploy/systemd/{HARDENING}")).contains("\nStartLimitIntervalSec=0\n"));
+    for name in FILES {
+        let unit = text(&format!("deploy/systemd/{name}"));
+        assert!(unit.contains("\nRestart=") && !unit.contains("StartLimit"), "{name}");
+    }
+}
+
+#[test]
 fn old_recordings_are_named_as_systemd_wants_it() {
     let Some(()) = allowed(installed("systemd-tmpfiles", "systemd")) else { return };
     let root = tempfile::tempdir().expect("a temporary folder");
