@@ -45,11 +45,7 @@ pub enum Quotes {
 /// # Source
 /// RFC 4180, section 2.
 pub fn records(text: &str, delimiter: char, quotes: Quotes) -> Records<'_> {
-    let quote = match quotes {
-        Quotes::AroundCells => Some('"'),
-        Quotes::Characters => None,
-    };
-    Records { rest: text, line: 1, column: 1, delimiter, quote }
+    Records { rest: text, line: 1, column: 1, delimiter, quotes }
 }
 
 /// See [`records`].
@@ -59,8 +55,7 @@ pub struct Records<'a> {
     line: usize,
     column: usize,
     delimiter: char,
-    /// What stands around cells.
-    quote: Option<char>,
+    quotes: Quotes,
 }
 
 impl Iterator for Records<'_> {
@@ -81,6 +76,14 @@ impl Iterator for Records<'_> {
 }
 
 impl Records<'_> {
+    /// The next record, in which quotes are `quotes`; those behind it stay as they were.
+    pub fn next_with(&mut self, quotes: Quotes) -> Option<Result<Record, CsvError>> {
+        let others = std::mem::replace(&mut self.quotes, quotes);
+        let record = self.next();
+        self.quotes = others;
+        record
+    }
+
     fn cells(&mut self) -> Result<Vec<String>, CsvError> {
         let mut cells = Vec::new();
         loop {
@@ -93,11 +96,12 @@ impl Records<'_> {
     }
 
     fn at_a_quote(&self) -> bool {
-        self.quote.is_some_and(|quote| self.rest.starts_with(quote))
+        self.quotes == Quotes::AroundCells && self.rest.starts_with('"')
     }
 
     fn plain(&mut self) -> Result<String, CsvError> {
-        let ends = |char| char == self.delimiter || char == '\n' || Some(char) == self.quote;
+        let quote = self.quotes == Quotes::AroundCells;
+        let ends = |char| char == self.delimiter || char == '\n' || (quote && char == '"');
         let end = self.rest.find(ends).unwrap_or(self.rest.len());
         // the CR of a line end is no part of the cell
         let behind = &self.rest[end..];

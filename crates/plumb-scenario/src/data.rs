@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use plumb_measure::LoadPart;
 
-use crate::csv::{self, CsvError, Record, Records};
+use crate::csv::{self, CsvError, Quotes, Record, Records};
 use crate::file::{self, AtEnd, Take};
 use crate::variables::{Names, NoName, Slot, Value, Variables};
 use crate::{OutOfReach, Reach};
@@ -125,7 +125,11 @@ impl Lines {
         }
         let mut records = csv::records(text, delimiter, data.quotes);
         let slots = match &data.names[..] {
-            [] => slots(&records.next().transpose()?.unwrap_or_default().cells, names)?,
+            // a name has no quotes: those in the line of names stand around them in any case
+            [] => {
+                let head = records.next_with(Quotes::AroundCells).transpose()?;
+                slots(&head.unwrap_or_default().cells, names)?
+            }
             given => slots(given, names)?,
         };
         Ok(Self {
@@ -265,7 +269,6 @@ mod tests {
     use toml::Spanned;
 
     use super::*;
-    use crate::csv::Quotes;
 
     fn data(take: Take, at_end: AtEnd) -> file::Data {
         file::Data {
@@ -333,6 +336,9 @@ mod tests {
     #[test]
     fn quotes_may_be_characters_of_the_values() {
         let data = file::Data { quotes: Quotes::Characters, ..data(Take::EachScript, AtEnd::Stop) };
+        // of the line of names they are no part in any case, as with JMeter
+        let (_, names) = lines(&data, "\"user\",\"pw\"\nu\"1,\"p1\"\n").unwrap();
+        assert_eq!(names.all().collect::<Vec<_>>(), ["user", "pw"]);
         let (lines, _) = lines(&data, "user,password\n\"4711\",x\n\"a,b\"\n").unwrap();
         let (mut own, mut variables) = (OwnLine::default(), Variables::new(Arc::default()));
         let all: Vec<_> = (0..2).map(|_| taken(&lines, &mut own, &mut variables)).collect();
