@@ -9,8 +9,8 @@ use std::time::Duration;
 use hyper::body::Incoming;
 use hyper::{Method, Response, StatusCode};
 use plumb_engine::clock;
-use plumb_folder::{Baseline, Baselines, baseline_name, record_digest};
-use plumb_measure::Span;
+use plumb_folder::{Baseline, Baselines, baseline_name, read_record, record_digest};
+use plumb_measure::{Span, Status};
 use plumb_serve::settings::kib;
 use plumb_serve::{
     Body, ConnectionLimits, Counters, Gauge, HttpService, Log, Peer, ReadError, Request,
@@ -35,6 +35,8 @@ const STREAMS_MAX: u64 = 24;
 const REPORTS_MAX: u64 = 4;
 /// Runs that are compared at once.
 const COMPARED_MAX: usize = 12;
+const NOT_ENDED: &str =
+    "This run is no baseline: its measurement did not come to its end. Measure again.";
 
 /// The app behind its listeners.
 pub(crate) struct Site {
@@ -403,15 +405,26 @@ impl Shared {
             Ok(_) => return nowhere(),
             Err(error) => return trouble(&error),
         };
-        if !["valid", "no latency"].contains(&row.verdict.as_str()) {
-            let words = format!(
-                "This run is no baseline: its verdict is `{}` ({}). plumb baseline set takes it \
-                 with --accept-invalid.",
+        let path = self.index.folder().join(run);
+        // of what is under way there may be no record yet
+        let ended = match row.is_under_way() {
+            true => Ok(false),
+            false => read_record(&path).map(|record| record.status == Status::Complete),
+        };
+        let refusal = match ended {
+            Ok(true) if ["valid", "no latency"].contains(&row.verdict.as_str()) => None,
+            Ok(true) => Some(format!(
+                "This run is no baseline: its verdict is `{}` ({}). plumb baseline set takes it with \
+                 --accept-invalid.",
                 row.verdict, row.detail
-            );
+            )),
+            Ok(false) => Some(NOT_ENDED.to_owned()),
+            Err(error) => Some(error.to_string()),
+        };
+        if let Some(words) = refusal {
             return Answer::refused(StatusCode::BAD_REQUEST, &words);
         }
-        let record = match record_digest(&self.index.folder().join(run)) {
+        let record = match record_digest(&path) {
             Ok(record) => record,
             Err(error) => return Answer::refused(StatusCode::BAD_REQUEST, &error.to_string()),
         };

@@ -176,6 +176,15 @@ fn a_baseline_has_a_name_and_can_be_forgotten() {
         return;
     }
     set("main", "a").with(303);
+    // a measurement that was broken off may have valid results as far as it came
+    let cut = runs.join("cut");
+    fs::create_dir(&cut).expect("a folder");
+    let record = fs::read_to_string(runs.join("a/run.json")).expect("a record");
+    let record = record.replace("\"status\": \"complete\"", "\"status\": \"interrupted\"");
+    fs::write(cut.join("run.json"), record).expect("a file");
+    list(&browser);
+    let refused = set("main", "cut").with(400).text();
+    assert!(refused.contains("did not come to its end. Measure again."), "{refused}");
     assert!(browser.get("/baselines").with(200).text().contains("<strong>main</strong>"));
     let kept = fs::read_to_string(runs.join("baselines.json")).expect("a file");
     assert!(kept.contains("plumb.baselines/1") && kept.contains("\"run\": \"a\""), "{kept}");
