@@ -68,7 +68,7 @@ pub enum FlowError {
     #[error("{0}")]
     Wrong(String),
     /// The output could not be written.
-    #[error(transparent)]
+    #[error("cannot write output")]
     Output(#[from] io::Error),
 }
 

@@ -9,7 +9,7 @@ use plumb_measure::counted;
 use plumb_nmon::Options;
 use serde::Serialize;
 
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 
 /// The name of the JSON form.
 const SCHEMA: &str = "plumb.table-check/1";
@@ -54,14 +54,14 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
         }
     }
     for one in &unread {
-        writeln!(io::stderr(), "plumb: {}", one.words())?;
+        let _ = writeln!(io::stderr(), "plumb: {}", one.words()); // nobody may be there to read it
     }
     if words.get_flag("json") {
         let files = checked.iter().map(Checked::document).collect();
         let document = Document { schema: SCHEMA, files, unread: &unread };
-        writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&document)?)?;
+        exit::print(&format!("{}\n", serde_json::to_string_pretty(&document)?))?;
     } else {
-        checked.iter().try_for_each(show)?;
+        exit::unless_closed(checked.iter().try_for_each(show))?;
     }
     let mut reports = checked.iter().flat_map(|file| &file.reports);
     Ok(match (unread.is_empty(), reports.any(|report| !report.findings().is_empty())) {

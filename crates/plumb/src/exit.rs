@@ -72,7 +72,15 @@ pub(crate) fn help(error: &anyhow::Error) -> Option<&clap::Error> {
 /// When it cannot be written for another reason.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    unless_closed(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// What came of writing to standard output, where a reader that has gone is no error.
+///
+/// # Errors
+/// When it cannot be written for another reason.
+pub(crate) fn unless_closed(written: io::Result<()>) -> anyhow::Result<()> {
+    match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written.context("standard output cannot be written"),
     }

@@ -1,13 +1,11 @@
 //! `plumb host idle`: what it costs this machine that its processors idle between two messages.
 
-use std::io::{self, Write as _};
-
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_host::{IdleOptions, idle_cost};
 use plumb_measure::IdleFinding;
 use plumb_report::idle;
 
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::signals;
 use plumb_options::{Form, FormOptions};
 
@@ -44,14 +42,12 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let Some(cost) = idle_cost(&options.idle, &stop)? else {
         return Ok(Exit::Interrupted);
     };
-    let mut out = io::stdout().lock();
     let text = match options.form.into() {
         Form::Json => cost.to_json(),
         Form::Markdown => idle::markdown(&cost),
         Form::Text => idle::terminal(&cost),
     };
-    write!(out, "{text}")?;
-    out.flush()?;
+    exit::print(&text)?;
     Ok(match cost.finding {
         IdleFinding::Shown | IdleFinding::NotShown => Exit::Ran,
         IdleFinding::Open => Exit::Unanswered,

@@ -101,7 +101,7 @@ impl HostWatch {
             Ok(recorder) => recorder,
             // a machine that shows nothing can still measure; its records then say nothing of it
             Err(error @ HostError::Blind(_)) if far.is_none() => {
-                writeln!(io::stderr(), "plumb: {error}; the run goes on without")?;
+                let _ = writeln!(io::stderr(), "plumb: {error}; the run goes on without");
                 return Ok(Err(Unwatched { cause: error.to_string(), limit }));
             }
             Err(error) => return Err(error.into()),

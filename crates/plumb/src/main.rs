@@ -78,8 +78,12 @@ fn run(words: &[OsString]) -> anyhow::Result<Exit> {
         Ok(matches) => matches,
         Err(message) => {
             let message = commands::with_layers(message, &all);
-            message.print()?;
-            return Ok(if message.use_stderr() { Exit::DidNotRun } else { Exit::Ran });
+            let printed = message.print();
+            if message.use_stderr() {
+                return Ok(Exit::DidNotRun); // with standard error gone there is nobody left to tell
+            }
+            printed?;
+            return Ok(Exit::Ran);
         }
     };
     if let Some(text) = plumb_options::in_force(&all, &matches)? {
@@ -129,6 +133,6 @@ fn run(words: &[OsString]) -> anyhow::Result<Exit> {
 /// Sizes what `words` name.
 fn capacity(words: &ArgMatches, command: &[String]) -> anyhow::Result<Exit> {
     let answered = plumb_capacity::run(words, command)?;
-    write!(io::stdout(), "{}", answered.text)?;
+    exit::print(&answered.text)?;
     Ok(if answered.refused { Exit::Unanswered } else { Exit::Ran })
 }

@@ -55,7 +55,13 @@ fn carry_out(mut verb: Box<dyn Verb>) -> anyhow::Result<Exit> {
     raise_descriptor_limit();
     let stop = signals::stop()?;
     signals::end_with_parent(&stop)?;
-    verb.run(&mut io::stdout(), &mut io::stderr(), &stop).map_err(plain)?;
+    if let Err(error) = verb.run(&mut io::stdout(), &mut io::stderr(), &stop) {
+        let error = error.downcast::<io::Error>().map_or_else(plain, |error| (*error).into());
+        // what was found by then is still told by the exit code when nobody reads on
+        if !exit::pipe_was_closed(&error) {
+            return Err(error);
+        }
+    }
     Ok(match (verb.was_interrupted(), verb.has_findings()) {
         (true, _) => Exit::Interrupted,
         (false, true) => Exit::Finding,

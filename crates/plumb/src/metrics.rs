@@ -128,7 +128,8 @@ impl Metrics {
         let listeners = Listener::bind_all(&[address.to_owned()], PORT)
             .with_context(|| format!("--metrics {address}"))?;
         for listener in &listeners {
-            writeln!(io::stderr(), "metrics on http://{}/metrics", listener.local())?;
+            // nobody may be there to read it
+            let _ = writeln!(io::stderr(), "metrics on http://{}/metrics", listener.local());
         }
         for listener in &listeners {
             let door = listener.as_fd().try_clone_to_owned().context("cannot serve --metrics")?;

@@ -9,7 +9,7 @@ use plumb_check::Unread;
 use plumb_nmon::{Moment, Window};
 use plumb_show::{Shown, json, page, recording, text};
 
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use plumb_options::{Form, FormOptions};
 
 #[derive(Args, Clone, Debug)]
@@ -65,7 +65,7 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
         }
     }
     for one in &unread {
-        writeln!(io::stderr(), "plumb: {}", one.words())?;
+        let _ = writeln!(io::stderr(), "plumb: {}", one.words()); // nobody may be there to read it
     }
     if shown.is_empty() {
         return Ok(Exit::DidNotRun);
@@ -76,11 +76,11 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
         })?;
     }
     let mut out = io::stdout().lock();
-    match options.form.into() {
-        Form::Json => writeln!(out, "{}", json(&shown, &unread)?)?,
-        Form::Markdown => write!(out, "{}", recording::markdown(&page(&shown)))?,
-        Form::Text => shown.iter().try_for_each(|one| text(&mut out, one))?,
-    }
+    exit::unless_closed(match options.form.into() {
+        Form::Json => writeln!(out, "{}", json(&shown, &unread)?),
+        Form::Markdown => write!(out, "{}", recording::markdown(&page(&shown))),
+        Form::Text => shown.iter().try_for_each(|one| text(&mut out, one)),
+    })?;
     let agree = shown.iter().all(Shown::agrees);
     Ok(match (unread.is_empty(), agree) {
         (false, _) => Exit::DidNotRun,

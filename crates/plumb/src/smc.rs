@@ -1,13 +1,13 @@
 //! `plumb smc`: whether connections from here can use SMC, and what to do where they cannot.
 
-use std::io::{self, Write as _};
+use std::io;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use plumb_host::Root;
 use plumb_host::smc::{LackKind, Readiness, Ueid, add_ueid};
 use serde::Serialize;
 
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 
 /// The name of the JSON form.
 const SCHEMA: &str = "plumb.smc-status/1";
@@ -77,12 +77,11 @@ struct Document<'a> {
 fn status(json: bool) -> anyhow::Result<Exit> {
     let readiness = Readiness::read(&Root::of_this_machine());
     let ready = readiness.lacks.is_empty();
-    let mut out = io::stdout().lock();
     if json {
         let document = Document { schema: SCHEMA, ready, readiness: &readiness };
-        writeln!(out, "{}", serde_json::to_string_pretty(&document)?)?;
+        exit::print(&format!("{}\n", serde_json::to_string_pretty(&document)?))?;
     } else {
-        show(&mut out, &readiness)?;
+        exit::unless_closed(show(&mut io::stdout().lock(), &readiness))?;
     }
     Ok(ended(&readiness))
 }
@@ -111,7 +110,6 @@ fn show(out: &mut impl io::Write, readiness: &Readiness) -> io::Result<()> {
 fn setup(words: &ArgMatches) -> anyhow::Result<Exit> {
     let root = Root::of_this_machine();
     let Some(ueid) = words.get_one::<Ueid>("ueid") else { return Ok(Exit::DidNotRun) };
-    let mut out = io::stdout().lock();
     let mut readiness = Readiness::read(&root);
     if words.get_flag("apply") {
         // the kernel loads a module when it is asked for what the module has; without the module the
@@ -121,7 +119,9 @@ fn setup(words: &ArgMatches) -> anyhow::Result<Exit> {
         readiness = Readiness::read(&root);
         if readiness.lacks.iter().any(|lack| lack.kind == LackKind::Ueid) {
             add_ueid(ueid)?;
-            writeln!(out, "added the user-defined EID {ueid}: add the same on the other machine")?;
+            exit::print(&format!(
+                "added the user-defined EID {ueid}: add the same on the other machine\n"
+            ))?;
             readiness = Readiness::read(&root);
         }
     }
@@ -130,10 +130,10 @@ fn setup(words: &ArgMatches) -> anyhow::Result<Exit> {
             LackKind::Ueid => format!("plumb smc setup --ueid {ueid} --apply"),
             _ => lack.remedy.clone(),
         };
-        writeln!(out, "# {}\n{remedy}", lack.text)?;
+        exit::print(&format!("# {}\n{remedy}\n", lack.text))?;
     }
     if readiness.lacks.is_empty() {
-        writeln!(out, "nothing is missing here")?;
+        exit::print("nothing is missing here\n")?;
     }
     Ok(ended(&readiness))
 }

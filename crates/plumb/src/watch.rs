@@ -165,17 +165,26 @@ impl Watch {
     /// Opens the watch of `command` in `folder`, or begins one.
     fn open(folder: &Path, command: &str) -> anyhow::Result<Self> {
         let (log, name) = (folder.join(LOG), folder.join(COMMAND));
-        let (text, watched) = (read(&log)?, read(&name)?);
+        let text = read(&log)?;
+        let watched = read(&name)?.filter(|it| !it.is_empty()); // empty, it was cut by a power failure
         if let Some(other) = watched.as_ref().filter(|it| it.trim_end() != command) {
             let other = other.trim_end();
             bail!("{} watches `{other}`: name another --out", folder.display());
         }
-        let is_new = text.is_none() && watched.is_none();
+        let is_new = text.is_none() && !name.exists();
         if is_new && folder.is_dir() && fs::read_dir(folder)?.next().is_some() {
             bail!("{} holds something else: name another --out", folder.display());
         }
+        fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+        if watched.is_none() {
+            // a file that is there stays whole when the disk is full
+            let new = folder.join("command.txt.new");
+            fs::write(&new, format!("{command}\n"))
+                .and_then(|()| fs::rename(&new, &name))
+                .inspect_err(|_| drop(fs::remove_file(&new)))
+                .with_context(|| name.display().to_string())?;
+        }
         fs::create_dir_all(folder.join(RUNS)).with_context(|| folder.display().to_string())?;
-        fs::write(&name, format!("{command}\n")).with_context(|| name.display().to_string())?;
         let mut text = text.unwrap_or_default();
         let whole = text.rfind('\n').map_or(0, |at| at + 1);
         if whole < text.len() {
@@ -354,7 +363,7 @@ impl Summary {
             );
         }
         let used = entries.iter().filter(|entry| entry.valid && entry.p50_ns.is_some()).count();
-        if used == 0 && all > missing {
+        if used == 0 && entries.iter().any(|entry| entry.valid) {
             text += "without response times no change can be looked for\n";
         } else if changes.is_empty() {
             text += &match used >= 2 * CHANGE_SIDE_MIN {
@@ -417,6 +426,12 @@ mod tests {
         let summary = Summary::of(&entries);
         assert_eq!((summary.all, summary.missing, summary.invalid), (61, 1, 30));
         assert_eq!(summary.changes, []);
+        let invalid = &entries[30..33];
+        let shown = Summary::of(invalid).shown(invalid);
+        assert!(shown.contains("too few to look for changes: 0 valid ones"), "{shown}");
+        let without = [entry(1, None, true)];
+        let shown = Summary::of(&without).shown(&without);
+        assert!(shown.contains("without response times"), "{shown}");
         let few = Summary::of(&entries[..3]).shown(&entries[..3]);
         assert!(few.contains("too few to look for changes: 3 valid ones"), "{few}");
     }

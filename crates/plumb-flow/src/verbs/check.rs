@@ -48,17 +48,18 @@ impl Verb for Check {
         let mut transactions = Transactions::read(&self.options.path)?;
         let stylesheets = Stylesheets::new(XsltLimits::default());
         transactions.check_stylesheets(&stylesheets, STYLESHEET_TIME);
+        let outside = self.outside(&transactions);
+        // whoever stops reading still gets the exit code
+        self.problems = transactions.problems().len() + outside.len();
         for transaction in transactions.all() {
             writeln!(out, "{}", outline(transaction))?;
         }
         for problem in transactions.problems() {
             writeln!(out, "{problem}")?;
         }
-        let outside = self.outside(&transactions);
         for problem in &outside {
             writeln!(out, "{problem}")?;
         }
-        self.problems = transactions.problems().len() + outside.len();
         let right = transactions.all().count();
         match self.problems {
             0 => writeln!(out, "{right} checked, nothing found")?,

@@ -27,11 +27,12 @@ pub(super) fn figure(options: &AbOptions, stop: &Stop) -> anyhow::Result<Option<
     if is_one_figure(first, &printed?) {
         return Ok(Some(CommandFigure::Printed));
     }
-    writeln!(
+    // nobody may be there to read it
+    let _ = writeln!(
         io::stderr(),
         "plumb: `{first}` prints no figure: what it takes is measured, and the wall time decides; \
          --figure names another"
-    )?;
+    );
     Ok(Some(CommandFigure::Wall))
 }
 

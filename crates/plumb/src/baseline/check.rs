@@ -12,7 +12,7 @@ use plumb_report::{comparison, terminal};
 
 use super::{RunsOptions, folder_of, latest, unknown};
 use crate::compare;
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::experiment::{self, AdmissionOptions};
 use crate::pipeline::{self, VerdictFiles};
 use plumb_options::{Form, FormOptions};
@@ -76,7 +76,8 @@ pub(super) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     if let Some(exit) = spoiled(&record, faults) {
         let sentence = plumb_report::sentence(&record);
         files.write(|| pipeline::of_run(&record, &path))?;
-        writeln!(io::stderr(), "plumb: {} is not compared: {sentence}", path.display())?;
+        // nobody may be there to read it
+        let _ = writeln!(io::stderr(), "plumb: {} is not compared: {sentence}", path.display());
         return Ok(exit);
     }
     // a baseline that was accepted when it was set stays one
@@ -117,7 +118,7 @@ fn name_of(path: &Path, baseline: &str) -> String {
 
 /// How each figure stands to its tolerance: that comes first.
 fn say(compared: &Comparison, baseline: &Baseline, tolerance: Option<f64>) -> anyhow::Result<()> {
-    let mut out = io::stdout();
+    let mut text = String::new();
     for contrast in &compared.contrasts {
         let primary = contrast.endpoints.first();
         let figure = primary.map_or("figures", |it| it.name.as_str());
@@ -133,10 +134,9 @@ fn say(compared: &Comparison, baseline: &Baseline, tolerance: Option<f64>) -> an
         let point = contrast.name();
         let point = if point.is_empty() { String::new() } else { format!("{point}: ") };
         let line = format!("baseline {}: {point}{figure} {change} %, {said}", baseline.name);
-        write!(out, "{}", terminal::paragraph(&line))?;
+        text += &terminal::paragraph(&line);
     }
-    writeln!(out)?;
-    Ok(())
+    exit::print(&(text + "\n"))
 }
 
 fn exit(compared: &Comparison, tolerance: Option<f64>) -> Exit {

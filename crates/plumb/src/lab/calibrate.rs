@@ -1,8 +1,6 @@
 //! `plumb lab calibrate`: what experiments on this machine can show.
 
-use std::io::{self, Write as _};
-
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_engine::clock;
 use plumb_engine::options::OutputOptions;
@@ -12,7 +10,7 @@ use plumb_lab::{Calibration, OrderRecord, PAIRS, calibrate, effects};
 use plumb_measure::{Comparison, Program, Span};
 use serde::Serialize;
 
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::experiment::{self, Overrides};
 use crate::loopback::with_echo_server;
 use crate::signals;
@@ -143,8 +141,7 @@ fn print(
     } else {
         in_words(calibration, command, round_ns, output.markdown)
     };
-    let mut out = io::stdout();
-    out.write_all(text.as_bytes()).context("standard output cannot be written")
+    exit::print(&text)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "figures for people")]

@@ -1,6 +1,5 @@
 //! `plumb paths`: round trips between each two of several machines.
 
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
@@ -13,7 +12,7 @@ use plumb_remote::{Hello, Nats};
 use serde::Serialize;
 
 use super::{measure_there, target};
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::experiment::{ServerPlan, Servers};
 use crate::job::measurement;
 use crate::signals;
@@ -122,13 +121,10 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
         }
     }
     std::fs::write(folder.join("paths.json"), serde_json::to_string_pretty(&paths)? + "\n")?;
-    let mut out = io::stdout();
-    if options.json {
-        writeln!(out, "{}", serde_json::to_string_pretty(&paths)?)?;
-    } else {
-        write!(out, "{}", paths.shown())?;
-        writeln!(out, "runs: {}", folder.display())?;
-    }
+    exit::print(&match options.json {
+        true => serde_json::to_string_pretty(&paths)? + "\n",
+        false => format!("{}runs: {}\n", paths.shown(), folder.display()),
+    })?;
     Ok(match () {
         () if stop.asked() => Exit::Interrupted,
         () if paths.paths.iter().all(|path| path.valid) => Exit::Ran,

@@ -114,16 +114,8 @@ impl Program {
         folder: &Path,
         told: &[(&str, &str)],
     ) -> Self {
-        let mut child = Command::new(path)
-            .args(words)
-            .current_dir(folder)
-            .env("COLUMNS", "100")
-            .env("TZ", "UTC")
-            .env("PLUMB_FOREIGN_LIMIT", "100%") // tests run side by side
-            .env("PLUMB_FLOOR", "500") // what it takes is not what they judge
-            .env_remove("CLICOLOR_FORCE")
+        let mut child = command(path, words, folder)
             .envs(told.iter().copied())
-            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -193,6 +185,30 @@ impl Drop for Program {
 /// Runs `plumb` in `folder` to its end.
 pub(crate) fn plumb(words: &[&str], folder: &Path) -> Ended {
     Program::start(words, folder).wait()
+}
+
+/// How `plumb` ends in `folder` when nobody reads a word of it.
+pub(crate) fn unread(words: &[&str], folder: &Path) -> Option<i32> {
+    let (reader, out) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let log = out.try_clone().expect("a descriptor");
+    let mut program = command(Path::new(PLUMB), words, folder);
+    program.stdout(out).stderr(log).status().expect("it can be started").code()
+}
+
+/// The program at `path` in `folder`, where it finds neither a terminal nor colours.
+fn command(path: &Path, words: &[&str], folder: &Path) -> Command {
+    let mut command = Command::new(path);
+    command
+        .args(words)
+        .current_dir(folder)
+        .env("COLUMNS", "100")
+        .env("TZ", "UTC")
+        .env("PLUMB_FOREIGN_LIMIT", "100%") // tests run side by side
+        .env("PLUMB_FLOOR", "500") // what it takes is not what they judge
+        .env_remove("CLICOLOR_FORCE")
+        .stdin(Stdio::null());
+    command
 }
 
 /// Runs `plumb net ping` in `folder` to its end.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -85,6 +86,19 @@ fn a_folder_is_of_one_command_and_goes_on_behind_a_line_that_was_cut() {
     let other = [&once[..], &[&server.address, "--count", "7"], &calm].concat();
     let ended = plumb(&other, at.path()).with(2);
     assert!(ended.stderr.contains("w watches `net ping"), "{ended:?}");
+    // what it watches is not written anew: a disk that is full would leave nothing of it
+    let command = at.path().join("w/command.txt");
+    let written = fs::read_to_string(&command).expect("a command");
+    let file = fs::File::options().append(true).open(&command).expect("it can be written");
+    file.set_modified(UNIX_EPOCH).expect("its owner's");
+    plumb(&words, at.path()).with(0);
+    let modified = fs::metadata(&command).and_then(|of| of.modified()).expect("it is there");
+    assert_eq!(modified, UNIX_EPOCH);
+    // a power failure left nothing of it
+    fs::write(&command, "").expect("written");
+    plumb(&words, at.path()).with(0);
+    assert_eq!(fs::read_to_string(&command).expect("a command"), written);
+    assert_eq!(log(at.path()).len(), 4);
 }
 
 #[test]

@@ -75,6 +75,8 @@ fn worse_than_the_tolerance_fails_and_without_one_nobody_can_tell() {
     let json =
         baseline(&["check", "fast", &second, "--tolerance=50%", "--json"], at).with(1).json();
     assert_eq!(json["schema"], "plumb.comparison/1");
+    let worse = ["baseline", "check", "fast", &second, "--tolerance=50%"];
+    assert_eq!(kit::unread(&worse, at), Some(1));
 }
 
 #[test]
@@ -92,6 +94,7 @@ fn a_run_that_is_not_valid_is_no_baseline_and_does_not_pass() {
     assert!(ended.stderr.contains("its figures are not valid"), "{ended:?}");
     let ended = baseline(&["check", "main", &invalid, "--junit=v.xml"], at).with(1);
     assert!(ended.stderr.contains("is not compared"), "{ended:?}");
+    assert_eq!(kit::unread(&["baseline", "check", "main", &invalid], at), Some(1));
     assert!(read(&at.join("v.xml")).contains("<failure "));
 }
 

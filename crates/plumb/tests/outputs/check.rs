@@ -48,6 +48,26 @@ fn what_cannot_be_read_ends_with_2() {
 }
 
 #[test]
+fn whoever_stops_reading_gets_the_same_exit_code() {
+    let at = Path::new(".");
+    for (words, code) in [
+        (&["check", &published("smc-r-latency.csv")][..], 0),
+        (&["check", &published("smc-r-cpu.csv")], 1),
+        (&["check", &published("smc-r-cpu.csv"), "--json"], 1),
+        (&["check", "/nowhere/at/all.csv"], 2),
+        (&["host", "show", "/nowhere/at/all.nmon", &fixture("aix-shared.nmon")], 2),
+        (&["flow", "check", "/nowhere/at/all"], 2),
+        (&["--no-such-option"], 2),
+    ] {
+        assert_eq!(kit::unread(words, at), Some(code), "{words:?}");
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::write(folder.path().join("a.toml"), "wrong = 1\n").expect("it can be written");
+    let wrong = ["flow", "check", "."];
+    assert_eq!(kit::unread(&wrong, folder.path()), kit::plumb(&wrong, folder.path()).code);
+}
+
+#[test]
 fn a_recording_is_checked_and_shown() {
     let file = fixture("aix-shared.nmon");
     let ended = plumb(&["check", &file]).wait().with(0);

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use kit::http::{Reply, ReplyServer};
 use kit::operations::{FIXED, page, run};
 use kit::web::Web;
-use kit::{Program, names_in, only_run, plumb, read, record};
+use kit::{Program, names_in, only_run, plumb, read, record, unread};
 use rustix::process::Signal;
 use tempfile::tempdir;
 
@@ -159,6 +159,11 @@ fn the_figures_of_a_run_are_shown_while_it_goes_on() {
     Web::connect(address).ask("POST", "/metrics", &[], b"x").with(405);
     program.signal(Signal::INT);
     program.wait().with(130);
+    let run = only_run(folder.path());
+    fs::remove_dir_all(run).expect("it is there");
+    // it measures when nobody reads where they are shown
+    unread(&[&FIXED[..], &["--metrics=127.0.0.1:0", "--count=20", &url]].concat(), folder.path());
+    assert_eq!(record(&only_run(folder.path()))["results"][0]["operations"], 20);
     let ended = plumb(&[&FIXED[..], &["--metrics=unix:x", &url]].concat(), folder.path()).with(2);
     assert!(ended.stderr.contains("HOST:PORT"), "{ended:?}");
 }

@@ -12,7 +12,7 @@ use plumb_engine::Stop;
 use plumb_engine::options::HostOptions;
 use plumb_measure::{counted, show_ns};
 
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::experiment;
 use climb::{Climb, Climbed};
 use file::LadderPlan;
@@ -32,8 +32,9 @@ pub(super) fn run(
     let folder = experiment::open_folder(out, &plan.name)?;
     let (least, most) = plan.takes_s();
     let into = folder.path().display();
-    writeln!(io::stderr(), "{}: {least} to {most} s; folder {into}", plan.name)?;
-    folder.write_experiment(&experiment::without_secrets(text))?;
+    // nobody may be there to read it
+    let _ = writeln!(io::stderr(), "{}: {least} to {most} s; folder {into}", plan.name);
+    folder.write_experiment(&plumb_experiment::without_secrets(text))?;
     let mut climb = Climb::new(&plan, &folder, host);
     let ran = climb.run(stop);
     let climbed = climb.climbed.clone();
@@ -46,7 +47,7 @@ pub(super) fn run(
     }
     print(&climbed, form)?;
     if form == Form::Text {
-        writeln!(io::stdout(), "size it with: plumb size {} --users N", folder.path().display())?;
+        exit::print(&format!("size it with: plumb size {} --users N\n", folder.path().display()))?;
     }
     Ok(exit(&climbed))
 }
@@ -97,7 +98,7 @@ fn print(climbed: &Climbed, form: Form) -> anyhow::Result<()> {
         Form::Text => in_words(climbed, ""),
         Form::Markdown => in_words(climbed, "| "),
     };
-    io::stdout().write_all(text.as_bytes()).context("standard output cannot be written")
+    exit::print(&text)
 }
 
 /// The steps as a table, then what they show; `bar` stands before the columns of Markdown.

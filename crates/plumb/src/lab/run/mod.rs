@@ -185,14 +185,14 @@ fn finish(
     experiment::print(&compared, options.form.into(), Some(folder.path()))?;
     let go_on = format!("plumb lab run --resume {}", folder.path().display());
     if stop.asked() {
-        writeln!(io::stderr(), "interrupted; go on with: {go_on}")?;
+        let _ = writeln!(io::stderr(), "interrupted; go on with: {go_on}");
         return Ok(Exit::Interrupted);
     }
     if let Some(reason) = &compared.design.cut_short {
-        writeln!(
+        let _ = writeln!(
             io::stderr(),
             "it ended early: {reason}; when that is mended go on with: {go_on}"
-        )?;
+        );
     }
     Ok(experiment::exit(&compared, options.fail_on))
 }

@@ -41,7 +41,8 @@ impl Watcher for View {
             lines.extend(estimates);
         }
         if !err.is_terminal() {
-            lines.iter().try_for_each(|line| writeln!(err, "{line}"))?;
+            // whoever looked on may have gone: the experiment goes on
+            let _ = lines.iter().try_for_each(|line| writeln!(err, "{line}"));
             return Ok(());
         }
         progress::clear();
@@ -52,11 +53,11 @@ impl Watcher for View {
             lines.push(format!("  and {} more", beyond + 1));
         }
         if self.drawn > 0 {
-            write!(err, "\x1b[{}A\x1b[J", self.drawn)?;
+            let _ = write!(err, "\x1b[{}A\x1b[J", self.drawn);
         }
         for line in &lines {
             let line: String = line.chars().take(columns - 1).collect();
-            writeln!(err, "{line}")?;
+            let _ = writeln!(err, "{line}");
         }
         self.drawn = lines.len();
         Ok(())

@@ -36,6 +36,33 @@ fn an_interrupted_experiment_goes_on_with_the_same_order() {
 }
 
 #[test]
+fn an_experiment_that_nobody_reads_of_takes_all_of_its_blocks() {
+    let at = folder();
+    experiment(at.path(), PRINTED);
+    let ended = plumb(&["lab", "run", "x.toml", "--out", "one"], at.path());
+    assert_eq!(kit::unread(&["lab", "run", "x.toml", "--out", "two"], at.path()), ended.code);
+    assert_eq!(blocks(&at.path().join("two")), blocks(&at.path().join("one")));
+}
+
+#[test]
+fn what_variants_keep_secret_stands_in_no_file_and_goes_on_with_the_experiment_file() {
+    let at = folder();
+    let text = PRINTED
+        .replace("factor = 1", "factor = 1, api_key = 's3cret'")
+        .replace("factor = 2", "factor = 2, api_key = 's3cret'")
+        .replace("exec = \"", "exec = \": -H 'X-Api-Key: ${api_key}' '-HX-Api-Key: ${api_key}'; ");
+    experiment(at.path(), &text);
+    plumb(&["lab", "run", "x.toml", "--out", "one"], at.path()).with(3);
+    for name in ["experiment.toml", "order.json", "comparison.json", "report.html"] {
+        assert!(!read(&at.path().join("one").join(name)).contains("s3cret"), "{name}");
+    }
+    assert!(read(&at.path().join("one/experiment.toml")).contains("api_key = \"MASKED\""));
+    let refused = plumb(&["lab", "run", "--resume", "one"], at.path()).with(2);
+    assert!(refused.stderr.contains("name the experiment file again"), "{refused:?}");
+    plumb(&["lab", "run", "x.toml", "--resume", "one"], at.path()).with(3);
+}
+
+#[test]
 fn only_the_experiment_that_was_begun_goes_on() {
     let at = folder();
     let path = experiment(at.path(), PRINTED);
