@@ -62,6 +62,9 @@ pub enum Malformed {
     /// A bulk string does not end where it should.
     #[error("Protocol error: a bulk string does not end with CR LF")]
     End,
+    /// Arrays within arrays, more than a client takes.
+    #[error("Protocol error: arrays are nested too deeply")]
+    TooDeep,
     /// More words than the server takes.
     #[error("Protocol error: invalid multibulk length")]
     TooManyWords,

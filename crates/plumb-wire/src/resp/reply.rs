@@ -12,6 +12,10 @@ pub struct ReplyLimits {
     pub items: usize,
 }
 
+/// Arrays within each other, at most: whoever goes through a reply needs a stack of that depth, and
+/// no server nests further.
+const DEPTH_MAX: usize = 8;
+
 /// One reply, within the bytes it was read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply<'a> {
@@ -202,36 +206,45 @@ fn signed(negative: bool, value: u64) -> Result<i64, Malformed> {
     value.ok_or(Malformed::Length)
 }
 
-/// The place behind `count` replies that begin at `start`, whatever is within them.
+/// The place behind the `count` replies of an array that begin at `start`, whatever is within them.
 fn items_end(
     bytes: &[u8],
     start: usize,
     count: usize,
     limits: &ReplyLimits,
 ) -> Result<Option<usize>, Malformed> {
-    let (mut at, mut left, mut seen) = (start, count, count);
-    while left > 0 {
+    let (mut at, mut seen) = (start, count);
+    // what is left of each array that is open, the outermost first
+    let (mut left, mut depth) = ([0; DEPTH_MAX], 0);
+    left[depth] = count;
+    loop {
+        while left[depth] == 0 {
+            let Some(above) = depth.checked_sub(1) else {
+                return Ok(Some(at));
+            };
+            depth = above;
+        }
         let Some((head, end)) = head(bytes, at, limits)? else {
             return Ok(None);
         };
-        left -= 1;
+        left[depth] -= 1;
         at = match head {
             Head::Bulk(length) => match behind(bytes, end + length)? {
                 None => return Ok(None),
                 Some(end) => end,
             },
             Head::Array(more) => {
-                left += more;
                 seen += more;
                 if seen > limits.items {
                     return Err(Malformed::TooManyWords);
                 }
+                depth += 1;
+                *left.get_mut(depth).ok_or(Malformed::TooDeep)? = more;
                 end
             }
             Head::Simple(_) | Head::Error(_) | Head::Integer(_) | Head::Null => end,
         };
     }
-    Ok(Some(at))
 }
 
 #[cfg(test)]
@@ -286,5 +299,27 @@ mod tests {
         assert_eq!(refused(b"$1\r\nab"), Malformed::End);
         assert_eq!(refused(b"+OK\rx"), Malformed::End);
         assert_eq!(refused(&[b'+'; 101]), Malformed::TooLong);
+    }
+
+    #[test]
+    fn arrays_stand_in_each_other_so_far_and_no_further() {
+        let limits = ReplyLimits { bytes: 1_000, items: 100 };
+        let nested = |depth: usize| format!("{}:1\r\n", "*1\r\n".repeat(depth)).into_bytes();
+        let deepest = nested(DEPTH_MAX);
+        let (mut found, taken) = reply(&deepest, &limits).unwrap().unwrap();
+        assert_eq!(taken, deepest.len());
+        for _ in 0..DEPTH_MAX {
+            let Reply::Array(mut items) = found else { panic!("an array") };
+            found = items.next().expect("one item");
+        }
+        assert_eq!(found, Reply::Integer(1));
+        for depth in [DEPTH_MAX + 1, 50] {
+            assert_eq!(reply(&nested(depth), &limits), Err(Malformed::TooDeep), "{depth}");
+        }
+        // it is known before the rest has come
+        assert_eq!(reply(&b"*1\r\n".repeat(9), &limits), Err(Malformed::TooDeep));
+        // arrays beside each other are not in each other
+        let beside = [&b"*20\r\n"[..], &b"*1\r\n*0\r\n".repeat(20)].concat();
+        assert!(matches!(reply(&beside, &limits), Ok(Some((_, taken))) if taken == beside.len()));
     }
 }
