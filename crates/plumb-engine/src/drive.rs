@@ -70,8 +70,8 @@ pub(crate) struct Job<'a, L> {
     pub(crate) endpoint: &'a Endpoint,
     /// Where the routes lead; beyond them to `endpoint`.
     pub(crate) routes: &'a [Destination],
-    /// Makes the link of a new connection over a route, for an identity.
-    pub(crate) link: &'a (dyn Fn(u16, u32) -> L + Sync),
+    /// Makes the link of a new connection over a route, for an identity, to an endpoint.
+    pub(crate) link: &'a (dyn Fn(u16, u32, &Endpoint) -> L + Sync),
     pub(crate) line: &'a StartLine<'a>,
     pub(crate) stop: &'a Stop,
     pub(crate) shape: Shape,

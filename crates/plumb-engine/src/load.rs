@@ -101,8 +101,28 @@ where
     P: Protocol + Send,
     L: Link,
 {
+    run_to(plan, stage, labels, protocol, |_| link())
+}
+
+/// The same, where the link of a connection depends on the endpoint that it goes to: that of
+/// `stage`, or one of those that [stand in](LoadPlan::standbys) for it.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_to<P, L>(
+    plan: &LoadPlan,
+    stage: &mut Stage<'_>,
+    labels: usize,
+    protocol: impl Fn() -> P,
+    link: impl Fn(&Endpoint) -> L + Sync,
+) -> Result<LoadResult<P>, EngineError>
+where
+    P: Protocol + Send,
+    L: Link,
+{
     let crew = [Crew { plan, user_schedule: None }];
-    run_crews(&crew, stage, &[], labels.into(), |_| protocol(), |_, _| link())
+    let link = |_, _, endpoint: &Endpoint| link(endpoint);
+    drive_crews(&crew, stage, &[], labels.into(), &|_| protocol(), &link, None)
 }
 
 /// Drives the plans of all `crews` at the same time, as one load: they start together, record into
@@ -127,6 +147,7 @@ where
     P: Protocol + Send,
     L: Link,
 {
+    let link = |route, identity, _: &Endpoint| link(route, identity);
     drive_crews(crews, stage, routes, shape, &protocol, &link, None)
 }
 
@@ -138,7 +159,7 @@ fn drive_crews<P, L>(
     routes: &[Destination],
     shape: Shape,
     protocol: &dyn Fn(usize) -> P,
-    link: &(dyn Fn(u16, u32) -> L + Sync),
+    link: &(dyn Fn(u16, u32, &Endpoint) -> L + Sync),
     line: Option<&StartLine<'_>>,
 ) -> Result<LoadResult<P>, EngineError>
 where

@@ -57,7 +57,10 @@ impl TargetOptions {
         if !self.host.starts_with("unix:") {
             hosts = self.host.split(',').collect();
         }
-        let of = |host: &&str| self.transport.endpoints(host, PORT);
+        let of = |host: &&str| -> Result<Server, LockError> {
+            let tls = self.tls.connector(host, &[])?;
+            Ok(Server { endpoints: self.transport.endpoints(host, PORT)?, tls })
+        };
         Ok(Target {
             name: self.transport.target(&self.host),
             servers: hosts.iter().map(of).collect::<Result<_, _>>()?,
@@ -66,7 +69,6 @@ impl TargetOptions {
                 self.password_file.as_deref(),
                 password::VARIABLE,
             )?,
-            tls: self.tls.connector(hosts.first().unwrap_or(&""), &[])?,
         })
     }
 
@@ -77,23 +79,30 @@ impl TargetOptions {
         if self.tls.connector(&self.host, &[])?.is_some() {
             return Err(LockError::NoTls);
         }
+        let endpoints = self.transport.endpoints(&self.host, PORT_OF_POSTGRES)?;
         Ok(Target {
             name: self.transport.target(&self.host),
-            servers: vec![self.transport.endpoints(&self.host, PORT_OF_POSTGRES)?],
+            servers: vec![Server { endpoints, tls: None }],
             login,
-            tls: None,
         })
     }
 }
 
-/// A server that is known by its addresses.
+/// A server that is known by its addresses, or several of which one gives locks out.
 #[derive(Debug)]
 pub(crate) struct Target {
     /// As the user named it.
     pub(crate) name: String,
-    /// The addresses of each of the servers of which one gives locks out.
-    servers: Vec<Vec<Endpoint>>,
+    servers: Vec<Server>,
     pub(crate) login: Option<Login>,
+}
+
+/// One server.
+#[derive(Debug)]
+struct Server {
+    /// All its addresses.
+    endpoints: Vec<Endpoint>,
+    /// Its certificate is for its own host.
     tls: Option<TlsConnector>,
 }
 
@@ -101,11 +110,11 @@ impl Target {
     /// The first of its addresses that answers; of several servers that which gives locks out.
     pub(crate) fn reach(&self, patience: Span, stop: &Stop) -> Result<Endpoint, LockError> {
         if let [only] = &*self.servers {
-            return Ok(reachable(only, patience, stop)?);
+            return Ok(reachable(&only.endpoints, patience, stop)?);
         }
         let mut why = Vec::new();
         for server in &self.servers {
-            let reached = reachable(server, patience, stop).map_err(LockError::from);
+            let reached = reachable(&server.endpoints, patience, stop).map_err(LockError::from);
             let asked = reached.and_then(|at| Ok((self.role_of(&at, patience, stop)?, at)));
             match asked {
                 Ok((role, endpoint)) if role == b"master" => return Ok(endpoint),
@@ -139,13 +148,10 @@ impl Target {
         self.servers.len() > 1
     }
 
-    /// The other servers, for when that at `endpoint` is gone.
+    /// All addresses of the other servers, for when that at `endpoint` is gone.
     pub(crate) fn standbys(&self, endpoint: &Endpoint) -> Vec<Endpoint> {
-        if !self.is_pair() {
-            return Vec::new(); // other addresses of the same server
-        }
-        let all = self.servers.iter().filter_map(|server| server.first());
-        all.filter(|other| *other != endpoint).cloned().collect()
+        let all = self.servers.iter().map(|server| &server.endpoints);
+        all.filter(|server| !server.contains(endpoint)).flatten().cloned().collect()
     }
 
     /// Drives `plan` over the link that was asked for.
@@ -156,9 +162,33 @@ impl Target {
         rows: usize,
         protocol: impl Fn() -> P,
     ) -> Result<LoadResult<P>, LockError> {
-        Ok(match &self.tls {
-            None => load::run(plan, stage, rows, protocol, Plain::default)?,
-            Some(tls) => load::run(plan, stage, rows, protocol, || tls.link())?,
-        })
+        let Some(first) = self.servers.iter().find_map(|it| it.tls.as_ref()) else {
+            return Ok(load::run(plan, stage, rows, protocol, Plain::default)?);
+        };
+        let link = |endpoint: &Endpoint| {
+            let server = self.servers.iter().find(|it| it.endpoints.contains(endpoint));
+            server.and_then(|it| it.tls.as_ref()).unwrap_or(first).link()
+        };
+        Ok(load::run_to(plan, stage, rows, protocol, link)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_address_of_the_other_servers_stands_in_and_none_of_its_own() {
+        let at = |text: &str| Endpoint::Tcp(text.parse().unwrap());
+        let server =
+            |of: &[&str]| Server { endpoints: of.iter().map(|it| at(it)).collect(), tls: None };
+        let (one, two) = (["[::1]:1", "127.0.0.1:1"], ["[::1]:2", "127.0.0.1:2"]);
+        let target = |servers| Target { name: "db1,db2".into(), servers, login: None };
+        let pair = target(vec![server(&one), server(&two)]);
+        for of_one in one {
+            assert_eq!(pair.standbys(&at(of_one)), two.map(at));
+        }
+        assert_eq!(pair.standbys(&at(two[1])), one.map(at));
+        assert_eq!(target(vec![server(&one)]).standbys(&at(one[1])), []);
     }
 }

@@ -427,11 +427,9 @@ mod tests {
         push_integer(&mut out, u64::MAX);
         push_signed(&mut out, -2);
         push_bulk(&mut out, b"a\r\n");
-        push_null(&mut out, 2);
-        push_null(&mut out, 3);
+        [2, 3].into_iter().for_each(|version| push_null(&mut out, version));
         push_array(&mut out, 0);
-        push_map(&mut out, 1, 2);
-        push_map(&mut out, 1, 3);
+        [2, 3].into_iter().for_each(|version| push_map(&mut out, 1, version));
         let expected = "+OK\r\n-ERR two  lines\r\n:18446744073709551615\r\n:-2\r\n$3\r\na\r\n\r\n\
                         $-1\r\n_\r\n*0\r\n*2\r\n%1\r\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);

@@ -124,7 +124,7 @@ fn visit(visitor: Visitor, manners: [Manner; 2], second_is_there: bool) -> Seen 
         share: plan.share(0),
         endpoint: &first,
         routes: &routes,
-        link: &|_, _| Plain::default(),
+        link: &|_, _, _| Plain::default(),
         line: &line,
         stop: &stop,
         shape,

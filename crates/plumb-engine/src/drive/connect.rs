@@ -33,7 +33,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             None => self.endpoint(index),
         };
         let started = start_connect(&endpoint, &options).and_then(|socket| {
-            let channel = Channel::new(socket, (self.job.link)(route, identity));
+            let channel = Channel::new(socket, (self.job.link)(route, identity, &endpoint));
             let generation = self.conns[index].generation;
             self.poll.add_connection(channel.socket(), Token { index, generation })?;
             Ok(channel)

@@ -151,7 +151,7 @@ fn drive(
         share: plan.share(0),
         endpoint: &endpoint,
         routes: &[],
-        link: &|_, _| Plain::default(),
+        link: &|_, _, _| Plain::default(),
         line: &line,
         stop: &stop,
         shape,

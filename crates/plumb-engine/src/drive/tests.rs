@@ -74,7 +74,7 @@ fn drive_from<P: Protocol>(
         share: plan.share(0),
         endpoint,
         routes: &[],
-        link: &|_, _| Plain::default(),
+        link: &|_, _, _| Plain::default(),
         line,
         stop: &stop,
         user_schedule: None,

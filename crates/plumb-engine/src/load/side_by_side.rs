@@ -5,10 +5,10 @@ use std::thread;
 use plumb_link::Link;
 
 use super::{Crew, LoadResult, Stage, drive_crews, looks_first};
-use crate::EngineError;
 use crate::gate::StartLine;
 use crate::plan::LoadPlan;
 use crate::protocol::Protocol;
+use crate::{Endpoint, EngineError};
 
 /// Drives a load for each of `plans` against the endpoint of `stage`, as [`run`](super::run) does one.
 /// All begin together, once every connection of all of them stands; who looks on looks at the first.
@@ -29,7 +29,7 @@ where
     let looked_first = usize::from(looks_first::<P>(stage));
     let all = plans.iter().map(|plan| plan.threads.get() + looked_first).sum();
     let line = &StartLine::new(all, stage.gate);
-    let (protocol, link) = (|_: usize| protocol(), |_: u16, _: u32| link());
+    let (protocol, link) = (|_: usize| protocol(), |_: u16, _: u32, _: &Endpoint| link());
     let (protocol, link) = (&protocol, &link);
     let drive = move |plan: &LoadPlan, stage: &mut Stage<'_>| {
         let crew = [Crew { plan, user_schedule: None }];
@@ -65,7 +65,6 @@ mod tests {
     use plumb_socket::Stop;
 
     use super::*;
-    use crate::Endpoint;
     use crate::null::Null;
 
     /// As many round trips as `counts` say, each load on the processors named beside.

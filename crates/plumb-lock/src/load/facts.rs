@@ -24,6 +24,9 @@ pub(crate) struct Facts {
     pub(crate) spare: bool,
     /// What it does about its tick; `None` when it does not tell.
     pub(crate) tick: Option<Tick>,
+    /// Which server counts, and since which start: another number is another count. `None` when it
+    /// does not tell.
+    pub(crate) run: Option<u64>,
 }
 
 impl Facts {
@@ -33,19 +36,25 @@ impl Facts {
         Self::parse(&said.text())
     }
 
+    /// Those of before and after a load, where one server counted all the time.
+    pub(crate) fn of_one_run(before: Option<Self>, after: Option<Self>) -> Option<(Self, Self)> {
+        before.zip(after).filter(|(before, after)| before.run == after.run)
+    }
+
     fn parse(info: &str) -> Option<Self> {
         let value = |name: &str| {
             let mut lines = info.lines().filter_map(|line| line.trim().split_once(':'));
             lines.find(|(key, _)| *key == name).map(|(_, value)| value)
         };
         let whole = |name: &str| value(name).and_then(|text| text.parse::<u64>().ok());
+        let run = value("run_id").and_then(run);
         if let Some(us) = whole("cpu_microseconds") {
             let (commands, bytes) = (whole("commands")?, whole("table_bytes")?);
             let locks = whole("locks")?;
             let spare = whole("locks_peak")? > locks;
             let tick = value("tick").and_then(|name| name.parse().ok());
             let (cpu_ns, locks) = (us * 1_000, Some(locks));
-            return Some(Self { cpu_ns, commands, bytes, locks, spare, tick });
+            return Some(Self { cpu_ns, commands, bytes, locks, spare, tick, run });
         }
         let spent = |name: &str| value(name).and_then(nanoseconds);
         Some(Self {
@@ -55,6 +64,7 @@ impl Facts {
             locks: None,
             spare: false,
             tick: None,
+            run,
         })
     }
 
@@ -81,6 +91,12 @@ impl Facts {
     }
 }
 
+/// The last of the hexadecimal digits that are drawn at each start.
+fn run(text: &str) -> Option<u64> {
+    const DIGITS: usize = 16;
+    u64::from_str_radix(text.get(text.len().saturating_sub(DIGITS)..)?, 16).ok()
+}
+
 /// `1.250000` seconds.
 fn nanoseconds(text: &str) -> Option<u64> {
     let (whole, part) = text.split_once('.')?;
@@ -96,8 +112,15 @@ mod tests {
     fn both_kinds_of_servers_are_understood() {
         let ours = "# Server\r\nplumb_version:1\r\n\r\n# Locks\r\ncpu_microseconds:25\r\n\
                     commands:7\r\ntable_bytes:4096\r\nlocks:3\r\nlocks_peak:4\r\n";
-        let (locks, tick) = (Some(3), None);
-        let facts = Facts { cpu_ns: 25_000, commands: 7, bytes: 4_096, locks, spare: true, tick };
+        let locks = Some(3);
+        let facts = Facts {
+            cpu_ns: 25_000,
+            commands: 7,
+            bytes: 4_096,
+            locks,
+            spare: true,
+            ..Facts::default()
+        };
         assert_eq!(Facts::parse(ours), Some(facts));
         let holds = format!("tick:held\r\n{ours}");
         assert_eq!(Facts::parse(&holds).unwrap().tick, Some(Tick::Held));
@@ -106,6 +129,26 @@ mod tests {
         let facts = Facts { cpu_ns: 1_500_250_000, commands: 3, bytes: 9, ..Facts::default() };
         assert_eq!(Facts::parse(theirs), Some(facts));
         assert_eq!(Facts::parse("redis_version:7\r\n"), None);
+    }
+
+    #[test]
+    fn totals_of_two_servers_or_of_two_starts_are_not_set_against_each_other() {
+        let of = |run: &str| {
+            Facts::parse(&format!(
+                "run_id:{run}\r\ncpu_microseconds:25\r\ncommands:7\r\ntable_bytes:4096\r\n\
+             locks:3\r\nlocks_peak:4\r\n"
+            ))
+        };
+        let ours = [format!("{:040x}", u64::MAX), format!("{:040x}", u64::MAX - 1)];
+        let theirs = "6f3bd3d25a6bba43f2a07b6d34ee5f0ea15e6d2a";
+        for one in [&*ours[0], &*ours[1], theirs] {
+            assert!(Facts::of_one_run(of(one), of(one)).is_some(), "{one}");
+            assert!(of(one).unwrap().run.is_some(), "{one}");
+        }
+        assert_eq!(Facts::of_one_run(of(&ours[0]), of(&ours[1])), None);
+        assert_eq!(Facts::of_one_run(of(theirs), of(&ours[1])), None);
+        assert_eq!(Facts::of_one_run(None, of(theirs)), None);
+        assert_eq!(of("none").unwrap().run, None);
     }
 
     #[test]

@@ -244,9 +244,9 @@ impl LoadJob {
         let before = Facts::ask(&self.target, place.stop);
         place.history = History::default();
         let (mut result, load) = self.drive(plan, workload.rows(), probe, place)?;
-        let after = Facts::ask(&self.target, place.stop);
+        let facts = Facts::of_one_run(before, Facts::ask(&self.target, place.stop));
         let connections = plan.connections.get() as u64;
-        if let (Some(cpu), Some(before), Some(after)) = (&mut result.cpu, before, after) {
+        if let (Some(cpu), Some((before, after))) = (&mut result.cpu, facts) {
             after.add_cost(before, connections, cpu);
         }
         match workload {
@@ -256,9 +256,8 @@ impl LoadJob {
                 result.figures = sales_figures(&place.history, enqueues, bound, plan);
             }
             Workload::Fill(..) => {
-                let each = before
-                    .zip(after)
-                    .and_then(|(before, after)| after.bytes_a_lock(before, result.operations));
+                let each =
+                    facts.and_then(|(before, after)| after.bytes_a_lock(before, result.operations));
                 if let Some(each) = each {
                     let formula =
                         "growth of the server's table, or of Redis's memory / locks that are new";

@@ -99,9 +99,10 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     pub(super) fn info(&self) -> String {
         let mut text = format!(
             "# Server\r\nredis_version:{REDIS_VERSION}\r\nredis_mode:standalone\r\n\
-             plumb_version:{}\r\njournal:{}\r\ntick:{}\r\n\r\n# Replication\r\nrole:{}\r\n\
+             plumb_version:{}\r\nrun_id:{:040x}\r\njournal:{}\r\ntick:{}\r\n\r\n# Replication\r\nrole:{}\r\n\
              replication:{}\r\n\r\n# Locks\r\n",
             env!("CARGO_PKG_VERSION"),
+            self.plan.replication.id,
             self.notes.policy_name(),
             self.plan.tick.name(),
             self.role_name(),

@@ -6,6 +6,7 @@ use crate::kit;
 use std::path::Path;
 
 use kit::Program;
+use kit::authority::Authority;
 use kit::locks::{Server, number};
 use rustix::process::Signal;
 use tempfile::tempdir;
@@ -188,4 +189,43 @@ fn a_load_with_both_addresses_goes_on_after_its_primary_is_killed() {
     let record = ended.json();
     assert_eq!(record["results"][0]["failures"]["garbled"], serde_json::Value::Null, "{ended:?}");
     assert!(record["results"][0]["operations"].as_u64().is_some_and(|count| count > 150));
+}
+
+#[test]
+fn each_of_two_servers_is_believed_by_a_certificate_of_its_own_name() {
+    let folder = tempdir().expect("a temporary folder");
+    let authority = Authority::new(folder.path(), "own");
+    let (of_name, of_number) = (authority.sign("localhost"), authority.sign("127.0.0.1"));
+    let ca = authority.ca();
+    let more = ["--replica-ca", &ca, "--replica-timeout", "300ms"];
+    let primary = start(&[&of_name.shown()[..], &more].concat(), folder.path());
+    let by_name = primary.address.replace("127.0.0.1", "localhost");
+    let follow = [&of_number.shown()[..], &more, &["--replica-of", &by_name]].concat();
+    let replica = start(&follow, folder.path());
+    replica.heard("in sync with the primary");
+    let trusting = ["--tls", "--ca", &ca];
+    let status = |host: &str| {
+        let words = ["lock", "status", host, "--over", "0s", "--json"];
+        kit::plumb(&[&words[..], &trusting].concat(), folder.path())
+    };
+    // whichever is named first, that which gives locks out is found
+    let both = format!("{by_name},{}", replica.address);
+    for hosts in [&both, &format!("{},{by_name}", replica.address)] {
+        let state = status(hosts).with(0).json();
+        assert_eq!(state["figures"]["gives_out"], 1, "{state}");
+    }
+    let granted = |host: &str| status(host).json()["figures"]["granted"].as_u64();
+    let words = ["lock", "load", "pairs", &both, "-c", "2", "--for", "30s", "--warmup", "0s"];
+    let words = [&words[..], &["--json"], &trusting].concat();
+    let load = Program::start(&words, folder.path());
+    kit::until(|| granted(&by_name).filter(|count| *count > 100));
+    primary.program.signal(Signal::KILL);
+    replica.heard("is away");
+    let words = [&["lock", "promote", &replica.address], &trusting[..]].concat();
+    kit::plumb(&words, folder.path()).with(0);
+    let before = granted(&replica.address).expect("it is asked");
+    kit::until(|| granted(&replica.address).filter(|count| *count > before + 100));
+    load.signal(Signal::INT);
+    let record = load.wait().json();
+    assert!(record["results"][0]["operations"].as_u64().is_some_and(|count| count > 200));
 }
