@@ -148,7 +148,8 @@ fn without_code() -> Result<SeccompRule, BackendError> {
     )?])
 }
 
-/// What the C library asks for by itself: the time zone, a converter of encodings, a terminal.
+/// What the C library asks for by itself: whether the time zone has changed, a converter of
+/// encodings, a terminal.
 fn refused() -> Calls {
     let calls = [
         libc::SYS_openat,

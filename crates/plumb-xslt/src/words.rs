@@ -23,7 +23,7 @@ Applies one XSLT stylesheet to documents, for the action `xslt` of `plumb flow`,
 
 Usage: plumb-xslt DOCUMENT-BYTES MEMORY-BYTES
 
-  DOCUMENT-BYTES  the largest document
+  DOCUMENT-BYTES  the largest document or stylesheet
   MEMORY-BYTES    address space, about 30 times that
 
 The stylesheet comes first, then documents, as frames on standard input; answers are frames on

@@ -11,14 +11,15 @@ mod process;
 mod program;
 mod stylesheet;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use plumb_measure::Span;
 
 use deadline::Deadline;
 use pool::Pool;
+use stylesheet::STYLESHEET_BYTES_MAX;
 
 pub use error::XsltError;
 pub use pool::XsltFigures;
@@ -28,7 +29,7 @@ pub(crate) use stylesheet::is_below;
 /// What processes of stylesheets may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct XsltLimits {
-    /// Of a document, or a stylesheet, bytes.
+    /// Of a document, bytes.
     pub document_bytes: u32,
     /// Processes of one stylesheet at the same time, 1 at least.
     pub processes: usize,
@@ -36,7 +37,7 @@ pub struct XsltLimits {
 
 /// Address space that a process has beside what a document takes: the libraries, mostly.
 const BASE_BYTES: u64 = 192 << 20;
-/// Address space for each byte of a document: what its tree, the tree of the result and the text of
+/// Address space for each byte of a document or stylesheet: what its tree, the tree of the result and the text of
 /// it take, and a stylesheet that doubles strings must not.
 const BYTES_PER_BYTE: u64 = 30;
 /// Bytes of a result for each byte that a document may have.
@@ -54,7 +55,12 @@ impl XsltLimits {
     /// Address space of a process, bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        BASE_BYTES + BYTES_PER_BYTE * u64::from(self.document_bytes)
+        BASE_BYTES + BYTES_PER_BYTE * u64::from(self.frame_bytes())
+    }
+
+    /// Bytes of what a process is given at most: a stylesheet may be larger than documents.
+    fn frame_bytes(&self) -> u32 {
+        self.document_bytes.max(STYLESHEET_BYTES_MAX)
     }
 
     /// Bytes of a result at most.
@@ -70,9 +76,18 @@ pub struct Stylesheets {
     /// `None`: to be found when it is first needed.
     program: Option<PathBuf>,
     limits: XsltLimits,
-    /// By the text of the stylesheet: one that was changed is another.
-    pools: Mutex<HashMap<Arc<[u8]>, Arc<Pool>>>,
+    pools: Mutex<Pools>,
     counts: Arc<pool::Counts>,
+}
+
+/// The processes of all stylesheets, by their texts: one that was changed is another.
+#[derive(Debug, Default)]
+struct Pools {
+    kept: HashMap<Arc<[u8]>, Arc<Pool>>,
+    /// Of texts that are not in force any more: they end with the last message that uses them.
+    passing: HashMap<Arc<[u8]>, Weak<Pool>>,
+    /// Whose processes stay; `None`: those of all.
+    in_force: Option<HashSet<Arc<[u8]>>>,
 }
 
 impl Stylesheets {
@@ -93,7 +108,10 @@ impl Stylesheets {
     /// # Errors
     /// [`XsltError`].
     pub fn check(&self, stylesheet: &Stylesheet, patience: Span) -> Result<(), XsltError> {
-        self.pool(stylesheet)?.check(stylesheet, &Deadline::after(patience))
+        let pool = self.pool(stylesheet)?;
+        // it may come into force, with the process that has compiled it
+        self.pools().kept.insert(Arc::clone(stylesheet.text()), Arc::clone(&pool));
+        pool.check(stylesheet, &Deadline::after(patience))
     }
 
     /// What the stylesheet makes of the document, within `patience`, which the wait for a process
@@ -121,10 +139,10 @@ impl Stylesheets {
         Some(missing.to_string())
     }
 
-    /// Ends the processes of all stylesheets but these, once each has done its document.
+    /// Ends the processes of all stylesheets but these, once each has done its document. A message
+    /// that began with another one is given processes, which end with it.
     pub fn keep(&self, stylesheets: &[Arc<Stylesheet>]) {
-        let is_kept = |text: &Arc<[u8]>| stylesheets.iter().any(|it| it.text() == text);
-        self.pools().retain(|text, _| is_kept(text));
+        self.pools().keep(stylesheets.iter().map(|it| Arc::clone(it.text())).collect());
     }
 
     /// How many processes there are and were.
@@ -136,18 +154,40 @@ impl Stylesheets {
     fn pool(&self, stylesheet: &Stylesheet) -> Result<Arc<Pool>, XsltError> {
         let mut pools = self.pools();
         if let Some(pool) = pools.get(stylesheet.text()) {
-            return Ok(Arc::clone(pool));
+            return Ok(pool);
         }
         let program = match &self.program {
             Some(program) => program.clone(),
             None => program::find()?,
         };
         let pool = Arc::new(Pool::new(program, self.limits, Arc::clone(&self.counts)));
-        pools.insert(Arc::clone(stylesheet.text()), Arc::clone(&pool));
+        pools.add(stylesheet.text(), &pool);
         Ok(pool)
     }
 
-    fn pools(&self) -> std::sync::MutexGuard<'_, HashMap<Arc<[u8]>, Arc<Pool>>> {
+    fn pools(&self) -> MutexGuard<'_, Pools> {
         self.pools.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Pools {
+    fn get(&self, text: &[u8]) -> Option<Arc<Pool>> {
+        let passing = || self.passing.get(text).and_then(Weak::upgrade);
+        self.kept.get(text).cloned().or_else(passing)
+    }
+
+    fn add(&mut self, text: &Arc<[u8]>, pool: &Arc<Pool>) {
+        if self.in_force.as_ref().is_none_or(|texts| texts.contains(text)) {
+            self.kept.insert(Arc::clone(text), Arc::clone(pool));
+        } else {
+            self.passing.insert(Arc::clone(text), Arc::downgrade(pool));
+        }
+    }
+
+    fn keep(&mut self, texts: HashSet<Arc<[u8]>>) {
+        let gone = self.kept.extract_if(|text, _| !texts.contains(text));
+        self.passing.extend(gone.map(|(text, pool)| (text, Arc::downgrade(&pool))));
+        self.passing.retain(|_, pool| pool.strong_count() > 0);
+        self.in_force = Some(texts);
     }
 }

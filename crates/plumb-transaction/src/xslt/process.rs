@@ -49,7 +49,7 @@ impl Process {
     pub(super) fn start(program: &Path, limits: XsltLimits) -> io::Result<Self> {
         let mut command = Command::new(program);
         command
-            .arg(limits.document_bytes.to_string())
+            .arg(limits.frame_bytes().to_string())
             .arg(limits.memory_bytes().to_string())
             .env_clear()
             .current_dir("/")

@@ -12,7 +12,7 @@ use quick_xml::reader::NsReader;
 use super::XsltError;
 
 /// Bytes of a stylesheet at most.
-const STYLESHEET_BYTES_MAX: u64 = 1 << 20;
+pub(super) const STYLESHEET_BYTES_MAX: u32 = 1 << 20;
 const XSLT: &str = "http://www.w3.org/1999/XSL/Transform";
 
 /// A stylesheet with its text, so that a message in flight keeps the version that it began with.
@@ -42,9 +42,10 @@ impl Stylesheet {
         }
         let mut text = Vec::new();
         let opened = File::open(&file).map_err(unreadable)?;
-        opened.take(STYLESHEET_BYTES_MAX + 1).read_to_end(&mut text).map_err(unreadable)?;
-        if text.len() as u64 > STYLESHEET_BYTES_MAX {
-            return Err(XsltError::StylesheetTooLarge { path: file, most: STYLESHEET_BYTES_MAX });
+        let most = u64::from(STYLESHEET_BYTES_MAX);
+        opened.take(most + 1).read_to_end(&mut text).map_err(unreadable)?;
+        if text.len() as u64 > most {
+            return Err(XsltError::StylesheetTooLarge { path: file, most });
         }
         match foreign_encoding(&text) {
             Some(encoding) => Err(XsltError::Encoding { path: file, encoding }),

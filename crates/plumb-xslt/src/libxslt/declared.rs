@@ -1,8 +1,9 @@
-//! Functions and types of libxml2 and libxslt, as their headers declare them.
+//! Functions and types of libxml2, libxslt and the C library, as their headers declare them.
 //!
 //! # Source
 //! `libxml/parser.h`, `libxml/xmlerror.h`, `libxslt/xsltInternals.h`, `libxslt/security.h`,
-//! `libxslt/xsltutils.h` and `libexslt/exslt.h` of libxml2 2.9 and libxslt 1.1.35.
+//! `libxslt/xsltutils.h` and `libexslt/exslt.h` of libxml2 2.9 and libxslt 1.1.35; `stdio.h` and
+//! `time.h` of glibc.
 #![expect(unsafe_code, reason = "functions of a library in C")]
 
 use std::ffi::{c_char, c_int, c_uchar, c_void};
@@ -68,7 +69,27 @@ pub(super) type ErrorHandler = extern "C" fn(*mut c_void, *const ParseError);
 pub(super) type EntityLoader =
     extern "C" fn(*const c_char, *const c_char, *mut ParserContext) -> *mut ParserInput;
 
+/// `cookie_write_function_t`.
+pub(super) type StreamWrite = unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> isize;
+
+/// `cookie_io_functions_t`; what is null is not done.
+#[repr(C)]
+pub(super) struct StreamFunctions {
+    pub(super) read: *const c_void,
+    pub(super) write: Option<StreamWrite>,
+    pub(super) seek: *const c_void,
+    pub(super) close: *const c_void,
+}
+
 unsafe extern "C" {
+    // the C library
+    pub(super) fn tzset();
+    pub(super) fn fopencookie(
+        cookie: *mut c_void,
+        mode: *const c_char,
+        functions: StreamFunctions,
+    ) -> *mut libc::FILE;
+
     // libxml2
     pub(super) fn xmlReadMemory(
         text: *const c_char,

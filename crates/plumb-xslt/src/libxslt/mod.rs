@@ -35,12 +35,14 @@ pub(crate) struct Fault {
 }
 
 /// Prepares the library: the functions of EXSLT are known, and no file or network is for anybody.
-/// Once, before anything else here.
+/// Once, before anything else here, and before files are out of reach: the time zone is one.
 #[expect(unsafe_code, reason = "libxslt is written in C")]
 pub(crate) fn start() {
     // SAFETY: each takes no argument, or a function and preferences that live as long as the
     // process; no other thread exists.
     unsafe {
+        // the C library keeps it, and would take what it cannot read later for UTC
+        c::tzset();
         c::xmlSetExternalEntityLoader(Some(nothing_is_loaded));
         c::exsltCommonRegister();
         c::exsltMathRegister();

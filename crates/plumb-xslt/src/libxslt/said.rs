@@ -7,6 +7,11 @@ const LISTS: &str = "Templates:";
 /// A word about an option of xsltproc.
 const ADVICE: &str = "You can adjust xsltMaxDepth";
 
+/// Whether a line says where something happened.
+pub(super) fn is_place(line: &str) -> bool {
+    PLACES.iter().any(|it| line.starts_with(it)) || line.trim() == "error"
+}
+
 /// The line of the stylesheet that is named first, or 0, and each thing that is said, once.
 pub(super) fn in_short(said: &str) -> (u32, String) {
     let mut first = 0;
@@ -14,7 +19,7 @@ pub(super) fn in_short(said: &str) -> (u32, String) {
     let mut things: Vec<String> = Vec::new();
     let denied = said.contains(" denied");
     for line in said.lines().map(str::trim).take_while(|line| *line != LISTS) {
-        if PLACES.iter().any(|it| line.starts_with(it)) || line == "error" {
+        if is_place(line) {
             let number = number_of(line);
             first = if first == 0 { number } else { first };
             place = place_of(line, number);

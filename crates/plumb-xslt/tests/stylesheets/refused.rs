@@ -197,3 +197,29 @@ fn an_error_of_the_document_is_one_and_no_part_of_it_passes() {
     let error = refused(&ours, called, "<a/>");
     assert!(error.contains("line 6") && error.contains("none"), "{error}");
 }
+
+#[test]
+fn messages_stand_in_no_error_and_hide_none() {
+    let ours = stylesheets();
+    let looking = "<xsl:for-each select='//item'><xsl:message>item <xsl:value-of select='@id'/> of \
+        the order is looked at</xsl:message></xsl:for-each>\n";
+    let order = |items: usize| {
+        let items: String = (0..items).map(|id| format!("<item id='{id}'/>")).collect();
+        format!("<order>{items}</order>")
+    };
+    let template = |end: &str| format!("<xsl:template match='/'>{looking}{end}</xsl:template>");
+    for items in [1, 3_000] {
+        let file = template("<xsl:copy-of select=\"document('/x')\"/>");
+        let error = refused(&ours, &file, &order(items));
+        assert!(error.starts_with("sheet.xsl: line 6, copy-of: "), "{error}");
+        assert!(error.contains("denied") && !error.contains("looked at"), "{error}");
+        let unknown = template("<xsl:value-of select='str:none()'/>");
+        let error = refused(&ours, &unknown, &order(items));
+        assert!(error.contains("line 6, value-of") && error.contains("none"), "{error}");
+        assert!(!error.contains("looked at"), "{error}");
+        let ended =
+            template("<xsl:message terminate='yes'>\n  order 7 has\n  no customer\n</xsl:message>");
+        let error = refused(&ours, &ended, &order(items));
+        assert_eq!(error, "sheet.xsl: order 7 has; no customer");
+    }
+}

@@ -1,11 +1,13 @@
 //! Results, beside those of xsltproc.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use plumb_transaction::sample::production_order;
 use plumb_transaction::xslt::{Stylesheet, Stylesheets, XsltLimits};
+use plumb_wire::stylesheet::{FrameHead, FrameKind, HEAD_BYTES};
 
 use crate::fixture::{PATIENCE, program, raw, sheet, stylesheets, transformed};
 
@@ -15,12 +17,18 @@ fn example() -> PathBuf {
 
 /// What xsltproc makes of it.
 fn theirs(stylesheet: &Stylesheet, document: &[u8]) -> Vec<u8> {
+    theirs_in(None, stylesheet, document)
+}
+
+/// The same, where a file says which time zone that is.
+fn theirs_in(zone: Option<&Path>, stylesheet: &Stylesheet, document: &[u8]) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let (sheet, input) = (folder.path().join("sheet.xsl"), folder.path().join("input.xml"));
     fs::write(&sheet, &**stylesheet.text()).unwrap();
     fs::write(&input, document).unwrap();
-    let done =
-        Command::new("xsltproc").args(["--nonet", "--nowrite"]).arg(sheet).arg(input).output();
+    let mut command = Command::new("xsltproc");
+    command.args(["--nonet", "--nowrite"]).arg(sheet).arg(input);
+    let done = command.envs(zone.map(|zone| ("TZ", zone))).output();
     let done = done.expect("xsltproc of the package xsltproc");
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     done.stdout
@@ -75,6 +83,48 @@ fn forms_of_results_are_those_of_xsltproc() {
         <xsl:value-of select='/a/@x'/></r>");
     let result = ours.transform(&simple, &document, PATIENCE).unwrap();
     assert_eq!(result, theirs(&simple, &document));
+}
+
+/// A file of a time zone nine hours and a half ahead of UTC, all year, in version 1 of TZif.
+fn ahead_of_utc() -> tempfile::NamedTempFile {
+    let head = [&b"TZif\0"[..], &[0; 15]].concat();
+    // one kind of time, four bytes of names, and no changes
+    let counts: Vec<u8> = [0_u32, 0, 0, 0, 1, 4].into_iter().flat_map(u32::to_be_bytes).collect();
+    let kind = [&(9 * 3_600 + 1_800_i32).to_be_bytes()[..], &[0, 0]].concat();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), [&head[..], &counts, &kind, b"OWN\0"].concat()).unwrap();
+    file
+}
+
+#[test]
+fn the_time_is_that_of_the_zone_as_xsltproc_has_it() {
+    let zone = ahead_of_utc();
+    let now = sheet(
+        "<xsl:output method='text'/>\
+         <xsl:template match='/'><xsl:value-of select='date:date-time()'/></xsl:template>",
+    );
+    let limits = XsltLimits { document_bytes: 1 << 20, processes: 1 };
+    let mut child = Command::new(program())
+        .args([limits.document_bytes.to_string(), limits.memory_bytes().to_string()])
+        .env("TZ", zone.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    for (kind, body) in [(FrameKind::Stylesheet, &**now.text()), (FrameKind::Document, b"<a/>")] {
+        let length = body.len().try_into().unwrap();
+        input.write_all(&FrameHead { kind, number: 120, length }.encode()).unwrap();
+        input.write_all(body).unwrap();
+    }
+    drop(input);
+    let answers = child.wait_with_output().unwrap().stdout;
+    // the first is empty
+    let ours = &answers[2 * HEAD_BYTES..];
+    for moment in [ours, &theirs_in(Some(zone.path()), &now, b"<a/>")] {
+        let moment = String::from_utf8_lossy(moment);
+        assert!(moment.ends_with("+09:30"), "{moment}");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use plumb_measure::Span;
 use plumb_transaction::xslt::{Stylesheets, XsltError, XsltLimits};
@@ -240,6 +241,45 @@ fn frames_that_are_none_end_it() {
         (status, &*said),
         (Some(2), "plumb-xslt: in its input: 131072 bytes, at most 65536\n")
     );
+}
+
+#[test]
+fn a_stylesheet_may_be_larger_than_documents() {
+    let limits = XsltLimits { document_bytes: 1 << 16, processes: 1 };
+    let ours = Stylesheets::of_program(program(), limits);
+    let padding = "x".repeat(1_000);
+    let templates: String =
+        (0..900).map(|n| format!("<xsl:template match='t{n}'>{padding}</xsl:template>")).collect();
+    let large = sheet(&format!("<xsl:output method='text'/>{templates}"));
+    assert!(large.text().len() > 900_000);
+    assert_eq!(ours.transform(&large, b"<t7/>", PATIENCE).unwrap(), padding.as_bytes());
+    let error = ours.transform(&large, &[b' '; (1 << 16) + 1], PATIENCE).unwrap_err();
+    assert!(matches!(error, XsltError::DocumentTooLarge { found: 65_537, most: 65_536 }));
+}
+
+#[test]
+fn processes_of_a_stylesheet_that_was_replaced_end_with_its_last_message() {
+    let ours = stylesheets();
+    let [before, after] = ["<xsl:output method='text'/>", "<xsl:output  method='text'/>"]
+        .map(|body| Arc::new(sheet(body)));
+    ours.check(&before, PATIENCE).unwrap();
+    ours.keep(&[Arc::clone(&before)]);
+    assert_eq!(ours.transform(&before, b"<a>1</a>", PATIENCE).unwrap(), b"1");
+    ours.check(&after, PATIENCE).unwrap();
+    assert_eq!(ours.figures().running, 2, "both, before that comes into force");
+    ours.keep(&[Arc::clone(&after)]);
+    assert_eq!(ours.figures().running, 1);
+    // a message that began before
+    assert_eq!(ours.transform(&before, b"<a>2</a>", PATIENCE).unwrap(), b"2");
+    assert_eq!(ours.figures().running, 1, "that of the message has ended");
+    assert_eq!(ours.transform(&after, b"<a>3</a>", PATIENCE).unwrap(), b"3");
+    assert_eq!(ours.figures().started, 3);
+    // and back
+    ours.check(&before, PATIENCE).unwrap();
+    ours.keep(&[Arc::clone(&before)]);
+    assert_eq!(ours.transform(&before, b"<a>4</a>", PATIENCE).unwrap(), b"4");
+    let figures = ours.figures();
+    assert_eq!((figures.running, figures.started, figures.replaced), (1, 4, 0));
 }
 
 proptest! {
