@@ -68,7 +68,8 @@ pub fn history(chart: &HistoryChart, time: &ChartTime, view: View) -> Option<Mar
     let last_s = view.end_s.unwrap_or(last_s);
     let there: Vec<&Series> = chart.series.iter().filter(|one| largest(one).is_some()).collect();
     let high = match chart.stacked {
-        true => largest(sums(&there).last()?)?,
+        // where a part is missing, those below it are drawn all the same
+        true => sums(&there).iter().filter_map(largest).reduce(f64::max)?,
         false => there.iter().filter_map(|one| largest(one)).reduce(f64::max)?,
     };
     // a line along zero tells less than its name does
@@ -338,6 +339,32 @@ mod tests {
         let (above, below) = (page.find("area s1").unwrap(), page.find("area s0").unwrap());
         assert!(above < below, "what lies below is drawn last");
         assert!(page.contains("20\u{a0}s: user 30.0\u{a0}%, system 50.0\u{a0}%"), "{page}");
+    }
+
+    #[test]
+    fn a_row_that_is_not_whole_is_drawn_as_high_as_it_is() {
+        let drawn = |parts: [[f64; 4]; 2]| {
+            let series =
+                parts.map(|values| Series { name: "part".into(), values: values.to_vec() });
+            let chart = HistoryChart {
+                unit: "%".into(),
+                series: series.to_vec(),
+                stacked: true,
+                ..HistoryChart::default()
+            };
+            let time = ChartTime { clock_s: None, at_s: vec![0.0, 10.0, 20.0, 30.0] };
+            super::history(&chart, &time, View::default()).map(Markup::into_string)
+        };
+        let broken = drawn([[10.0, 20.0, 20.0, 95.0], [5.0, 5.0, 10.0, f64::NAN]]).unwrap();
+        // 95 is at the same height as where another part says that it is no cut
+        let whole = drawn([[10.0, 20.0, 20.0, 95.0], [5.0, 5.0, 10.0, 0.0]]).unwrap();
+        let base = |page: &str| {
+            let (_, layer) = page.split_once("area s0\" d=\"").unwrap();
+            layer.split_once('"').unwrap().0.to_owned()
+        };
+        assert_eq!(base(&broken), base(&whole));
+        let apart = drawn([[10.0, f64::NAN, 20.0, f64::NAN], [f64::NAN, 5.0, f64::NAN, 6.0]]);
+        assert!(apart.is_some(), "some parts are drawn though no row is whole");
     }
 
     #[test]
