@@ -197,10 +197,10 @@ fn each_of_two_servers_is_believed_by_a_certificate_of_its_own_name() {
     let authority = Authority::new(folder.path(), "own");
     let (of_name, of_number) = (authority.sign("localhost"), authority.sign("127.0.0.1"));
     let ca = authority.ca();
-    let more = ["--replica-ca", &ca, "--replica-timeout", "300ms"];
-    let primary = start(&[&of_name.shown()[..], &more].concat(), folder.path());
+    let primary = start(&of_name.shown(), folder.path());
     let by_name = primary.address.replace("127.0.0.1", "localhost");
-    let follow = [&of_number.shown()[..], &more, &["--replica-of", &by_name]].concat();
+    let more = ["--replica-ca", &ca, "--replica-of", &by_name, "--replica-timeout", "300ms"];
+    let follow = [&of_number.shown()[..], &more].concat();
     let replica = start(&follow, folder.path());
     replica.heard("in sync with the primary");
     let trusting = ["--tls", "--ca", &ca];
