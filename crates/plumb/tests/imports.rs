@@ -6,6 +6,7 @@ mod circles;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Each crate and the crates of ours that it may import. A new edge is a commit of its own, with
 /// its reason.
@@ -259,6 +260,35 @@ fn only_the_program_prints() {
             );
         }
     }
+}
+
+#[test]
+fn no_tracked_file_holds_a_conflict_of_a_merge() {
+    // in an archive of the sources nothing is tracked
+    if !root().join("../.git").exists() {
+        return;
+    }
+    let listed =
+        Command::new("git").args(["ls-files", "-z"]).current_dir(root().join("..")).output();
+    let listed = listed.expect("git lists its files");
+    assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
+    let names = String::from_utf8(listed.stdout).expect("names are text");
+    let names: Vec<&str> = names.split_terminator('\0').collect();
+    assert!(names.contains(&"docs/principles.md"), "they are of this workspace");
+    for name in names {
+        // what was removed and is not committed yet is no file, and bytes that are no text hold none
+        let Ok(text) = fs::read_to_string(root().join("..").join(name)) else { continue };
+        let line = text.lines().position(is_conflict);
+        assert!(line.is_none(), "{name}, line {}: a conflict of a merge", line.unwrap_or(0) + 1);
+    }
+}
+
+/// True for a line that git writes around the two sides of a conflict.
+fn is_conflict(line: &str) -> bool {
+    ['<', '|', '>'].into_iter().any(|side| {
+        let rest = line.trim_start_matches(side);
+        line.len() - rest.len() == 7 && (rest.is_empty() || rest.starts_with(' '))
+    })
 }
 
 #[test]
