@@ -12,6 +12,9 @@ pub enum LabError {
     /// A record holds a distribution that cannot be decoded.
     #[error("a distribution in the record cannot be read: {0}")]
     Histogram(hdr::DecodeError),
+    /// A run was given up before it had a result.
+    #[error("the run has no result")]
+    NoResult,
     /// The order of an experiment cannot be read.
     #[error("not the order of an experiment: {0}")]
     Order(#[from] serde_json::Error),

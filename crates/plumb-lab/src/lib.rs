@@ -3,7 +3,8 @@
 //! An [`Order`] says which variant takes its turn and in which cell, a [`Schedule`] which turns are
 //! still wanted, an [`Extent`] when to stop; every turn leaves a run folder, which becomes a
 //! [`Block`]. [`interleaved`] compares the blocks, [`separate`] runs
-//! that were not taken in turns, [`calibrate()`] tells what a machine can show at all. Who runs
+//! that were not taken in turns, [`calibrate()`] tells what a machine can show at all, a [`LadderRecord`] what one landscape does
+//! under more and more load. Who runs
 //! the variants is not this crate's business.
 
 mod block;
@@ -14,6 +15,7 @@ mod driver;
 mod error;
 mod experiment;
 mod figures;
+mod ladder;
 mod order;
 mod schedule;
 mod sentence;
@@ -30,6 +32,7 @@ pub use experiment::{
     VariantRecord,
 };
 pub use figures::{COST_KEYS, deciding, is_of_command};
+pub use ladder::{Drift, Figures, LadderRecord, Step, step_figures};
 pub use order::{Order, Turn};
 pub use schedule::{BlockStatus, CROWDED_MAX, FAILURES_MAX, Schedule};
 pub use sentence::{Around, sentence};

@@ -14,6 +14,8 @@
 //! | [`link`] | how does it travel? |
 //! | [`nats`] | who waits in a NATS server, and how is it spoken to? |
 //! | [`assembly`] | what did all of them record? |
+//! | [`mod@lead`] | what do the parts of all make together? |
+//! | [`start`] | did they begin together? |
 //! | [`led`] | the remote: what does the controller decide? |
 //! | [`fleet`] | the controller: who is there, who is lost, what came of it? |
 //!
@@ -24,11 +26,13 @@ pub mod assembly;
 pub mod clock;
 pub mod files;
 pub mod fleet;
+pub mod lead;
 pub mod led;
 pub mod link;
 pub mod message;
 pub mod nats;
 pub mod offset;
+pub mod start;
 
 use std::time::Duration;
 
@@ -36,10 +40,12 @@ pub use assembly::Assembly;
 pub use clock::WallClock;
 pub use files::{FileError, PlanFiles};
 pub use fleet::{Fleet, RemoteError, RemotePart};
+pub use lead::{Conductor, lead};
 pub use led::{Carried, Led, serve};
 pub use message::{Hello, Part, RunOrder};
 pub use nats::{Nats, NatsError, NatsTarget};
 pub use offset::{ClockExchange, ClockOffset};
+pub use start::CommonStart;
 
 /// Files of a command at most.
 const FILES_MAX: usize = 10_000;

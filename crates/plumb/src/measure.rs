@@ -16,6 +16,7 @@ use plumb_measure::{
     Clock as _, FindingKind, Floor, Plan, Program, ResultRecord, RunRecord, SCHEMA, Status, Target,
     Transport, Validity, hdr,
 };
+use plumb_remote::{CommonStart, Conductor, lead};
 use plumb_report::{markdown, terminal};
 use plumb_wire::secret;
 
@@ -27,7 +28,7 @@ use crate::layers::plain;
 use crate::metrics::{Metrics, Receivers};
 use crate::pipeline::{self, VerdictFiles};
 use crate::progress::Onlooker;
-use crate::remote::{CommonStart, Conductor, Drivers, lead};
+use crate::remote::Drivers;
 use crate::report::page_of;
 use crate::{host, layers, signals};
 
@@ -305,7 +306,7 @@ impl Conductor for Keeper<'_> {
         let loads = fleet.load(self.point(&point.labels), stop);
         self.drivers = Drivers::Remotes(fleet);
         let loads = loads?;
-        self.start = Some(CommonStart::of(&loads, &self.drivers));
+        self.start = Some(CommonStart::of(&loads, self.drivers.clock_uncertainty_ns()));
         Ok(loads)
     }
 }

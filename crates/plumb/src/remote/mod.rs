@@ -1,11 +1,9 @@
 //! `plumb remote`: this machine drives its part of measurements that a controller leads.
 
 mod drivers;
-mod lead;
 mod on;
 mod paths;
 mod servers;
-mod start;
 mod target;
 mod there;
 
@@ -31,10 +29,8 @@ use crate::metrics::Receivers;
 use crate::{commands, host, layers, signals};
 
 pub(crate) use drivers::Drivers;
-pub(crate) use lead::{Conductor, lead};
 pub(crate) use on::{command as on_command, run as run_on};
 pub(crate) use paths::{command as paths_command, run as run_paths};
-pub(crate) use start::CommonStart;
 use target::NatsOptions;
 pub(crate) use there::{MEASURED_ON, measure_there};
 

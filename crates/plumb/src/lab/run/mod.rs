@@ -1,6 +1,5 @@
 //! `plumb lab run`: the experiment of a file, variants x factors x probes in interleaved rounds.
 
-mod changes;
 mod order;
 mod prediction;
 mod stored;
@@ -12,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{anyhow, ensure};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_engine::options::HostOptions;
-use plumb_experiment::ExperimentFile;
+use plumb_experiment::{ExperimentFile, is_ladder};
 use plumb_folder::ExperimentFolder;
 use plumb_wire::document;
 
@@ -92,7 +91,7 @@ pub(super) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
         && options.resume.is_none()
     {
         let text = stored::text_of(file)?;
-        if ladder::is_ladder(&text) {
+        if is_ladder(&text) {
             ensure!(
                 files.is_empty(),
                 "--junit, --sarif and --summary hold a verdict, and a ladder gives none: leave them out"

@@ -5,12 +5,12 @@ use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::{Context as _, bail, ensure};
-use plumb_experiment::inputs;
+use plumb_experiment::{changes_between, inputs};
 use plumb_folder::{is_experiment, read_order};
 use plumb_lab::{CellRecord, OrderRecord, VariantRecord};
 use plumb_wire::secret::MASK;
 
-use super::{Asked, changes};
+use super::Asked;
 use crate::experiment::{self, Overrides, Plan, Variant, without_secrets};
 
 /// The file of what was asked for, in the folder of an experiment.
@@ -53,7 +53,7 @@ pub(super) fn read(
     let mut text = stored.clone();
     if let Some(file) = file {
         text = text_of(file)?; // it has the secrets that a record has not
-        let changes = changes::between(&stored, &plumb_experiment::without_secrets(&text))
+        let changes = changes_between(&stored, &plumb_experiment::without_secrets(&text))
             .with_context(|| format!("{} is no TOML", file.display()))?;
         ensure!(
             changes.is_empty(),
@@ -95,7 +95,7 @@ fn as_it_was(path: &Path, asked: Option<&str>, text: &str) -> anyhow::Result<()>
         return Ok(()); // an earlier version wrote down the commands of the variants only
     };
     let changes =
-        changes::between(asked, text).with_context(|| format!("{} is no TOML", path.display()))?;
+        changes_between(asked, text).with_context(|| format!("{} is no TOML", path.display()))?;
     ensure!(
         changes.is_empty(),
         "{} is not what its blocks were taken with: {}; put it back, or begin anew",

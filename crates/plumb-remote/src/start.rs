@@ -6,14 +6,12 @@ use plumb_engine::layer::RemoteLoad;
 use plumb_measure::{ResultRecord, show_ns};
 use serde_json::Value;
 
-use super::Drivers;
-
 /// Names in a record how far apart remotes began: the most of all loads.
 const SPREAD: &str = "remotes-start-spread-ns";
 
 /// How far apart the parts of a load began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CommonStart {
+pub struct CommonStart {
     remotes: usize,
     /// Between the first and the last, as far as their clocks are known, nanoseconds.
     spread_ns: u64,
@@ -22,18 +20,19 @@ pub(crate) struct CommonStart {
 }
 
 impl CommonStart {
-    /// That of the parts `loads`, which `drivers` drove.
-    pub(crate) fn of(loads: &[RemoteLoad], drivers: &Drivers) -> Self {
+    /// That of the parts `loads`; the least known of the clocks may be off by `uncertainty_ns`.
+    #[must_use]
+    pub fn of(loads: &[RemoteLoad], uncertainty_ns: u64) -> Self {
         let started = || loads.iter().filter_map(|load| load.started_ns);
         Self {
             remotes: started().count(),
             spread_ns: started().max().unwrap_or(0) - started().min().unwrap_or(0),
-            uncertainty_ns: drivers.clock_uncertainty_ns(),
+            uncertainty_ns,
         }
     }
 
     /// Says so in `result` and among the `options` in force.
-    pub(crate) fn testify(self, result: &mut ResultRecord, options: &mut BTreeMap<String, Value>) {
+    pub fn testify(self, result: &mut ResultRecord, options: &mut BTreeMap<String, Value>) {
         let most_ns = options.get(SPREAD).and_then(Value::as_u64).unwrap_or(0);
         options.insert(SPREAD.into(), most_ns.max(self.spread_ns).into());
         if self.remotes < 2 {

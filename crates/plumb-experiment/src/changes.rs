@@ -11,7 +11,7 @@ const VALUE_MAX: usize = 60;
 ///
 /// # Errors
 /// When one of them is no TOML.
-pub(super) fn between(old: &str, new: &str) -> Result<Vec<String>, toml::de::Error> {
+pub fn changes_between(old: &str, new: &str) -> Result<Vec<String>, toml::de::Error> {
     let (old, new): (Table, Table) = (old.parse()?, new.parse()?);
     let mut changes = Vec::new();
     tables("", &old, &new, &mut changes);
@@ -85,14 +85,14 @@ mod tests {
     #[test]
     fn comments_and_layout_are_no_change() {
         let new = OLD.replace("rounds = 6", "# six\nrounds   =   6");
-        assert!(between(OLD, &new).unwrap().is_empty());
+        assert!(changes_between(OLD, &new).unwrap().is_empty());
     }
 
     #[test]
     fn a_change_is_named_by_its_section_and_both_values() {
         let new = OLD.replace("6", "8").replace("\"2B\"", "\"3B\"").replace("before", "after");
         assert_eq!(
-            between(OLD, &new).unwrap(),
+            changes_between(OLD, &new).unwrap(),
             [
                 "factor.size.levels was [\"1B\", \"2B\"] and is [\"1B\", \"3B\"]",
                 "rounds was 6 and is 8",
@@ -102,7 +102,7 @@ mod tests {
         );
         let other = OLD.replace("\"on\"", "\"off\"");
         assert_eq!(
-            between(OLD, &other).unwrap(),
+            changes_between(OLD, &other).unwrap(),
             ["variant.on (a section) is gone", "variant.off (a section) is new"]
         );
     }
@@ -111,7 +111,8 @@ mod tests {
     fn of_many_changes_the_first_are_listed() {
         let many =
             |from: u8| (b'a'..=b'z').map(move |key| format!("{} = {from}\n", char::from(key)));
-        let changes = between(&many(1).collect::<String>(), &many(2).collect::<String>()).unwrap();
+        let changes =
+            changes_between(&many(1).collect::<String>(), &many(2).collect::<String>()).unwrap();
         assert_eq!((changes.len(), changes[SHOWN].as_str()), (SHOWN + 1, "and 18 more"));
     }
 }

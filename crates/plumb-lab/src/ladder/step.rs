@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use anyhow::Context as _;
 use plumb_folder::{read_intervals, read_record};
 use plumb_measure::statistics::half_width;
 use plumb_measure::{ResultRecord, hdr};
 use serde::Serialize;
+
+use crate::LabError;
 
 /// Throughput of a step that has grown by less than this power of its level is flat.
 const FLAT: f64 = 0.25;
@@ -19,43 +20,54 @@ const Z95: f64 = 1.96;
 
 /// One run of a step.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Step {
+pub struct Step {
     /// Users, connections or operations a second that were asked for.
-    pub(super) level: u32,
+    pub level: u32,
     /// Its run, within the folder of the ladder.
-    pub(super) folder: String,
+    pub folder: String,
     /// Its recorded part, nanoseconds.
-    pub(super) length_ns: u64,
+    pub length_ns: u64,
     /// True when its figures may be used and no longer run of the level stands in its place.
-    pub(super) counts: bool,
+    pub counts: bool,
     /// True of the run that shows whether the machine drifted.
-    pub(super) repeated: bool,
+    pub repeated: bool,
     /// Why its figures may not be used.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) invalid: Option<String>,
+    pub invalid: Option<String>,
+    /// Absent where nothing succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) figures: Option<Figures>,
+    pub figures: Option<Figures>,
 }
 
 /// Figures of a step. A half is that of the 95 % interval, as a share of the figure; absent where
 /// too little was measured to tell.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(super) struct Figures {
-    pub(super) throughput_per_s: f64,
+pub struct Figures {
+    /// Correct answers a second.
+    pub throughput_per_s: f64,
+    /// Its half.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) throughput_half: Option<f64>,
-    pub(super) mean_ns: u64,
+    pub throughput_half: Option<f64>,
+    /// The mean response time, nanoseconds.
+    pub mean_ns: u64,
+    /// Its half.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) mean_half: Option<f64>,
-    pub(super) p95_ns: u64,
+    pub mean_half: Option<f64>,
+    /// The 95th percentile of the response time, nanoseconds.
+    pub p95_ns: u64,
+    /// Its half.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) p95_half: Option<f64>,
+    pub p95_half: Option<f64>,
 }
 
 /// What `folder` holds of a step: its figures, and why they may not be used, if so.
-pub(super) fn read(folder: &Path) -> anyhow::Result<(Option<Figures>, Option<String>)> {
+///
+/// # Errors
+/// [`LabError::Folder`] when the run or its interval log cannot be read, [`LabError::NoResult`] when
+/// it was given up before there was any.
+pub fn step_figures(folder: &Path) -> Result<(Option<Figures>, Option<String>), LabError> {
     let record = read_record(folder)?;
-    let result = record.results.first().context("the run has no result")?;
+    let result = record.results.first().ok_or(LabError::NoResult)?;
     let validity = &result.validity;
     let usable = validity.valid && validity.latency_valid && result.dropped == 0;
     let why = || validity.reasons.first().map_or("not valid".into(), |it| it.text.clone());
@@ -68,7 +80,7 @@ pub(super) fn read(folder: &Path) -> anyhow::Result<(Option<Figures>, Option<Str
     Ok((figures, invalid))
 }
 
-fn figures(folder: &Path, result: &ResultRecord) -> anyhow::Result<Option<Figures>> {
+fn figures(folder: &Path, result: &ResultRecord) -> Result<Option<Figures>, LabError> {
     let Some(response) = &result.response_ns else { return Ok(None) };
     let lines = read_intervals(folder, &hdr::log_tag("response", &result.labels))?;
     // what was begun before the first interval and ends in it is missing there, and after the last
@@ -111,20 +123,23 @@ fn p95_half(of: &plumb_measure::Histogram) -> Option<f64> {
 
 impl Figures {
     /// The widest of the halves that a step must be long enough for; `None` where one is not known.
-    pub(super) fn widest(&self) -> Option<f64> {
+    #[must_use]
+    pub fn widest(&self) -> Option<f64> {
         Some(self.throughput_half?.max(self.p95_half?))
     }
 
     /// True when throughput is flat between `before` and this, of a level `factor` times as high,
     /// while the response time grows.
-    pub(super) fn is_beyond_knee(&self, before: &Self, factor: f64) -> bool {
+    #[must_use]
+    pub fn is_beyond_knee(&self, before: &Self, factor: f64) -> bool {
         let power = |one: f64, two: f64| (one / two).ln() / factor.ln();
         power(self.throughput_per_s, before.throughput_per_s) < FLAT
             && power(count(self.mean_ns), count(before.mean_ns)) > GROWS
     }
 
     /// How far a figure of the repeated step is from the first, as a share, and how far it may be.
-    pub(super) fn drift_from(&self, first: &Self) -> [Drift; 2] {
+    #[must_use]
+    pub fn drift_from(&self, first: &Self) -> [Drift; 2] {
         let both = |one: Option<f64>, two: Option<f64>| Some((one?.powi(2) + two?.powi(2)).sqrt());
         [
             Drift {
@@ -141,12 +156,12 @@ impl Figures {
 
 /// How far a figure moved while the ladder was climbed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(super) struct Drift {
+pub struct Drift {
     /// As a share of the first.
-    pub(super) share: f64,
+    pub share: f64,
     /// What both runs leave open, as a share; absent where that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) within: Option<f64>,
+    pub within: Option<f64>,
 }
 
 impl Drift {
@@ -154,13 +169,14 @@ impl Drift {
     const NONE: f64 = 0.05;
 
     /// True when it is more than chance and more than a twentieth.
-    pub(super) fn is_shown(&self) -> bool {
+    #[must_use]
+    pub fn is_shown(&self) -> bool {
         self.within.is_some_and(|within| self.share.abs() > within.max(Self::NONE))
     }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "figures for people")]
-pub(super) fn count(n: u64) -> f64 {
+fn count(n: u64) -> f64 {
     n as f64
 }
 

@@ -5,7 +5,7 @@ use plumb_engine::{LoadResult, Stop, client_figures, client_overlap, part_record
 use plumb_measure::{PartRecord, ResultRecord, Row, ScenarioFigures, Validity};
 
 /// Whoever has loads driven by remotes, and keeps what comes of them.
-pub(crate) trait Conductor: Watch {
+pub trait Conductor: Watch {
     /// Has the load of `point` driven.
     ///
     /// # Errors
@@ -17,7 +17,7 @@ pub(crate) trait Conductor: Watch {
 ///
 /// # Errors
 /// When a load could not begin, or a result could not be kept.
-pub(crate) fn lead(
+pub fn lead(
     job: &mut dyn Spread,
     conductor: &mut dyn Conductor,
     stop: &Stop,

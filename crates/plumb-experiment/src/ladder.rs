@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context as _, bail, ensure};
-use plumb_experiment::{ExperimentFile, ServerSection, Template};
 use plumb_measure::{Share, Span};
 use plumb_wire::document;
 use serde::Deserialize;
 
-use crate::experiment::{Probe, ServerPlan};
+use crate::{Fault, ServerSection, Template};
 
 /// Levels of one ladder at most.
 const LEVELS_MAX: usize = 64;
@@ -63,7 +61,7 @@ struct LadderSection {
 /// Where a ladder ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Until {
+pub enum Until {
     /// As soon as the knee is shown, or behind the last level.
     #[default]
     Knee,
@@ -86,47 +84,59 @@ struct Range {
     factor: f64,
 }
 
-/// A ladder, checked.
+/// What a ladder asks for, checked as far as that goes without the commands that it names.
 #[derive(Clone, Debug)]
-pub(super) struct LadderPlan {
+pub struct LadderPlan {
     /// In the folder's name.
-    pub(super) name: String,
-    pub(super) servers: Vec<ServerPlan>,
-    pub(super) commands: Vec<Template>,
+    pub name: String,
+    /// Servers that are started and ended.
+    pub servers: Vec<ServerSection>,
+    /// Their commands, in each of which those above it may stand by their names.
+    pub commands: Vec<Template>,
     /// What is stepped: `users`, `connections` or `rate`.
-    pub(super) stepped: &'static str,
+    pub stepped: &'static str,
     /// In rising order, each once.
-    pub(super) levels: Vec<u32>,
-    pub(super) step: Span,
-    pub(super) step_max: Span,
-    pub(super) width: f64,
-    pub(super) attempts: u32,
-    pub(super) until: Until,
-    /// Places of pools and servers of parts, for whoever sizes.
-    pub(super) pools: BTreeMap<String, u32>,
-    pub(super) parts: BTreeMap<String, u32>,
+    pub levels: Vec<u32>,
+    /// The shortest step, its warm-up not counted.
+    pub step: Span,
+    /// The longest.
+    pub step_max: Span,
+    /// Half the interval of throughput and of p95, as a share of it, that a step is long enough for.
+    pub width: f64,
+    /// How often a step is taken that does not come to valid figures.
+    pub attempts: u32,
+    /// Where the ladder ends.
+    pub until: Until,
+    /// Places of pools, for whoever sizes.
+    pub pools: BTreeMap<String, u32>,
+    /// Servers of parts of the server's account, for whoever sizes.
+    pub parts: BTreeMap<String, u32>,
     run: String,
     warmup: Span,
 }
 
 /// True when `text` has a `[ladder]`.
-pub(crate) fn is_ladder(text: &str) -> bool {
+#[must_use]
+pub fn is_ladder(text: &str) -> bool {
     text.parse::<toml::Table>().is_ok_and(|table| table.contains_key("ladder"))
 }
 
 impl LadderPlan {
     /// The ladder of `text`; one without a name is called `stem`.
-    pub(super) fn read(text: &str, stem: &str) -> anyhow::Result<Self> {
-        let file: LadderFile = document::read(text).map_err(|wrong| anyhow::anyhow!("{wrong}"))?;
+    ///
+    /// # Errors
+    /// When `text` is no such file, or asks for what cannot be.
+    pub fn read(text: &str, stem: &str) -> Result<Self, Fault> {
+        let file: LadderFile =
+            document::read(text).map_err(|wrong| Fault::of_all(wrong.to_string()))?;
         let LadderFile { name, server, ladder } = file;
         let (stepped, levels) = levels(&ladder)?;
         let commands = commands(&server)?;
-        let servers = ServerPlan::all(&ExperimentFile { server, ..ExperimentFile::default() })?;
         let step = ladder.step.unwrap_or(STEP);
         let longest = Span::from_ns(step.ns().saturating_mul(LONGEST));
         let plan = Self {
             name: name.unwrap_or_else(|| stem.to_owned()),
-            servers,
+            servers: server,
             commands,
             stepped,
             levels,
@@ -144,66 +154,79 @@ impl LadderPlan {
         Ok(plan)
     }
 
-    fn check(&self) -> anyhow::Result<()> {
-        ensure!(self.step.ns() > 0, "[ladder] step: a step of no time measures nothing");
-        ensure!(
-            self.step_max >= self.step,
-            "[ladder] step-max is {} and step {}: the longest step cannot be the shorter one",
-            self.step_max,
-            self.step
-        );
-        ensure!(
-            (1..=10).contains(&self.attempts),
-            "[ladder] attempts: write a number from 1 to 10"
-        );
-        ensure!(self.width > 0.0, "[ladder] width: no step is long enough for an interval of 0 %");
+    fn check(&self) -> Result<(), Fault> {
+        ensure(self.step.ns() > 0, || "[ladder] step: a step of no time measures nothing".into())?;
+        ensure(self.step_max >= self.step, || {
+            format!(
+                "[ladder] step-max is {} and step {}: the longest step cannot be the shorter one",
+                self.step_max, self.step
+            )
+        })?;
+        ensure((1..=10).contains(&self.attempts), || {
+            "[ladder] attempts: write a number from 1 to 10".into()
+        })?;
+        ensure(self.width > 0.0, || {
+            "[ladder] width: no step is long enough for an interval of 0 %".into()
+        })?;
         let places = self.pools.values().chain(self.parts.values());
-        ensure!(
-            places.into_iter().all(|places| (1..=100_000).contains(places)),
-            "[ladder] pools and servers have from 1 to 100,000 places each"
-        );
+        ensure(places.into_iter().all(|places| (1..=100_000).contains(places)), || {
+            "[ladder] pools and servers have from 1 to 100,000 places each".into()
+        })?;
         let of_its_own = |word: &&str| OWN.contains(&word.split('=').next().unwrap_or(word));
         if let Some(word) = self.run.split_whitespace().find(of_its_own) {
-            bail!("[ladder] run: the ladder says {word} itself; leave it out");
+            return Err(Fault::of_all(format!(
+                "[ladder] run: the ladder says {word} itself; leave it out"
+            )));
         }
-        self.probe(self.levels[0], self.step).map(drop)
+        self.command(self.levels[0], self.step).map(drop)
     }
 
-    /// How the step of `level` is measured for `length`.
-    pub(super) fn probe(&self, level: u32, length: Span) -> anyhow::Result<Probe> {
+    /// The words that measure the step of `level` for `length`, with the servers by their names.
+    ///
+    /// # Errors
+    /// When they name what is no server.
+    pub fn command(&self, level: u32, length: Span) -> Result<Template, Fault> {
         let warmup = match self.warmup.ns() {
             0 => String::new(),
             _ => format!(" --warmup {}", self.warmup),
         };
         let words = format!("{} --{} {level} --for {length}{warmup}", self.run, self.stepped);
-        let command = template("[ladder] run", &words, &self.names())?;
-        Probe::plumb(&command, &self.names(), length)
+        template("[ladder] run", &words, &self.names())
     }
 
     /// The names of the servers, whose addresses a command may use.
-    pub(super) fn names(&self) -> Vec<&str> {
-        self.servers.iter().map(|server| server.name.as_str()).collect()
+    #[must_use]
+    pub fn names(&self) -> Vec<&str> {
+        self.servers.iter().map(|server| server.name.get_ref().as_str()).collect()
     }
 
     /// About how long it takes at least and at most, seconds.
-    pub(super) fn takes_s(&self) -> (u64, u64) {
+    #[must_use]
+    pub fn takes_s(&self) -> (u64, u64) {
         let steps = self.levels.len() as u64 + 1;
         let of = |step: Span| (step.ns() + self.warmup.ns()) / 1_000_000_000;
         (steps * of(self.step), steps * of(self.step_max) * u64::from(self.attempts))
     }
 }
 
-fn levels(section: &LadderSection) -> anyhow::Result<(&'static str, Vec<u32>)> {
+fn ensure(holds: bool, problem: impl FnOnce() -> String) -> Result<(), Fault> {
+    if holds { Ok(()) } else { Err(Fault::of_all(problem())) }
+}
+
+fn levels(section: &LadderSection) -> Result<(&'static str, Vec<u32>), Fault> {
     let all =
         [("users", &section.users), ("connections", &section.connections), ("rate", &section.rate)];
     let mut given = all.into_iter().filter_map(|(name, levels)| Some((name, levels.as_ref()?)));
     let Some((name, levels)) = given.next() else {
-        bail!(
-            "[ladder] says nothing to step: write users = [1, 2, 4, 8] or users = {{ from = 1, to = 40, factor = 1.5 }}"
-        );
+        return Err(Fault::of_all(
+            "[ladder] says nothing to step: write users = [1, 2, 4, 8] or users = { from = 1, to = \
+             40, factor = 1.5 }",
+        ));
     };
     if let Some((other, _)) = given.next() {
-        bail!("[ladder] steps {name} and {other}: one ladder steps one of them");
+        return Err(Fault::of_all(format!(
+            "[ladder] steps {name} and {other}: one ladder steps one of them"
+        )));
     }
     let levels = match levels {
         Levels::List(list) => list.clone(),
@@ -211,23 +234,25 @@ fn levels(section: &LadderSection) -> anyhow::Result<(&'static str, Vec<u32>)> {
     };
     let rising = levels.windows(2).all(|pair| pair[0] < pair[1]);
     let known = levels.iter().all(|it| (1..=LEVEL_MAX).contains(it));
-    ensure!(rising && known, "[ladder] {name}: write numbers from 1 to {LEVEL_MAX} that rise");
-    ensure!(
-        levels.len() > 1,
-        "[ladder] {name}: a ladder has at least two levels, four to be sized"
-    );
-    ensure!(levels.len() <= LEVELS_MAX, "[ladder] {name}: at most {LEVELS_MAX} levels");
+    ensure(rising && known, || {
+        format!("[ladder] {name}: write numbers from 1 to {LEVEL_MAX} that rise")
+    })?;
+    ensure(levels.len() > 1, || {
+        format!("[ladder] {name}: a ladder has at least two levels, four to be sized")
+    })?;
+    ensure(levels.len() <= LEVELS_MAX, || format!("[ladder] {name}: at most {LEVELS_MAX} levels"))?;
     Ok((name, levels))
 }
 
 impl Range {
     /// From one end to the other, each so many times the one before, and at least one more.
-    fn levels(self, name: &str) -> anyhow::Result<Vec<u32>> {
+    fn levels(self, name: &str) -> Result<Vec<u32>, Fault> {
         let Self { from, to, factor } = self;
-        ensure!(
-            factor.is_finite() && factor >= 1.05 && from >= 1 && from < to,
-            "[ladder] {name}: write from and to with 1 <= from < to, and a factor of at least 1.05"
-        );
+        ensure(factor.is_finite() && factor >= 1.05 && from >= 1 && from < to, || {
+            format!(
+                "[ladder] {name}: write from and to with 1 <= from < to, and a factor of at least 1.05"
+            )
+        })?;
         let mut levels = vec![from];
         let mut last = from;
         while last < to && levels.len() <= LEVELS_MAX {
@@ -245,27 +270,33 @@ fn times(level: u32, factor: f64) -> u32 {
 }
 
 /// The commands of servers, in each of which those above it may stand by their names.
-fn commands(servers: &[ServerSection]) -> anyhow::Result<Vec<Template>> {
+fn commands(servers: &[ServerSection]) -> Result<Vec<Template>, Fault> {
     let mut known: Vec<&str> = Vec::new();
     let mut commands = Vec::new();
     for section in servers {
         let name = section.name.get_ref();
-        ensure!(!known.contains(&name.as_str()), "two servers are called `{name}`");
+        ensure(!known.contains(&name.as_str()), || format!("two servers are called `{name}`"))?;
         let text = section.run.as_ref().or(section.exec.as_ref());
-        let text = text.with_context(|| format!("the server `{name}` has no command"))?;
+        let text = text.ok_or_else(|| {
+            Fault::at(&section.name, format!("the server `{name}` has no command"))
+        })?;
         commands.push(template(&format!("the server `{name}`"), text.get_ref(), &known)?);
         known.push(name);
     }
     Ok(commands)
 }
 
-fn template(whose: &str, text: &str, known: &[&str]) -> anyhow::Result<Template> {
+fn template(whose: &str, text: &str, known: &[&str]) -> Result<Template, Fault> {
     let Ok(template) = Template::parse(text) else {
-        bail!("{whose}: `${{` has no `}}`; write `$${{` for the characters themselves");
+        return Err(Fault::of_all(format!(
+            "{whose}: `${{` has no `}}`; write `$${{` for the characters themselves"
+        )));
     };
     if let Some(name) = template.names().find(|name| !known.contains(name)) {
         let known = if known.is_empty() { "none".into() } else { known.join(", ") };
-        bail!("{whose}: `${{{name}}}` is no server above it; known here: {known}");
+        return Err(Fault::of_all(format!(
+            "{whose}: `${{{name}}}` is no server above it; known here: {known}"
+        )));
     }
     Ok(template)
 }
@@ -274,7 +305,7 @@ fn template(whose: &str, text: &str, known: &[&str]) -> anyhow::Result<Template>
 mod tests {
     use super::*;
 
-    fn plan(ladder: &str) -> anyhow::Result<LadderPlan> {
+    fn plan(ladder: &str) -> Result<LadderPlan, Fault> {
         LadderPlan::read(
             &format!("[ladder]\nrun = \"http ping http://127.0.0.1:1/\"\n{ladder}"),
             "x",

@@ -1,0 +1,157 @@
+//! A load ladder: one landscape under more and more load, and what its steps show.
+
+mod step;
+mod words;
+
+use std::collections::BTreeMap;
+
+use plumb_measure::Program;
+use serde::Serialize;
+
+pub use step::{Drift, Figures, Step, step_figures};
+
+/// The name of the document.
+const SCHEMA: &str = "plumb.ladder/1";
+
+/// What a ladder leaves beside its runs: `ladder.json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct LadderRecord {
+    schema: &'static str,
+    /// The program that took it.
+    pub plumb: Program,
+    /// When, in UTC.
+    pub started: String,
+    /// What was stepped: `users`, `connections` or `rate`.
+    pub stepped: &'static str,
+    /// Places of pools by name.
+    pub pools: BTreeMap<String, u32>,
+    /// Servers of parts of the server's account.
+    pub servers: BTreeMap<String, u32>,
+    /// Every run, in the order of time.
+    pub steps: Vec<Step>,
+    /// The level from which on throughput was flat while the response time grew.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub knee: Option<u32>,
+    /// How far throughput and mean of the repeated step are from the first time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drift: Option<[Drift; 2]>,
+    /// True when somebody ended it.
+    pub interrupted: bool,
+}
+
+impl LadderRecord {
+    /// A ladder of which no step is taken yet.
+    #[must_use]
+    pub fn new(
+        plumb: Program,
+        started: String,
+        stepped: &'static str,
+        [pools, servers]: [BTreeMap<String, u32>; 2],
+    ) -> Self {
+        Self {
+            schema: SCHEMA,
+            plumb,
+            started,
+            stepped,
+            pools,
+            servers,
+            steps: Vec::new(),
+            knee: None,
+            drift: None,
+            interrupted: false,
+        }
+    }
+
+    /// A longer run of `level` is there: those before it count no more.
+    pub fn replace(&mut self, level: u32) {
+        for step in self.steps.iter_mut().filter(|it| it.level == level) {
+            step.counts = false;
+        }
+    }
+
+    /// The last level with figures that count.
+    #[must_use]
+    pub fn last_good(&self) -> Option<(u32, Figures)> {
+        let last = self.steps.iter().rev().find(|step| step.counts)?;
+        Some((last.level, last.figures?))
+    }
+
+    /// The level of the last step, where it lies beyond the knee; `before` is the step below it.
+    #[must_use]
+    pub fn knee_after(&self, before: Option<(u32, Figures)>) -> Option<u32> {
+        let ((low, before), (level, figures)) = (before?, self.last_good()?);
+        let beyond =
+            level > low && figures.is_beyond_knee(&before, f64::from(level) / f64::from(low));
+        beyond.then_some(level)
+    }
+
+    /// Levels of which no run counts.
+    #[must_use]
+    pub fn lacking(&self) -> Vec<u32> {
+        let mut levels: Vec<u32> = self.steps.iter().map(|step| step.level).collect();
+        levels.sort_unstable();
+        levels.dedup();
+        levels.retain(|level| !self.steps.iter().any(|it| it.level == *level && it.counts));
+        levels
+    }
+
+    /// True when the repeated step shows that the machine changed meanwhile.
+    #[must_use]
+    pub fn has_drifted(&self) -> bool {
+        self.drift.is_some_and(|both| both.iter().any(Drift::is_shown))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(level: u32, throughput_per_s: f64, mean_ns: u64) -> Step {
+        let figures = Figures {
+            throughput_per_s,
+            throughput_half: Some(0.01),
+            mean_ns,
+            mean_half: Some(0.01),
+            p95_ns: 2 * mean_ns,
+            p95_half: Some(0.01),
+        };
+        Step {
+            level,
+            folder: format!("blocks/{level}"),
+            length_ns: 1,
+            counts: true,
+            repeated: false,
+            invalid: None,
+            figures: Some(figures),
+        }
+    }
+
+    fn ladder(steps: Vec<Step>) -> LadderRecord {
+        let none = [BTreeMap::new(), BTreeMap::new()];
+        let plumb = Program { version: "1".into() };
+        LadderRecord { steps, ..LadderRecord::new(plumb, String::new(), "users", none) }
+    }
+
+    #[test]
+    fn the_knee_is_the_first_level_beyond_it() {
+        let mut all = ladder(vec![step(8, 100.0, 20)]);
+        let before = all.last_good();
+        all.steps.push(step(16, 190.0, 22));
+        assert_eq!(all.knee_after(before), None);
+        let before = all.last_good();
+        all.steps.push(Step { counts: false, ..step(32, 195.0, 90) });
+        assert_eq!(all.knee_after(before), None, "what does not count shows nothing");
+        all.steps.push(step(32, 195.0, 90));
+        assert_eq!(all.knee_after(before), Some(32));
+    }
+
+    #[test]
+    fn a_longer_run_stands_in_the_place_of_a_shorter_one() {
+        let mut all = ladder(vec![step(8, 100.0, 20), step(16, 190.0, 22)]);
+        all.replace(8);
+        assert_eq!(all.steps.iter().map(|it| it.counts).collect::<Vec<_>>(), [false, true]);
+        assert_eq!(all.lacking(), [8]);
+        all.steps.push(step(8, 101.0, 20));
+        assert!(all.lacking().is_empty());
+    }
+}
