@@ -39,6 +39,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "plumb-http2",
             "plumb-measure",
             "plumb-negotiate",
+            "plumb-over-http2",
             "plumb-scenario",
             "plumb-terminal",
             "plumb-trace",
@@ -46,6 +47,7 @@ const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     ("plumb-http2", &[]),
+    ("plumb-over-http2", &["plumb-engine", "plumb-http2", "plumb-measure", "plumb-wire"]),
     ("plumb-negotiate", &[]),
     (
         "plumb-record",

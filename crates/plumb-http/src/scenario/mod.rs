@@ -9,7 +9,6 @@ mod cursor;
 mod load;
 mod options;
 mod origin;
-mod over_http2;
 mod player;
 mod program;
 mod request_template;

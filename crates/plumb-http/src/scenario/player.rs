@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use plumb_engine::{After, Next, Op, OpEnd, OperationGroup, Protocol, Step as Reading, clock};
 use plumb_measure::{Answer, FailureKind, Outcome, ScenarioFigures, ServerTimes, ToldNames};
+use plumb_over_http2::AsksAtOnce;
 use plumb_scenario::cookies::Jar;
 use plumb_scenario::data::OwnLine;
 use plumb_scenario::draw::Draw;
@@ -22,7 +23,6 @@ use plumb_scenario::variables::{Slot, Value, Variables};
 use plumb_wire::http::Memo;
 
 use super::cursor::Cursor;
-use super::over_http2::AsksAtOnce;
 use super::program::Step;
 use super::resources::add_left_out;
 use super::token::TokenState;

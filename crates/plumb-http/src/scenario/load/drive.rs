@@ -2,10 +2,11 @@
 
 use plumb_engine::{Crew, EngineError, LoadResult};
 use plumb_measure::{Http2Figures, Shape};
+use plumb_over_http2::OverHttp2;
 
 use crate::HttpVersion;
+use crate::probe::not_http2;
 use crate::route::{Route, Supervision};
-use crate::scenario::over_http2::OverHttp2;
 use crate::scenario::player::Player;
 
 /// Drives scripts over `route` as it [drives](Route::drive_crews) anything; with what was seen of HTTP/2, where that
@@ -23,7 +24,7 @@ pub(super) fn drive_players<'a>(
     if route.version() == HttpVersion::One {
         return Ok((route.drive_crews(crews, shape, player, by)?, None));
     }
-    let over = |number: usize| OverHttp2::new(player(number), route.schemes());
+    let over = |number: usize| OverHttp2::new(player(number), route.schemes(), not_http2);
     let load = route.drive_crews(crews, shape, over, by)?;
     let mut figures = Vec::new();
     let load = load.map(|over| {

@@ -172,7 +172,8 @@ impl<P: AsksAtOnce> OverHttp2<P> {
         if stands {
             self.connection_error(why.code, why.to_string());
         } else {
-            self.complain(|| crate::probe::not_http2(bytes));
+            let foreign = self.foreign;
+            self.complain(|| foreign(bytes));
         }
         Step::broken(FailureKind::Garbled, bytes.len(), None)
     }

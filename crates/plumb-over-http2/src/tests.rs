@@ -56,7 +56,7 @@ fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
 
 /// A connection that stands, one request under way; and what was sent.
 fn asked() -> (OverHttp2<Asker>, Streams<()>, Vec<u8>) {
-    let mut over = OverHttp2::new(Asker::default(), vec![Scheme::Https]);
+    let mut over = OverHttp2::new(Asker::default(), vec![Scheme::Https], |_| String::new());
     let (mut wire, mut out) = (Streams::default(), Vec::new());
     stands(&mut over, &mut wire, &[]);
     let mut user = over.user(0);

@@ -1,6 +1,7 @@
-//! The users of a scenario over HTTP/2: what a player asks for as HTTP/1.1 writes it becomes a stream,
+//! Users of a scenario over HTTP/2: what a player asks for as HTTP/1.1 writes it becomes a stream,
 //! and what comes back becomes an answer of HTTP/1.1 again. What a user asks for at the same time are
-//! streams of one connection to each server.
+//! streams of one connection to each server. Who the player is, it does not know: any protocol that
+//! [asks at once](AsksAtOnce).
 
 mod answers;
 mod stream;
@@ -23,17 +24,19 @@ use stream::{Kept, Stream};
 const STREAMS_MAX: u32 = 100;
 
 /// A player who may ask for several things at the same time.
-pub(crate) trait AsksAtOnce: Protocol {
+pub trait AsksAtOnce: Protocol {
     /// Asks a server for at most so many things at the same time, from here on.
     fn ask_at_once(&mut self, most: usize);
 }
 
 /// A client that keeps what it asks for under its own form until a connection takes it.
 #[derive(Debug)]
-pub(crate) struct OverHttp2<P> {
+pub struct OverHttp2<P> {
     inner: P,
     /// How each route is reached, the first first.
     schemes: Vec<Scheme>,
+    /// What is said of a server that answered with such bytes instead of HTTP/2.
+    foreign: fn(&[u8]) -> String,
     /// What the player asked for.
     asked: Vec<u8>,
     figures: Http2Figures,
@@ -42,7 +45,7 @@ pub(crate) struct OverHttp2<P> {
 
 /// A user.
 #[derive(Debug)]
-pub(crate) struct OfUser<U> {
+pub struct OfUser<U> {
     inner: U,
     /// What a server had not begun with when it left, by its operation.
     unprocessed: Vec<(Op, Request)>,
@@ -50,7 +53,7 @@ pub(crate) struct OfUser<U> {
 
 /// One connection.
 #[derive(Debug, Default)]
-pub(crate) struct Streams<W> {
+pub struct Streams<W> {
     client: Client,
     opened: bool,
     stands: bool,
@@ -68,14 +71,15 @@ pub(crate) struct Streams<W> {
 }
 
 impl<P> OverHttp2<P> {
-    /// `inner` over HTTP/2, to servers of `schemes`.
-    pub(crate) fn new(inner: P, schemes: Vec<Scheme>) -> Self {
+    /// `inner` over HTTP/2, to servers of `schemes`, the first first. `foreign` says of one that
+    /// speaks something else what it answered.
+    pub fn new(inner: P, schemes: Vec<Scheme>, foreign: fn(&[u8]) -> String) -> Self {
         let (asked, figures) = (Vec::new(), Http2Figures::default());
-        Self { inner, schemes, asked, figures, complaint: None }
+        Self { inner, schemes, foreign, asked, figures, complaint: None }
     }
 
     /// The player, and what its connections did.
-    pub(crate) fn into_parts(self) -> (P, Http2Figures) {
+    pub fn into_parts(self) -> (P, Http2Figures) {
         (self.inner, self.figures)
     }
 
