@@ -18,14 +18,61 @@ pub(crate) struct Line<'a> {
     pub(crate) detail: &'a str,
 }
 
+/// The clock of one log, which is turned where summer time begins and ends: the name of the zone behind a
+/// moment is then another.
+#[derive(Debug, Default)]
+pub(crate) struct LogClock {
+    /// Names of zones, and how far their clock is behind that of the first, microseconds.
+    zones: Vec<(String, i64)>,
+    /// The moment before, by the clock of the first zone.
+    before_us: i64,
+}
+
+/// Names of zones that are told from each other.
+const ZONES_MAX: usize = 16;
+/// By so much a clock is turned, microseconds.
+const TURN_US: i64 = 3_600_000_000;
+
+impl LogClock {
+    /// The moment that `time` names, microseconds by the clock of the first zone.
+    fn moment_us(&mut self, time: &str) -> Option<i64> {
+        let (civil_us, zone) = civil_us(time)?;
+        let known =
+            self.zones.iter().find(|(name, _)| name == zone).map(|(_, behind_us)| *behind_us);
+        let behind_us = known.unwrap_or_else(|| {
+            let behind_us = if self.zones.is_empty() { 0 } else { self.turned_us(civil_us) };
+            if self.zones.len() < ZONES_MAX {
+                self.zones.push((zone.into(), behind_us));
+            }
+            behind_us
+        });
+        self.before_us = civil_us.saturating_add(behind_us);
+        Some(self.before_us)
+    }
+
+    /// How far a clock that is now at `civil_us` has been turned back: whole hours, as lines come in the order
+    /// in which they were logged. One that went on by an hour was turned forward; one that went on by more may
+    /// have had nothing to log.
+    fn turned_us(&self, civil_us: i64) -> i64 {
+        let back_us = self.before_us.saturating_sub(civil_us);
+        if back_us > 0 {
+            back_us.saturating_add(TURN_US - 1) / TURN_US * TURN_US
+        } else if (-2 * TURN_US + 1..=-TURN_US).contains(&back_us) {
+            -TURN_US
+        } else {
+            0
+        }
+    }
+}
+
 impl Line<'_> {
-    /// The statement that it tells of.
+    /// The statement that it tells of, and when that was by `clock`.
     ///
     /// # Errors
     /// When its time or its parameters cannot be read.
-    pub(crate) fn entry(&self) -> Result<Entry, String> {
+    pub(crate) fn entry(&self, clock: &mut LogClock) -> Result<Entry, String> {
         let Some((duration_us, text)) = statement(self.message) else { return Ok(Entry::Other) };
-        let logged_us = civil_us(self.time).ok_or_else(|| {
+        let logged_us = clock.moment_us(self.time).ok_or_else(|| {
             format!(
                 "`{}` is no time: expected one as in 2026-11-24 05:42:15.123 UTC",
                 self.time.chars().take(40).collect::<String>()
@@ -63,12 +110,13 @@ fn statement(message: &str) -> Option<(Option<i64>, &str)> {
     (!name.starts_with("fetch from ")).then_some((duration_us, text))
 }
 
-/// The moment that `time` names, microseconds since 1970 on the clock that it was read from: the name of a
-/// time zone behind it is not looked at, as all moments of one log are of one.
-pub(crate) fn civil_us(time: &str) -> Option<i64> {
+/// The moment that `time` names, microseconds since 1970 on the clock that it was read from, and the name of
+/// the time zone behind it.
+pub(crate) fn civil_us(time: &str) -> Option<(i64, &str)> {
     let end = time.match_indices(' ').nth(1).map_or(time.len(), |(at, _)| at);
-    let moment: DateTime = time.get(..end)?.parse().ok()?;
-    Some(moment.to_zoned(TimeZone::UTC).ok()?.timestamp().as_microsecond())
+    let (moment, zone) = time.split_at_checked(end)?;
+    let moment: DateTime = moment.parse().ok()?;
+    Some((moment.to_zoned(TimeZone::UTC).ok()?.timestamp().as_microsecond(), zone))
 }
 
 /// The values in `detail`: `parameters: $1 = 'a', $2 = NULL`.

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::Entry;
 use crate::lines::{RECORD_MAX, numbered_lines};
-use crate::message::Line;
+use crate::message::{Line, LogClock};
 
 /// Columns of csvlog: when, whose, what, and what more.
 const TIME: usize = 0;
@@ -45,6 +45,7 @@ pub(crate) struct Csv<R> {
     reader: Reader<Bounded<R>>,
     left: Arc<AtomicU64>,
     record: ByteRecord,
+    clock: LogClock,
     ended: bool,
 }
 
@@ -53,7 +54,8 @@ impl<R: Read> Csv<R> {
         let left = Arc::new(AtomicU64::new(0));
         let bytes = Bounded { inner: bytes, left: Arc::clone(&left) };
         let reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bytes);
-        Self { reader, left, record: ByteRecord::new(), ended: false }
+        let (record, clock) = (ByteRecord::new(), LogClock::default());
+        Self { reader, left, record, clock, ended: false }
     }
 }
 
@@ -69,7 +71,7 @@ impl<R: Read> Iterator for Csv<R> {
         let line = self.record.position().map_or(0, csv::Position::line);
         let entry = match read {
             Ok(false) => return None,
-            Ok(true) => of_record(&self.record),
+            Ok(true) => of_record(&self.record, &mut self.clock),
             Err(error) => Err(error.to_string()),
         };
         self.ended = entry.is_err();
@@ -77,7 +79,7 @@ impl<R: Read> Iterator for Csv<R> {
     }
 }
 
-fn of_record(record: &ByteRecord) -> Result<Entry, String> {
+fn of_record(record: &ByteRecord, clock: &mut LogClock) -> Result<Entry, String> {
     if record.len() < COLUMNS_MIN {
         return Err(format!(
             "{} columns, and PostgreSQL's csvlog has at least {COLUMNS_MIN}: is it of that format, and \
@@ -94,7 +96,7 @@ fn of_record(record: &ByteRecord) -> Result<Entry, String> {
         message: column(MESSAGE)?,
         detail: column(DETAIL)?,
     };
-    line.entry()
+    line.entry(clock)
 }
 
 /// A line of jsonlog, as far as it is looked at.
@@ -111,8 +113,9 @@ struct Object {
 
 /// Records of jsonlog.
 pub(crate) fn json(bytes: impl BufRead) -> impl Iterator<Item = Result<Entry, String>> {
+    let mut clock = LogClock::default();
     numbered_lines(bytes).filter(|line| !matches!(line, Ok((_, text)) if text.is_empty())).map(
-        |line| {
+        move |line| {
             let (number, line) = line?;
             let told = |complaint: String| format!("line {number}: {complaint}");
             let object: Object = serde_json::from_str(&line).map_err(|error| {
@@ -124,7 +127,7 @@ pub(crate) fn json(bytes: impl BufRead) -> impl Iterator<Item = Result<Entry, St
                 message: &object.message,
                 detail: &object.detail,
             };
-            line.entry().map_err(told)
+            line.entry(&mut clock).map_err(told)
         },
     )
 }

@@ -62,7 +62,7 @@ fn a_statement_of_csvlog_began_before_it_was_logged() {
 fn jsonlog_says_the_same() {
     let line = r#"{"timestamp":"2026-11-24 05:42:15.123 UTC","user":"me","pid":7,"session_id":"a.1","message":"duration: 2.000 ms  execute <unnamed>: SELECT $1","detail":"Parameters: $1 = '7'"}"#;
     let found = all(&format!("{line}\n"), LogFormat::Jsonlog).unwrap();
-    let at_us = civil_us(TIME).unwrap() - 2_000;
+    let at_us = civil_us(TIME).unwrap().0 - 2_000;
     let expected = Logged {
         at_us,
         logged_us: at_us + 2_000,
@@ -71,6 +71,46 @@ fn jsonlog_says_the_same() {
         parameters: vec![Some("7".into())],
     };
     assert_eq!(found, [expected]);
+}
+
+#[test]
+fn a_clock_that_is_turned_neither_repeats_an_hour_nor_leaves_one_out() {
+    let since_first_s = |times: &[&str]| {
+        let csv: String = times.iter().map(|time| csv(time, "statement: SELECT 1", "")).collect();
+        let line = |time: &&str| {
+            format!("{{\"timestamp\":\"{time}\",\"message\":\"statement: SELECT 1\"}}\n")
+        };
+        let json: String = times.iter().map(line).collect();
+        let of = |text: &str, format| {
+            let found = all(text, format).unwrap();
+            found.iter().map(|it| (it.at_us - found[0].at_us) / 1_000_000).collect::<Vec<_>>()
+        };
+        let seconds = of(&csv, LogFormat::Csvlog);
+        assert_eq!(seconds, of(&json, LogFormat::Jsonlog));
+        seconds
+    };
+    let autumn = [
+        "2026-10-25 02:10:00.000 CEST",
+        "2026-10-25 02:59:59.000 CEST",
+        "2026-10-25 02:00:01.000 CET",
+        // two processes wrote at the same time
+        "2026-10-25 02:59:59.000 CEST",
+        "2026-10-25 03:10:00.000 CET",
+    ];
+    assert_eq!(since_first_s(&autumn), [0, 2_999, 3_001, 2_999, 7_200]);
+    let both = [
+        "2026-03-29 01:59:59.000 CET",
+        "2026-03-29 03:00:01.000 CEST",
+        "2026-10-25 02:59:59.000 CEST",
+        "2026-10-25 02:00:01.000 CET",
+    ];
+    let summer_s = 210 * 86_400;
+    assert_eq!(since_first_s(&both), [0, 2, summer_s, summer_s + 2]);
+    // where nothing was logged for long, nobody can tell
+    let quiet = ["2026-10-24 22:00:00.000 CEST", "2026-10-25 06:00:00.000 CET"];
+    assert_eq!(since_first_s(&quiet), [0, 8 * 3_600]);
+    let moved = ["2026-07-01 12:00:00.000 CEST", "2026-07-01 10:00:07.000 UTC"];
+    assert_eq!(since_first_s(&moved), [0, 7]);
 }
 
 #[test]
