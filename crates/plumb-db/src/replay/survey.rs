@@ -6,6 +6,7 @@ mod tests;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
+use std::iter::Take;
 
 use plumb_db_login::Product;
 use plumb_sql_log::fingerprint::{self, Language};
@@ -102,6 +103,8 @@ impl Reading {
 /// What a file holds.
 #[derive(Debug, Default)]
 pub(super) struct Survey {
+    /// Entries of any kind.
+    entries: usize,
     pub(super) replayed: u64,
     pub(super) may_write: u64,
     pub(super) control: u64,
@@ -141,7 +144,9 @@ impl Survey {
         let mut counts: HashMap<String, u64> = HashMap::new();
         let mut sessions: HashMap<u64, (u64, u64)> = HashMap::new();
         for entry in entries {
-            let Entry::Statement(logged) = entry? else { continue };
+            let entry = entry?;
+            survey.entries += 1;
+            let Entry::Statement(logged) = entry else { continue };
             let fate = Fate::of(&reading.statement(&logged), reading.writes_allowed);
             let session = number_of(&logged.session);
             if fate != Fate::Replayed
@@ -217,7 +222,9 @@ pub(super) struct Due {
 /// The statements of a file that are replayed, in the order in which they began.
 #[derive(Debug)]
 pub(super) struct Replayed<'a, I> {
-    entries: I,
+    /// Those that were surveyed: a file that is still written to would never end, least of all by what is
+    /// replayed.
+    entries: Take<I>,
     survey: &'a Survey,
     reading: Reading,
     /// When the last statement of each session began, in the order of the log.
@@ -248,6 +255,7 @@ impl PartialOrd for Waiting {
 impl<'a, I: Iterator<Item = Result<Entry, UnreadableLog>>> Replayed<'a, I> {
     pub(super) fn of(entries: I, survey: &'a Survey, reading: Reading) -> Self {
         let (began, waiting) = (HashMap::new(), BinaryHeap::new());
+        let entries = entries.take(survey.entries);
         Self { entries, survey, reading, began, waiting, bytes: 0, number: 0 }
     }
 

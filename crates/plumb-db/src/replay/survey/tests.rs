@@ -121,6 +121,15 @@ fn statements_come_in_the_order_in_which_they_began() {
 }
 
 #[test]
+fn what_was_written_behind_the_survey_is_not_replayed() {
+    let survey = Survey::of(day().into_iter(), READING).unwrap();
+    let torn = Err(UnreadableLog { file: "log".into(), complaint: "it is being written".into() });
+    let grown = day().into_iter().chain(day()).chain([torn]);
+    let replayed: Vec<_> = Replayed::of(grown, &survey, READING).map(Result::unwrap).collect();
+    assert_eq!(replayed.len() as u64, survey.replayed);
+}
+
+#[test]
 fn no_more_than_a_window_of_them_is_in_memory() {
     let many = 3 * i64::try_from(WAITING_MAX).unwrap();
     let entries = || (0..many).map(|at| logged(at, "a", "SELECT 1"));
