@@ -152,11 +152,11 @@ impl<C: Clock> DatagramServer<C> {
         let Some(heard) = self.clients.proven(from, now_ns) else {
             return Some(self.turn_away(head, datagram));
         };
-        if begin.from_server.is_none() {
-            heard.stream = Some(begin.key);
-        }
         if let Err(text) = self.sessions.begin(from, head.token, begin, now_ns) {
             return Some(refuse(head, &text, datagram));
+        }
+        if begin.from_server.is_none() {
+            heard.stream = Some(begin.key);
         }
         Head { kind: Kind::Begun, ..head }.write(datagram);
         Some(datagram.len())
@@ -387,6 +387,8 @@ mod tests {
         assert_eq!(begin(&mut server, 1, 70), Kind::Begun);
         assert_eq!(begin(&mut server, 1, 70), Kind::Begun, "a question that came twice");
         assert_eq!(begin(&mut server, 2, 70), Kind::Refused, "a key of somebody else");
+        let refused = token(&mut server, 2);
+        assert_eq!(ask(&mut server, 2, said(Kind::Data, refused, 9), 200), None);
         assert_eq!(begin(&mut server, 2, 71), Kind::Begun);
         assert_eq!(begin(&mut server, 3, 72), Kind::Refused, "the limit is two");
         let mine = token(&mut server, 1);
