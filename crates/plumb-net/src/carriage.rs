@@ -7,7 +7,9 @@ use std::thread;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::{Endpoint, Gate, Sampler, Stop, ThreadContext};
 use plumb_measure::statistics::SplitMix64;
-use plumb_measure::{Clock as _, OneWay, Span, StreamFigures, StreamInterval, Transports};
+use plumb_measure::{
+    Clock as _, OneWay, Span, StreamFigures, StreamInterval, Transport, Transports,
+};
 use plumb_wire::extension::{Answer, Carried, Direction, Request, Stream};
 use rustix::net::{Shutdown, shutdown};
 
@@ -173,11 +175,14 @@ impl Carriage<'_> {
         let part = StreamSide {
             sends: self.plan.direction.to_server().then_some(self.plan.bytes),
             receives: self.plan.direction.from_server(),
+            first_silences: 1,
         };
         let settled = ThreadContext { cpu: self.plan.cpu(number), netns: None }
             .settle()
             .map_err(std::io::Error::other)
-            .and_then(|()| pump::make_patient(socket, self.plan.patience));
+            .and_then(|()| pump::make_patient(socket, self.plan.patience))
+            // the server sends from the moment on that it knows of a stream
+            .and_then(|()| gauge.leave_out_unread(socket));
         match settled {
             Ok(()) => pump::carry(socket, part, gauge),
             Err(trouble) => {
@@ -193,15 +198,29 @@ impl Carriage<'_> {
         let mut control = Talk::open(self.plan.endpoint, self.plan.patience).map_err(told)?;
         control.ask(Request::Carried(token)).map_err(told)?;
         let stream = Stream { direction: self.plan.direction, token };
-        let mut transports = Transports::default();
-        let mut open = || -> Result<OwnedFd, TalkError> {
-            let mut talk = Talk::open(self.plan.endpoint, self.plan.patience)?;
-            talk.ask(Request::Stream(stream))?;
-            transports.add(&talk.transport()?, 1);
-            Ok(talk.into_socket())
-        };
-        let sockets: Result<Vec<_>, _> = (0..self.plan.streams).map(|_| open()).collect();
-        Ok(Ready { control, token, sockets: sockets.map_err(told)?, transports })
+        // at the same time: on a long way the first would wait too long for the last
+        let opened: Result<Vec<_>, _> = thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..self.plan.streams).map(|_| scope.spawn(|| self.open(stream))).collect();
+            let joined =
+                threads.into_iter().map(|it| it.join().unwrap_or_else(|_| Err(panicked())));
+            joined.collect()
+        });
+        let mut ready =
+            Ready { control, token, sockets: Vec::new(), transports: Transports::default() };
+        for (socket, transport) in opened.map_err(told)? {
+            ready.sockets.push(socket);
+            ready.transports.add(&transport, 1);
+        }
+        Ok(ready)
+    }
+
+    /// A connection for `stream`, and what it really uses.
+    fn open(&self, stream: Stream) -> Result<(OwnedFd, Transport), TalkError> {
+        let mut talk = Talk::open(self.plan.endpoint, self.plan.patience)?;
+        talk.ask(Request::Stream(stream))?;
+        let transport = talk.transport()?;
+        Ok((talk.into_socket(), transport))
     }
 
     /// Looks on until the time is over; what was received in each interval.
@@ -236,13 +255,22 @@ impl Carriage<'_> {
         let patience_until = MonotonicClock.now_ns() + self.plan.patience.ns();
         let pause = Stop::new()?; // who wants to stop wants the counts all the same
         loop {
-            let seen = carried(&mut ready.control, ready.token).map_err(told)?;
+            let seen = self.carried_surely(&mut ready.control, ready.token).map_err(told)?;
             let now = MonotonicClock.now_ns();
             if seen.ended >= seen.began || now >= patience_until {
                 return Ok(seen);
             }
             pause.wait_until(now + ASK_AGAIN.ns())?;
         }
+    }
+
+    /// What the server has counted so far, asked over another connection where this one is lost: nothing
+    /// may have gone over it for as long as the streams lasted.
+    fn carried_surely(&self, control: &mut Talk, token: u64) -> Result<Carried, TalkError> {
+        carried(control, token).or_else(|lost| {
+            *control = Talk::open(self.plan.endpoint, self.plan.patience).map_err(|_| lost)?;
+            carried(control, token)
+        })
     }
 
     fn figures(
@@ -269,7 +297,7 @@ impl Carriage<'_> {
             OneWay {
                 retransmits: tcp.then_some(server.retransmits),
                 ..OneWay::new(
-                    server.bytes_out,
+                    server.bytes_out.saturating_sub(total(Gauge::early)),
                     total(Gauge::received),
                     span(first.unwrap_or(0), last.unwrap_or(0)),
                 )
@@ -291,6 +319,10 @@ fn carried(control: &mut Talk, token: u64) -> Result<Carried, TalkError> {
         Answer::Carried(carried) => Ok(carried),
         _ => Err(TalkError::PlainEcho),
     }
+}
+
+fn panicked() -> TalkError {
+    std::io::Error::other("a thread panicked").into()
 }
 
 /// What this side's threads did.

@@ -12,7 +12,7 @@ use crate::talk::{Talk, TalkError};
 /// A server that says nothing of itself is not waited for any longer.
 const PATIENCE: Span = Span::from_ms(1_000);
 /// How often it is asked whether its clients are gone, and how long is waited in between.
-const ASKED_MAX: usize = 20;
+const ASKED_MAX: u64 = 20;
 const ASK_AGAIN: Span = Span::from_ms(5);
 /// The kernel splits processor time by ticks; the fewest a second of any kernel are assumed.
 const TICK_NS: u64 = 10_000_000;
@@ -42,10 +42,11 @@ pub(crate) fn totals_after(
     connections: u64,
 ) -> Option<Totals> {
     let pause = Stop::new().ok()?;
-    let gone = before.gone + connections;
-    for _ in 0..ASKED_MAX {
+    // with those of the load goes the one that `before` was asked over, and each that asks again
+    let gone = before.gone + connections + 1;
+    for asked in 0..ASKED_MAX {
         let now = totals(endpoint)?;
-        if now.gone >= gone {
+        if now.gone >= gone + asked {
             return Some(now);
         }
         pause.wait_until(MonotonicClock.now_ns() + ASK_AGAIN.ns()).ok()?;
@@ -118,7 +119,11 @@ pub(crate) fn compare_counts(result: &mut ResultRecord, before: &Totals, after: 
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+    use std::thread;
+
     use super::*;
+    use crate::scripted::{answer, request};
     use plumb_wire::extension::{Cpu, Traffic};
 
     fn totals(messages_in: u64, user_ns: u64, system_ns: u64) -> Totals {
@@ -140,6 +145,23 @@ mod tests {
         let long = totals(1_000_100, 1_000_005_000, 3_000_007_000);
         let split = CpuSplit { user_ns_per_op: 1_000, system_ns_per_op: 3_000, ticks: 400 };
         assert_eq!(cost(&before, &long), (Some(4_000), Some(split)));
+    }
+
+    #[test]
+    fn whoever_only_asks_is_none_of_those_that_are_waited_for() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = Endpoint::Tcp(listener.local_addr().unwrap());
+        // that of the load goes last
+        let goes = thread::spawn(move || {
+            for gone in [6, 7, 9] {
+                let (mut connection, _) = listener.accept().unwrap();
+                assert_eq!(request(&mut connection), Some(Request::Totals));
+                answer(&mut connection, &Answer::Totals(Totals { gone, ..Totals::default() }));
+            }
+        });
+        let before = Totals { gone: 5, ..Totals::default() };
+        assert_eq!(totals_after(&endpoint, &before, 1).map(|it| it.gone), Some(9));
+        goes.join().unwrap();
     }
 
     #[test]

@@ -25,6 +25,8 @@ mod probe;
 mod pump;
 mod room;
 mod routed;
+#[cfg(test)]
+mod scripted;
 mod serve;
 mod stamped;
 mod stream;

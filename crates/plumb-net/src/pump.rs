@@ -19,11 +19,15 @@ use crate::account;
 
 /// Bytes that one receive asks for.
 const RECEIVE_BYTES: usize = 256 << 10;
+/// No more than these are taken of a stream that nobody reads yet: buffers hold them.
+const UNREAD_BYTES_MAX: u64 = 8 << 20;
 
 /// What one stream has carried so far, for whoever looks on.
 #[derive(Debug, Default)]
 pub(crate) struct Gauge {
-    received: AtomicU64,
+    came: AtomicU64,
+    /// Of these, before this side began.
+    early: AtomicU64,
     sent: AtomicU64,
     first_ns: AtomicU64,
     last_ns: AtomicU64,
@@ -37,6 +41,9 @@ pub(crate) struct StreamSide {
     pub(crate) sends: Option<usize>,
     /// The other side sends more than the end of the stream.
     pub(crate) receives: bool,
+    /// Silences, each as long as a call on the socket blocks, that end it before the other side has begun
+    /// to carry; later one does.
+    pub(crate) first_silences: u32,
 }
 
 /// How one side of a stream ended.
@@ -52,15 +59,26 @@ impl Gauge {
     pub(crate) fn with(bytes: u64) -> Self {
         let gauge = Self::default();
         if bytes > 0 {
-            gauge.received.store(bytes, Ordering::Relaxed);
+            gauge.came.store(bytes, Ordering::Relaxed);
             gauge.first_ns.store(MonotonicClock.now_ns(), Ordering::Relaxed);
         }
         gauge
     }
 
+    /// Leaves out what has come over `socket` and was not read, before anything is.
+    pub(crate) fn leave_out_unread(&self, socket: impl AsFd) -> io::Result<()> {
+        self.early.store(rustix::io::ioctl_fionread(socket)?, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Bytes that came before this side began, and are left out of those that it received.
+    pub(crate) fn early(&self) -> u64 {
+        self.early.load(Ordering::Relaxed)
+    }
+
     /// Bytes that came.
     pub(crate) fn received(&self) -> u64 {
-        self.received.load(Ordering::Relaxed)
+        self.came.load(Ordering::Relaxed).saturating_sub(self.early())
     }
 
     /// Bytes that the kernel took.
@@ -104,7 +122,7 @@ pub(crate) fn carry(socket: &OwnedFd, part: StreamSide, gauge: &Gauge) -> Carrie
     thread::scope(|scope| {
         let sender = part.sends.map(|bytes| {
             scope.spawn(move || {
-                let sent = send_until_over(socket, bytes, gauge);
+                let sent = send_until_over(socket, (bytes, part.first_silences), gauge);
                 if sent.is_err() {
                     // the receiver must not wait for a peer that takes nothing any more
                     let _ = shutdown(socket, Shutdown::Both);
@@ -113,7 +131,7 @@ pub(crate) fn carry(socket: &OwnedFd, part: StreamSide, gauge: &Gauge) -> Carrie
             })
         });
         let before = account::of_thread();
-        let received = receive_all(socket, part.receives, gauge);
+        let received = receive_all(socket, part, gauge);
         carried.cpu = since(before);
         gauge.end(); // whoever has sent all, or is gone, wants nothing more
         let sent = sender.map(|sender| sender.join());
@@ -138,9 +156,15 @@ fn since(before: Cpu) -> Cpu {
     }
 }
 
-fn send_until_over(socket: &OwnedFd, bytes: usize, gauge: &Gauge) -> io::Result<()> {
+/// Sends `bytes` at once. So many silences end it before the other side can be known to read, later one
+/// does.
+fn send_until_over(
+    socket: &OwnedFd,
+    (bytes, first_silences): (usize, u32),
+    gauge: &Gauge,
+) -> io::Result<()> {
     let buffer: Vec<u8> = noise().take(bytes).collect();
-    let mut total = 0;
+    let (mut total, mut silences) = (0, 0);
     while !gauge.over() {
         match send(socket, &buffer, SendFlags::NOSIGNAL) {
             Ok(count) => {
@@ -148,7 +172,12 @@ fn send_until_over(socket: &OwnedFd, bytes: usize, gauge: &Gauge) -> io::Result<
                 gauge.sent.store(total, Ordering::Relaxed);
             }
             Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => return Err(io::ErrorKind::TimedOut.into()),
+            Err(Errno::AGAIN) => {
+                silences += 1;
+                if total > UNREAD_BYTES_MAX || silences >= first_silences {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+            }
             Err(error) => return Err(error.into()),
         }
     }
@@ -157,8 +186,8 @@ fn send_until_over(socket: &OwnedFd, bytes: usize, gauge: &Gauge) -> io::Result<
 
 /// Reads to the end, and notes when that was. Where nothing but the end is expected, silence is no
 /// trouble until this side has sent all.
-fn receive_all(socket: impl AsFd, expects_bytes: bool, gauge: &Gauge) -> io::Result<()> {
-    let received = receive_until_end(&socket, expects_bytes, gauge);
+fn receive_all(socket: impl AsFd, part: StreamSide, gauge: &Gauge) -> io::Result<()> {
+    let received = receive_until_end(&socket, part, gauge);
     let mut last_ns = MonotonicClock.now_ns();
     if received.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut) {
         // what came came before the silence
@@ -170,23 +199,28 @@ fn receive_all(socket: impl AsFd, expects_bytes: bool, gauge: &Gauge) -> io::Res
     received
 }
 
-fn receive_until_end(socket: impl AsFd, expects_bytes: bool, gauge: &Gauge) -> io::Result<()> {
+fn receive_until_end(socket: impl AsFd, part: StreamSide, gauge: &Gauge) -> io::Result<()> {
     let mut buffer = vec![0; RECEIVE_BYTES];
-    let mut total = gauge.received();
-    let mut was_over = false;
+    let (mut total, early) = (gauge.came.load(Ordering::Relaxed), gauge.early());
+    let (mut was_over, mut silences) = (false, 0);
     loop {
         match recv(&socket, &mut buffer[..], RecvFlags::empty()) {
             Ok((0, _)) => return Ok(()),
             Ok((count, _)) => {
-                if total == 0 {
+                if total <= early && total + count as u64 > early {
                     gauge.first_ns.store(MonotonicClock.now_ns(), Ordering::Relaxed);
                 }
                 total += count as u64;
-                gauge.received.store(total, Ordering::Relaxed);
+                gauge.came.store(total, Ordering::Relaxed);
             }
             Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) if !expects_bytes && !was_over => was_over = gauge.over(),
-            Err(Errno::AGAIN) => return Err(io::ErrorKind::TimedOut.into()),
+            Err(Errno::AGAIN) if !part.receives && !was_over => was_over = gauge.over(),
+            Err(Errno::AGAIN) => {
+                silences += 1;
+                if !part.receives || total > 0 || silences >= part.first_silences {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+            }
             Err(error) => return Err(error.into()),
         }
     }
@@ -200,6 +234,7 @@ mod tests {
     use super::*;
 
     const SILENCE: Span = Span::from_ms(50);
+    const PART: StreamSide = StreamSide { sends: None, receives: true, first_silences: 3 };
 
     #[test]
     fn a_stream_that_falls_silent_has_ended_with_its_last_bytes() {
@@ -209,10 +244,26 @@ mod tests {
         sender.write_all(b"bytes").unwrap();
         let gauge = Gauge::default();
         let before_ns = MonotonicClock.now_ns();
-        let ended = receive_all(&receiver, true, &gauge);
+        let ended = receive_all(&receiver, PART, &gauge);
         assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::TimedOut);
         assert_eq!(gauge.received(), 5);
         assert!(before_ns <= gauge.first_ns() && gauge.first_ns() <= gauge.last_ns());
         assert!(gauge.last_ns() <= MonotonicClock.now_ns() - SILENCE.ns());
+    }
+
+    #[test]
+    fn a_stream_that_has_not_begun_may_pause_for_longer() {
+        let (here, _there) = UnixStream::pair().unwrap();
+        let here = OwnedFd::from(here);
+        make_patient(&here, SILENCE).unwrap();
+        let gauge = Gauge::default();
+        let send = || send_until_over(&here, (4 << 10, PART.first_silences), &gauge);
+        let receive = || receive_all(&here, PART, &gauge);
+        for wait in [&send as &dyn Fn() -> io::Result<()>, &receive] {
+            let before_ns = MonotonicClock.now_ns();
+            assert_eq!(wait().unwrap_err().kind(), io::ErrorKind::TimedOut);
+            // a time-out of the kernel may be a tick shorter
+            assert!(MonotonicClock.now_ns() - before_ns > 2 * SILENCE.ns());
+        }
     }
 }

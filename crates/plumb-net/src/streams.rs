@@ -20,6 +20,9 @@ use crate::room::StreamRoom;
 
 /// Bytes that the server sends at once.
 const SEND_BYTES: usize = 256 << 10;
+/// Pauses, each of which would end a stream, that one may take before it begins: its client begins with
+/// all of its streams at once, when the last of them stands and a controller lets it.
+const FIRST_SILENCES: u32 = 10;
 /// Tokens whose figures are kept.
 const TOKENS_MAX: usize = 256;
 /// How long a server that stops waits for its streams to notice.
@@ -62,8 +65,8 @@ struct Tally {
 }
 
 impl Streams {
-    /// As many as `room` allows, of which none may pause for longer than `patience`. Who has gone is
-    /// written into `ledger` and told to `farewell`.
+    /// As many as `room` allows, of which none that has begun may pause for longer than `patience`. Who
+    /// has gone is written into `ledger` and told to `farewell`.
     #[must_use]
     pub fn new(room: Arc<StreamRoom>, patience: Span, ledger: Ledger, farewell: Farewell) -> Self {
         Self { room, patience, ledger, farewell, shared: Arc::default() }
@@ -107,6 +110,7 @@ impl Streams {
             let part = StreamSide {
                 sends: stream.direction.from_server().then_some(SEND_BYTES),
                 receives: stream.direction.to_server(),
+                first_silences: FIRST_SILENCES,
             };
             let carried = match pump::make_patient(&socket, streams.patience) {
                 Ok(()) => pump::carry(&socket, part, &theirs),
