@@ -26,9 +26,10 @@ pub(super) struct Clients {
 #[derive(Debug, Default)]
 pub(super) struct Heard {
     at_ns: u64,
-    /// What its hello said: another one is that of another client at the same address. `None` of one
-    /// that was forgotten and goes on: nobody knows what came of it before.
-    pub(super) hello: Option<u64>,
+    /// The mark of its hello: who comes with another is another client at the same address.
+    mark: u64,
+    /// It came behind its hello. Of one that was forgotten and goes on nobody knows what came before.
+    pub(super) is_whole: bool,
     /// Different messages that came.
     pub(super) messages: u64,
     pub(super) numbers: Window<1>,
@@ -36,7 +37,7 @@ pub(super) struct Heard {
     pub(super) stream: Option<u64>,
 }
 
-/// What the latest hellos said of addresses that nobody has shown to be his.
+/// The marks of the latest hellos, with which nobody has come yet.
 #[derive(Debug, Default)]
 struct Hellos {
     of: HashMap<SocketAddr, u64>,
@@ -49,38 +50,47 @@ impl Clients {
         Self { most, by_address: HashMap::new(), hellos: Hellos::default(), swept_ns: None }
     }
 
-    /// Somebody says hello for the address `from`: true when it has a place, or there would be one. It
-    /// takes none before it has shown that answers reach it.
-    pub(super) fn greet(&mut self, from: SocketAddr, hello: u64, now_ns: u64) -> bool {
-        if let Some(heard) = self.by_address.get_mut(&from) {
-            if heard.hello != Some(hello) {
-                *heard = Heard { hello: Some(hello), ..Heard::default() };
-            }
+    /// Somebody says hello for the address `from`, of which the client there need not know: true when it has
+    /// a place, or there would be one. A hello takes none and changes nothing before somebody has shown, by
+    /// its `mark`, that its answer reaches him.
+    pub(super) fn greet(&mut self, from: SocketAddr, mark: u64, now_ns: u64) -> bool {
+        if let Some(heard) = self.by_address.get_mut(&from)
+            && heard.mark == mark
+        {
             heard.at_ns = now_ns;
-            return true;
+            return true; // it came twice
         }
-        let room = self.has_room(now_ns);
+        let room = self.by_address.contains_key(&from) || self.has_room(now_ns);
         if room {
-            self.hellos.note(from, hello);
+            self.hellos.note(from, mark);
         }
         room
     }
 
-    /// The client at `from`, which has shown that answers reach it, if there is room for it.
-    pub(super) fn proven(&mut self, from: SocketAddr, now_ns: u64) -> Option<&mut Heard> {
+    /// The client at `from`, which has shown that the answer to the hello of this `mark` reached it, if there
+    /// is room for it.
+    pub(super) fn proven(
+        &mut self,
+        from: SocketAddr,
+        mark: u64,
+        now_ns: u64,
+    ) -> Option<&mut Heard> {
         if !self.by_address.contains_key(&from) && !self.has_room(now_ns) {
             return None;
         }
         let hellos = &mut self.hellos;
-        let new = || Heard { hello: hellos.of.remove(&from), ..Heard::default() };
-        let heard = self.by_address.entry(from).or_insert_with(new);
+        let mut new = || Heard { mark, is_whole: hellos.take(from, mark), ..Heard::default() };
+        let heard = self.by_address.entry(from).or_insert_with(&mut new);
+        if heard.mark != mark {
+            *heard = new();
+        }
         heard.at_ns = now_ns;
         Some(heard)
     }
 
-    /// The key of the stream that the client at `from` sends, which has sent more of it.
-    pub(super) fn stream(&mut self, from: SocketAddr, now_ns: u64) -> Option<u64> {
-        let heard = self.by_address.get_mut(&from)?;
+    /// The key of the stream that the client of this `mark` at `from` sends, which has sent more of it.
+    pub(super) fn stream(&mut self, from: SocketAddr, mark: u64, now_ns: u64) -> Option<u64> {
+        let heard = self.by_address.get_mut(&from).filter(|heard| heard.mark == mark)?;
         let key = heard.stream?;
         heard.at_ns = now_ns;
         Some(key)
@@ -97,17 +107,25 @@ impl Clients {
 }
 
 impl Hellos {
-    fn note(&mut self, from: SocketAddr, hello: u64) {
-        if self.of.insert(from, hello) == Some(hello) {
+    fn note(&mut self, from: SocketAddr, mark: u64) {
+        if self.of.insert(from, mark) == Some(mark) {
             return; // it came twice
         }
-        self.in_order.push_back((from, hello));
+        self.in_order.push_back((from, mark));
         if self.in_order.len() > HELLOS_MAX
-            && let Some((from, hello)) = self.in_order.pop_front()
-            && self.of.get(&from) == Some(&hello)
+            && let Some((from, mark)) = self.in_order.pop_front()
         {
+            self.take(from, mark);
+        }
+    }
+
+    /// Forgets the hello of this mark; true when it was the latest for its address.
+    fn take(&mut self, from: SocketAddr, mark: u64) -> bool {
+        let is_latest = self.of.get(&from) == Some(&mark);
+        if is_latest {
             self.of.remove(&from);
         }
+        is_latest
     }
 }
 
@@ -127,16 +145,16 @@ mod tests {
             assert!(clients.greet(at(number), 7, 0));
         }
         assert_eq!(clients.hellos.of.len(), HELLOS_MAX);
-        assert_eq!(clients.proven(at(1), 0).map(|heard| heard.hello), Some(Some(7)));
-        assert!(clients.proven(at(0), 0).is_none() && !clients.greet(at(0), 7, 0));
+        assert_eq!(clients.proven(at(1), 7, 0).map(|heard| heard.is_whole), Some(true));
+        assert!(clients.proven(at(0), 7, 0).is_none() && !clients.greet(at(0), 7, 0));
         // the first of all was forgotten, and what came of it is not counted
-        assert_eq!(clients.proven(at(0), FORGET_NS).map(|heard| heard.hello), Some(None));
+        assert_eq!(clients.proven(at(0), 7, FORGET_NS).map(|heard| heard.is_whole), Some(false));
     }
 
     #[test]
     fn those_that_fell_silent_are_looked_for_once_a_while() {
         let mut clients = Clients::new(1);
-        assert!(clients.proven(at(1), 0).is_some());
+        assert!(clients.proven(at(1), 7, 0).is_some());
         assert!(!clients.greet(at(2), 7, FORGET_NS - 1));
         assert!(!clients.greet(at(2), 7, FORGET_NS));
         assert!(clients.greet(at(2), 7, FORGET_NS - 1 + SWEEP_NS));
