@@ -148,6 +148,20 @@ async fn doubt(session: &mut Session) -> Result<Option<Why>, Trouble> {
     })
 }
 
+/// What the sessions behind `door` promise, of which `session` is the first.
+async fn promise(door: &Door, session: &mut Session) -> Result<Promise, DbError> {
+    let gone = |cause: String| DbError::Gone { server: door.server.clone(), cause };
+    let patience = door.patience;
+    let doubt =
+        timeout(Duration::from_nanos(patience.ns()), doubt(session)).await.map_err(|_| {
+            gone(format!("no answer within {patience}; are all connections of a pooler taken?"))
+        })?;
+    Ok(match doubt.map_err(|trouble| gone(trouble.whole(PRODUCT)))? {
+        None => Promise::Session,
+        Some(why) => Promise::None(why),
+    })
+}
+
 impl Database for Mysql {
     type Connection = Exchange;
     type NotReady = NotReady;
@@ -162,14 +176,7 @@ impl Database for Mysql {
             login.ssl = SslMode::Disable;
         }
         let (door, mut session) = Door::reach::<Session>(endpoint, &login, patience).await?;
-        let gone = |trouble: Trouble| DbError::Gone {
-            server: door.server.clone(),
-            cause: trouble.whole(PRODUCT),
-        };
-        let promise = match doubt(&mut session).await.map_err(gone)? {
-            None => Promise::Session,
-            Some(why) => Promise::None(why),
-        };
+        let promise = promise(&door, &mut session).await?;
         let (encrypted, version) = (session.known.encrypted, session.known.version.as_str().into());
         Ok(Self { door, promise, encrypted, version })
     }

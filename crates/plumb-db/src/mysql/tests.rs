@@ -43,7 +43,7 @@ fn refusal() -> Vec<u8> {
 }
 
 /// Says `replies`, each to a packet of the client.
-async fn peer(mut far: UnixStream, replies: Vec<Vec<u8>>) {
+async fn peer(mut far: UnixStream, replies: Vec<Vec<u8>>) -> UnixStream {
     far.write_all(WELCOME).await.unwrap();
     for reply in std::iter::once(LET_IN.to_vec()).chain(replies) {
         let mut head = [0; HEAD];
@@ -51,6 +51,7 @@ async fn peer(mut far: UnixStream, replies: Vec<Vec<u8>>) {
         far.read_exact(&mut vec![0; wire::head(head).0]).await.unwrap();
         far.write_all(&reply).await.unwrap();
     }
+    far
 }
 
 /// Where nobody listens.
@@ -97,6 +98,23 @@ fn a_call_that_finds_no_connection_is_dropped() {
     let came = load::run_with::<DbError>(&plan, &mut [], 1, load).unwrap().recorder;
     let lost: u64 = came.rows().iter().map(|row| row.failures.total()).sum();
     assert_eq!((lost, came.dropped), (1, 1), "every call that was due is somewhere");
+}
+
+#[test]
+fn a_server_that_lets_somebody_in_and_answers_no_more_is_not_waited_for() {
+    let said = block_on(async {
+        let (near, far) = UnixStream::pair().unwrap();
+        let peer = tokio::spawn(peer(far, vec![Vec::new()]));
+        let mut door = closed_door(&login());
+        door.patience = Span::from_ms(1);
+        let (mut session, _) = session::log_on(&door, Wire::of_pair(near)).await.unwrap();
+        let said = promise(&door, &mut session);
+        let said = timeout(Duration::from_secs(60), said).await.expect("an end");
+        drop(peer); // until then it has said nothing
+        said
+    });
+    let said = said.unwrap_err().to_string();
+    assert!(said.contains("no answer within 1ms"), "{said}");
 }
 
 fn block_on<T>(work: impl Future<Output = T>) -> T {
