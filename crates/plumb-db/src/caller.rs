@@ -61,6 +61,7 @@ impl<D: Database> Office<'_, D> {
             self.ledger.borrow_mut().begin(due);
             match &self.pool {
                 Some(pool) => {
+                    self.ledger.borrow_mut().waits(due);
                     let Some(mut turn) = pool.turn().await else { break };
                     self.over_kept(&mut turn, due, taken, &mut patience).await;
                 }
@@ -110,6 +111,7 @@ impl<D: Database> Office<'_, D> {
         if turn.connection.is_none() {
             turn.connection = self.mend().await;
         }
+        self.ledger.borrow_mut().waited(due);
         let Some(connection) = &mut turn.connection else {
             self.ledger.borrow_mut().unreached(due, MonotonicClock.now_ns());
             return;

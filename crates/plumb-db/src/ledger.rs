@@ -74,6 +74,8 @@ pub(crate) struct Ledger {
     until: Option<u64>,
     count: Option<u64>,
     begun: u64,
+    /// Calls of the recorded part that were taken up and have no connection yet.
+    waiting: u64,
     last: u64,
     recording: bool,
     pub(crate) warm_up_operations: u64,
@@ -146,6 +148,7 @@ impl Ledger {
             until,
             count,
             begun: 0,
+            waiting: 0,
             last: from,
             recording: false,
             warm_up_operations: 0,
@@ -211,6 +214,16 @@ impl Ledger {
         if due >= self.from {
             self.start_recording();
         }
+    }
+
+    /// A call that was due then waits for a connection.
+    pub(crate) fn waits(&mut self, due: u64) {
+        self.waiting += u64::from(due >= self.from);
+    }
+
+    /// A call that was due then waits no longer.
+    pub(crate) fn waited(&mut self, due: u64) {
+        self.waiting -= u64::from(due >= self.from);
     }
 
     /// How late work began although somebody was free for it.
@@ -333,9 +346,12 @@ impl Ledger {
         }
     }
 
-    /// Drops what was due by `now` and nobody has taken up: the load stopped before its end.
+    /// Drops what was due by `now` and has not begun: the load stopped before its end.
     fn stopped(&mut self, now: u64) {
         let before = self.recorder.dropped;
+        if self.pacer.is_some() {
+            self.recorder.dropped += self.waiting;
+        }
         while let Some(due) = self.pacer.as_ref().map(Pacer::next_due) {
             if due > now || self.until.is_some_and(|until| due >= until) {
                 break;

@@ -100,6 +100,16 @@ fn calls_that_were_due_when_the_load_stopped_are_dropped() {
     assert_eq!(at(FROM - 50 * MS), (0, 0), "the warm-up counts nothing");
     assert_eq!(at(FROM + 5 * MS), (6, 5));
     assert_eq!(at(FROM + 5_000 * MS), (1_000, 1_000), "none is due behind the end");
+    let waiting = stopped(&plan(), |ledger| {
+        for now in [FROM, FROM + MS, FROM + 2 * MS] {
+            let due = ledger.claim(now, 0).unwrap();
+            ledger.begin(due);
+            ledger.waits(due);
+        }
+        ledger.waited(FROM); // it has been sent
+        Some(FROM + 2 * MS)
+    });
+    assert_eq!(waiting.recorder.dropped, 2, "those that wait for a connection have not begun");
     let counted = LoadPlan { extent: Extent::Count(3), ..plan() };
     let came = stopped(&counted, |_| Some(FROM + 5 * MS));
     assert_eq!(came.recorder.dropped, 3);
