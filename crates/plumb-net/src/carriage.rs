@@ -1,6 +1,7 @@
 //! The client half of streams: all of one result, from the first connection to the last count.
 
 use std::os::fd::OwnedFd;
+use std::panic::resume_unwind;
 use std::sync::Barrier;
 use std::thread;
 
@@ -67,6 +68,18 @@ impl StreamPlan<'_> {
 
     fn until_ns(&self, began_ns: u64) -> u64 {
         began_ns.saturating_add(self.length.ns())
+    }
+
+    /// What comes of opening each stream by its number, all at the same time: on a long way the first would wait too long
+    /// for the last.
+    pub(crate) fn open_all<T: Send>(&self, open: impl Fn(usize) -> T + Sync) -> Vec<T> {
+        thread::scope(|scope| {
+            let open = &open;
+            let threads: Vec<_> =
+                (0..self.streams).map(|number| scope.spawn(move || open(number))).collect();
+            let joined = threads.into_iter().map(thread::ScopedJoinHandle::join);
+            joined.map(|opened| opened.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        })
     }
 
     /// The processor of stream `number`, where they are named.
@@ -198,17 +211,10 @@ impl Carriage<'_> {
         let mut control = Talk::open(self.plan.endpoint, self.plan.patience).map_err(told)?;
         control.ask(Request::Carried(token)).map_err(told)?;
         let stream = Stream { direction: self.plan.direction, token };
-        // at the same time: on a long way the first would wait too long for the last
-        let opened: Result<Vec<_>, _> = thread::scope(|scope| {
-            let threads: Vec<_> =
-                (0..self.plan.streams).map(|_| scope.spawn(|| self.open(stream))).collect();
-            let joined =
-                threads.into_iter().map(|it| it.join().unwrap_or_else(|_| Err(panicked())));
-            joined.collect()
-        });
         let mut ready =
             Ready { control, token, sockets: Vec::new(), transports: Transports::default() };
-        for (socket, transport) in opened.map_err(told)? {
+        for opened in self.plan.open_all(|_| self.open(stream)) {
+            let (socket, transport) = opened.map_err(told)?;
             ready.sockets.push(socket);
             ready.transports.add(&transport, 1);
         }
@@ -319,10 +325,6 @@ fn carried(control: &mut Talk, token: u64) -> Result<Carried, TalkError> {
         Answer::Carried(carried) => Ok(carried),
         _ => Err(TalkError::PlainEcho),
     }
-}
-
-fn panicked() -> TalkError {
-    std::io::Error::other("a thread panicked").into()
 }
 
 /// What this side's threads did.

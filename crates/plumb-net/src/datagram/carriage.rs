@@ -142,6 +142,7 @@ impl DatagramCarriage<'_> {
         let open =
             || DatagramTalk::open(self.plan.endpoint, self.plan.patience, self.never_fragment);
         let mut keys = SplitMix64::new(clock::wall_ns());
+        let keys: Vec<u64> = (0..2 * self.plan.streams).map(|_| keys.next_u64()).collect();
         let mut control = open()?;
         let mut transports = Transports::default();
         let mut note = |talk: &DatagramTalk| {
@@ -151,22 +152,34 @@ impl DatagramCarriage<'_> {
         };
         let (mut going, mut coming) = (Vec::new(), Vec::new());
         if self.plan.direction.to_server() {
-            for _ in 0..self.plan.streams {
-                let (mut talk, key) = (open()?, keys.next_u64());
-                if let Err(refused) = talk.begin(Begin { key, from_server: None }) {
-                    // those that have begun must not take the place of others
-                    let _ = accounts(&mut control, &going, true);
-                    return Err(refused);
+            let begin = |number: usize| {
+                let (mut talk, key) = (open()?, keys[number]);
+                talk.begin(Begin { key, from_server: None })?;
+                Ok(Going { talk, key, gauge: SendGauge::default() })
+            };
+            let mut refused = None;
+            for begun in self.plan.open_all(begin) {
+                match begun {
+                    Ok(begun) => {
+                        note(&begun.talk);
+                        going.push(begun);
+                    }
+                    Err(error) => refused = refused.or(Some(error)),
                 }
-                note(&talk);
-                going.push(Going { talk, key, gauge: SendGauge::default() });
+            }
+            if let Some(refused) = refused {
+                // those that have begun must not take the place of others
+                let _ = accounts(&mut control, &going, true);
+                return Err(refused);
             }
         }
         if self.plan.direction.from_server() {
-            for _ in 0..self.plan.streams {
-                let talk = open()?;
-                note(&talk);
-                coming.push(Coming::new(talk, keys.next_u64()));
+            let keys = &keys[self.plan.streams..];
+            let open = |number: usize| open().map(|talk| Coming::new(talk, keys[number]));
+            for opened in self.plan.open_all(open) {
+                let opened = opened?;
+                note(opened.talk());
+                coming.push(opened);
             }
         }
         Ok(Ready { control, going, coming, transports })

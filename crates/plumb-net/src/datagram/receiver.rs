@@ -61,6 +61,11 @@ impl Coming {
         Self { talk, key, bytes, lost, over }
     }
 
+    /// The socket over which it comes.
+    pub(super) fn talk(&self) -> &DatagramTalk {
+        &self.talk
+    }
+
     /// Bytes that came so far.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)

@@ -175,6 +175,29 @@ fn nobody_is_asked_between_the_gate_and_the_start() {
 }
 
 #[test]
+fn all_streams_are_opened_at_the_same_time() {
+    const STREAMS: usize = 2;
+    for direction in [Direction::ToServer, Direction::FromServer] {
+        let mut hellos = Vec::new();
+        let endpoint = server(move |head| {
+            if head.kind == Kind::Hello && !hellos.contains(&head.stamp) {
+                hellos.push(head.stamp);
+            }
+            // the first is that of whoever asks for accounts
+            let waits = head.kind == Kind::Hello
+                && hellos.first() != Some(&head.stamp)
+                && hellos.len() <= STREAMS;
+            let silent = waits || head.kind == Kind::Data;
+            Some(if silent { Vec::new() } else { vec![usual(head, 0)] })
+        });
+        let patience = Span::from_ms(5_000);
+        let plan = StreamPlan { patience, ..plan(&endpoint, direction, (STREAMS, STREAMS)) };
+        let delivery = carriage(plan, "10Mbit").run(&mut Nobody, &Stop::new().unwrap()).unwrap();
+        assert_eq!((delivery.broken, delivery.trouble), (0, None), "{direction}");
+    }
+}
+
+#[test]
 fn all_streams_are_asked_for_before_the_first_is_answered() {
     const STREAMS: usize = 5;
     let (mut before, mut waiting) = (true, BTreeMap::new());
