@@ -290,8 +290,9 @@ impl Resolver<'_> {
             }
         };
         let jar = &mut self.jars[place].1;
+        let date = head.values("date").next();
         for line in head.values("set-cookie") {
-            jar.take(0, line, at.target(), NOW_NS);
+            jar.take(0, (line, date), at.target(), NOW_NS);
         }
         let names: Vec<&str> = jar.names().collect();
         if names.is_empty() { String::new() } else { format!(", cookies {}", names.join(", ")) }

@@ -49,13 +49,18 @@ impl Site {
                 && self.host.strip_suffix(&*domain).is_some_and(|before| before.ends_with('.'))
     }
 
-    /// When a cookie ends, in nanoseconds since the beginning; `None`: not before the run does.
-    fn end_ns(&self, set: &SetCookie<'_>, now_ns: u64) -> Option<u64> {
+    /// When a cookie of an answer with this `Date` ends, in nanoseconds since the beginning; `None`: not
+    /// before the run does.
+    fn end_ns(&self, set: &SetCookie<'_>, date: Option<&str>, now_ns: u64) -> Option<u64> {
         if let Some(age_s) = set.max_age_s {
             let age_s = u64::try_from(age_s).unwrap_or(0);
             return Some(now_ns.saturating_add(age_s.saturating_mul(NS_PER_S)));
         }
-        let left_s = cookie_date(set.expires?)?.saturating_sub(self.began_unix_s);
+        let expires = cookie_date(set.expires?)?;
+        if date.and_then(cookie_date).is_some_and(|answered| expires <= answered) {
+            return Some(0); // by the server's own clock, whatever ours says
+        }
+        let left_s = expires.saturating_sub(self.began_unix_s);
         Some(u64::try_from(left_s).unwrap_or(0).saturating_mul(NS_PER_S))
     }
 }
@@ -102,10 +107,16 @@ impl Jar {
         Self { sites, cookies: Vec::new() }
     }
 
-    /// Takes the value of a `Set-Cookie` line of the answer of server `site` to a request for `path`
-    /// (its query may follow). False when nothing came of it: no cookie, one for another domain, one
+    /// Takes the value of a `Set-Cookie` line of the answer of server `site`, with that of its `Date`, to a
+    /// request for `path` (its query may follow). One that has ended by that date ends at once. False when nothing came of it: no cookie, one for another domain, one
     /// that is only for TLS where there is none, or one more than are kept.
-    pub fn take(&mut self, site: usize, line: &str, path: &str, now_ns: u64) -> bool {
+    pub fn take(
+        &mut self,
+        site: usize,
+        (line, date): (&str, Option<&str>),
+        path: &str,
+        now_ns: u64,
+    ) -> bool {
         let (Some(set), Some(from)) = (SetCookie::parse(line), self.sites.get(site)) else {
             return false;
         };
@@ -124,7 +135,7 @@ impl Jar {
             path: set.path_within(path).into(),
             domain: set.domain.unwrap_or(&from.host).to_ascii_lowercase().into(),
             goes_to,
-            end_ns: from.end_ns(&set, now_ns),
+            end_ns: from.end_ns(&set, date, now_ns),
         };
         self.keep(cookie, now_ns)
     }
@@ -196,12 +207,12 @@ mod tests {
     #[test]
     fn cookies_go_back_longer_paths_first() {
         let mut jar = jar("a.org");
-        assert!(jar.take(0, "root=1; Path=/", "/x/y", 0));
-        assert!(jar.take(0, "folder=2", "/x/y?q", 0));
-        assert!(jar.take(0, "other=3; Path=/", "/", 0));
+        assert!(jar.take(0, ("root=1; Path=/", None), "/x/y", 0));
+        assert!(jar.take(0, ("folder=2", None), "/x/y?q", 0));
+        assert!(jar.take(0, ("other=3; Path=/", None), "/", 0));
         assert_eq!(sent(&jar, "/x/z?q=/y", 0), "folder=2; root=1; other=3");
         assert_eq!(sent(&jar, "/xy", 0), "root=1; other=3");
-        assert!(jar.take(0, "root=4; Path=/", "/", 0));
+        assert!(jar.take(0, ("root=4; Path=/", None), "/", 0));
         assert_eq!(sent(&jar, "/", 0), "root=4; other=3");
         assert_eq!(jar.names().collect::<Vec<_>>(), ["folder", "root", "other"]);
         jar.clear();
@@ -213,50 +224,74 @@ mod tests {
         let mut jar = jar("a.org");
         assert!(jar.take(
             0,
-            "age=1; Max-Age=10; Expires=Sun, 06 Nov 1994 08:49:38 GMT",
+            ("age=1; Max-Age=10; Expires=Sun, 06 Nov 1994 08:49:38 GMT", None),
             "/",
             5 * NS_PER_S
         ));
-        assert!(jar.take(0, "date=1; Expires=Sun, 06 Nov 1994 08:49:57 GMT", "/", 5 * NS_PER_S));
-        assert!(jar.take(0, "stays=1; Expires=someday", "/", 0));
+        assert!(jar.take(
+            0,
+            ("date=1; Expires=Sun, 06 Nov 1994 08:49:57 GMT", None),
+            "/",
+            5 * NS_PER_S
+        ));
+        assert!(jar.take(0, ("stays=1; Expires=someday", None), "/", 0));
         assert_eq!(sent(&jar, "/", 14), "age=1; date=1; stays=1");
         assert_eq!(sent(&jar, "/", 15), "date=1; stays=1");
         assert_eq!(sent(&jar, "/", 20), "stays=1");
-        assert!(jar.take(0, "stays=; Expires=Thu, 01 Jan 1970 00:00:00 GMT", "/", 0));
-        assert!(jar.take(0, "date=; Max-Age=0", "/", 0));
-        assert!(jar.take(0, "never=; Max-Age=-1", "/", 0));
+        assert!(jar.take(0, ("stays=; Expires=Thu, 01 Jan 1970 00:00:00 GMT", None), "/", 0));
+        assert!(jar.take(0, ("date=; Max-Age=0", None), "/", 0));
+        assert!(jar.take(0, ("never=; Max-Age=-1", None), "/", 0));
         assert_eq!(jar.names().collect::<Vec<_>>(), ["age"]);
-        assert!(jar.take(0, "long=1; Max-Age=99999999999999999999", "/", 20 * NS_PER_S));
+        assert!(jar.take(0, ("long=1; Max-Age=99999999999999999999", None), "/", 20 * NS_PER_S));
         assert_eq!(sent(&jar, "/", u64::MAX / NS_PER_S - 1), "long=1");
+    }
+
+    #[test]
+    fn what_has_ended_by_the_date_of_its_answer_ends_at_once() {
+        let (mut jar, date) = (jar("a.org"), Some("Sun, 06 Nov 1994 09:49:37 GMT"));
+        assert!(jar.take(0, ("sid=1", date), "/", 0));
+        assert!(jar.take(0, ("kept=1; Expires=Sun, 06 Nov 1994 09:49:38 GMT", date), "/", 0));
+        assert_eq!(sent(&jar, "/", 0), "sid=1; kept=1");
+        // an hour after the beginning
+        assert!(jar.take(0, ("sid=; Expires=Sun, 06 Nov 1994 09:49:36 GMT", date), "/", 0));
+        assert_eq!(sent(&jar, "/", 0), "kept=1");
+        assert!(jar.take(0, ("kept=; Expires=Sun, 06 Nov 1994 09:49:37 GMT", date), "/", 0));
+        assert_eq!(sent(&jar, "/", 0), "");
+        let age = "age=1; Max-Age=9; Expires=Sun, 06 Nov 1994 09:49:36 GMT";
+        assert!(jar.take(0, (age, date), "/", 0), "its age counts first");
+        assert_eq!(sent(&jar, "/", 0), "age=1");
     }
 
     #[test]
     fn cookies_of_others_are_not_kept() {
         let mut name = jar("App.Example.org");
-        assert!(name.take(0, "a=1; Domain=example.org", "/", 0));
-        assert!(name.take(0, "b=2; Domain=.APP.example.org", "/", 0));
-        assert!(name.take(0, "a=3", "/", 0));
+        assert!(name.take(0, ("a=1; Domain=example.org", None), "/", 0));
+        assert!(name.take(0, ("b=2; Domain=.APP.example.org", None), "/", 0));
+        assert!(name.take(0, ("a=3", None), "/", 0));
         for domain in ["other.org", "ample.org", "x.app.example.org"] {
-            assert!(!name.take(0, &format!("c=4; Domain={domain}"), "/", 0), "{domain}");
+            assert!(!name.take(0, (&format!("c=4; Domain={domain}"), None), "/", 0), "{domain}");
         }
         assert_eq!(sent(&name, "/", 0), "a=1; b=2; a=3");
         for domain in ["org", ".org", "com"] {
-            assert!(!name.take(0, &format!("d=5; Domain={domain}"), "/", 0), "{domain}");
+            assert!(!name.take(0, (&format!("d=5; Domain={domain}"), None), "/", 0), "{domain}");
         }
-        assert!(jar("localhost").take(0, "a=1; Domain=localhost", "/", 0), "the host itself");
+        assert!(
+            jar("localhost").take(0, ("a=1; Domain=localhost", None), "/", 0),
+            "the host itself"
+        );
         let mut address = jar("10.0.0.1");
-        assert!(address.take(0, "a=1; Domain=10.0.0.1", "/", 0));
-        assert!(!address.take(0, "a=1; Domain=0.0.1", "/", 0));
+        assert!(address.take(0, ("a=1; Domain=10.0.0.1", None), "/", 0));
+        assert!(!address.take(0, ("a=1; Domain=0.0.1", None), "/", 0));
     }
 
     #[test]
     fn secure_cookies_need_tls() {
-        assert!(!jar("a").take(0, "a=1; Secure", "/", 0));
+        assert!(!jar("a").take(0, ("a=1; Secure", None), "/", 0));
         let mut jar = Jar::new([Site::secure("a", BEGAN_UNIX_S)].into());
-        assert!(jar.take(0, "a=1; Secure", "/", 0));
+        assert!(jar.take(0, ("a=1; Secure", None), "/", 0));
         assert_eq!(sent(&jar, "/", 0), "a=1");
         let mut plain = self::jar("a");
-        assert!(!plain.take(0, "a=1; secure; Path=/", "/", 0));
+        assert!(!plain.take(0, ("a=1; secure; Path=/", None), "/", 0));
         assert_eq!(sent(&plain, "/", 0), "");
     }
 
@@ -269,11 +304,11 @@ mod tests {
             Site::plain("app.example.org", BEGAN_UNIX_S), // at another port
         ];
         let mut jar = Jar::new(sites.into());
-        assert!(jar.take(0, "own=1", "/", 0));
-        assert!(jar.take(1, "all=2; Domain=example.org", "/", 0));
-        assert!(jar.take(1, "tls=3; Domain=example.org; Secure", "/", 0));
-        assert!(!jar.take(2, "not=4; Domain=example.org", "/", 0));
-        assert!(!jar.take(9, "no=5", "/", 0), "no such server");
+        assert!(jar.take(0, ("own=1", None), "/", 0));
+        assert!(jar.take(1, ("all=2; Domain=example.org", None), "/", 0));
+        assert!(jar.take(1, ("tls=3; Domain=example.org; Secure", None), "/", 0));
+        assert!(!jar.take(2, ("not=4; Domain=example.org", None), "/", 0));
+        assert!(!jar.take(9, ("no=5", None), "/", 0), "no such server");
         let at = |site: usize| {
             let mut out = Vec::new();
             jar.write(site, "/", 0, &mut out);
@@ -283,17 +318,18 @@ mod tests {
             [0, 1, 2, 3, 9].map(at),
             ["own=1; all=2", "all=2; tls=3", "", "own=1; all=2", ""]
         );
-        assert!(jar.take(3, "own=6; Domain=app.example.org", "/", 0), "the same cookie");
+        assert!(jar.take(3, ("own=6; Domain=app.example.org", None), "/", 0), "the same cookie");
         assert_eq!(jar.names().count(), 3);
     }
 
     #[test]
     fn a_server_cannot_fill_the_jar() {
         let mut jar = jar("a");
-        let kept = (0..100).filter(|n| jar.take(0, &format!("c{n}=1; Max-Age=9"), "/", 0)).count();
+        let kept =
+            (0..100).filter(|n| jar.take(0, (&format!("c{n}=1; Max-Age=9"), None), "/", 0)).count();
         assert_eq!(kept, COOKIES_MAX);
-        assert!(jar.take(0, "c0=2; Max-Age=9", "/", 0), "one that is known is replaced");
-        assert!(jar.take(0, "new=1", "/", 9 * NS_PER_S), "what ended makes room");
+        assert!(jar.take(0, ("c0=2; Max-Age=9", None), "/", 0), "one that is known is replaced");
+        assert!(jar.take(0, ("new=1", None), "/", 9 * NS_PER_S), "what ended makes room");
         assert_eq!(jar.names().collect::<Vec<_>>(), ["new"]);
     }
 
@@ -308,7 +344,7 @@ mod tests {
         ) {
             let mut jar = jar("b.a");
             for line in &lines {
-                jar.take(0, line, &path, now_ns);
+                jar.take(0, (line, None), &path, now_ns);
             }
             let mut out = Vec::new();
             jar.write(0, &path, now_ns, &mut out);

@@ -35,8 +35,8 @@ use plumb_trace::{Traces, traced_answer, traced_step};
 use reading::Wire;
 use stages::{Halted, Stage};
 
-/// The moment for which cookies are judged: a protocol reads no clock. One that ends at once is
-/// deleted, and no other ends before the run does.
+/// The moment for which cookies are judged: a protocol reads no clock. One that ends at once, by the
+/// date of its answer, is deleted, and no other ends before the run does.
 const NOW_NS: u64 = 0;
 
 /// The users of one scenario on one thread.

@@ -216,7 +216,7 @@ proptest! {
         let mut jar = Jar::new([Site::plain("www.example.org", 1_795_230_000)].into());
         for line in head.lines() {
             let value = line.split_once(": ").map_or(line, |(_, value)| value);
-            jar.take(0, value, "/sap/x", now_ns);
+            jar.take(0, (value, None), "/sap/x", now_ns);
         }
         let mut out = Vec::new();
         jar.write(0, "/sap/x?y", now_ns, &mut out);

@@ -49,7 +49,7 @@ pub(super) struct Chain {
     pub(super) pending: bool,
     /// How many.
     number: u8,
-    /// Challenges that were answered.
+    /// Challenges to the last of them that were answered.
     challenges: u8,
     /// The last answer was a challenge.
     is_challenge: bool,
@@ -123,6 +123,7 @@ impl Exchange {
             return Err(Astray(chain.too_many(url)));
         }
         chain.number += 1;
+        chain.challenges = 0; // each request is asked who asks
         chain.hop.gets |= step.request_template.is_turned_by(status);
         chain.hop.place = place;
         (chain.pending, chain.is_challenge) = (true, false);
@@ -131,9 +132,10 @@ impl Exchange {
 
     /// What has happened so far, from here on.
     fn chain(&mut self) -> &mut Chain {
-        let first = self.route;
+        let first = self.first();
+        let route = self.route;
         self.chain.get_or_insert_with(|| {
-            let nowhere = Place { route: first, target: String::new() };
+            let nowhere = Place { route, target: String::new() };
             Box::new(Chain {
                 hop: Hop { place: nowhere, first, gets: false },
                 pending: false,
@@ -236,9 +238,10 @@ impl Exchange {
         Some(OperationGroup { row: step.hop_rows?.whole, took_ns: chain.took_ns, outcome })
     }
 
-    /// The server that the step asked first.
+    /// The server that the step asked first, and of what a page embeds that of the page's step.
     pub(super) fn first(&self) -> u16 {
-        self.chain.as_ref().map_or(self.route, |chain| chain.hop.first)
+        let hop = self.chain.as_deref().map(|chain| &chain.hop).or(self.aimed.as_deref());
+        hop.map_or(self.route, |hop| hop.first)
     }
 
     /// How long the requests took whose answers led to the last one, nanoseconds.

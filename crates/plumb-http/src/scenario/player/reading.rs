@@ -310,9 +310,10 @@ impl Player {
             seen.cookies = (seen.memo.parsed(), head.values("set-cookie").next().is_some());
         }
         if seen.cookies.1 {
+            let date = head.values("date").next();
             for line in head.values("set-cookie") {
                 let Exchange { route, target, .. } = &user.exchange;
-                user.jar.take(usize::from(*route), line, target, NOW_NS);
+                user.jar.take(usize::from(*route), (line, date), target, NOW_NS);
             }
         }
     }

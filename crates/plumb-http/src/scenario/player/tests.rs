@@ -11,11 +11,15 @@ use crate::proof::Initiators;
 
 /// One user that asks for one page and looks into it.
 fn player(step: &str) -> Player {
-    let text = format!(
+    player_of(&format!(
         "base = \"http://h\"\n[[scenario]]\nname = \"a\"\niterations = 2\n[[scenario.step]]\n\
          name = \"page\"\nget = \"/\"\n{step}\n"
-    );
-    let source = ScenarioSource::parse(Path::new("s.toml"), text).unwrap();
+    ))
+}
+
+/// The user of the file `text`.
+fn player_of(text: &str) -> Player {
+    let source = ScenarioSource::parse(Path::new("s.toml"), text.into()).unwrap();
     let overrides = Overrides {
         headers: std::collections::BTreeMap::new(),
         exclude: Patterns::default(),
@@ -112,4 +116,66 @@ fn a_user_goes_through_its_scripts_and_is_done() {
     assert_eq!((figures.begun, figures.scripts, figures.empty), (1, 2, 0));
     let nothing = player.encode(&mut user, &mut Wire::default(), &mut Vec::new());
     assert_eq!(nothing, Next::Finish);
+}
+
+/// What is asked next, answered with `bytes`: where it went, and the request.
+fn asked(player: &mut Player, user: &mut User, bytes: &[u8]) -> (u16, String) {
+    let (mut wire, mut out) = (Wire::default(), Vec::new());
+    let (route, op) = match player.encode(user, &mut wire, &mut out) {
+        Next::Send(op) => (0, op),
+        Next::SendOver { route, op, .. } => (route, op),
+        other => panic!("{other:?}"),
+    };
+    let read = player.decode(user, &mut wire, Some(op), bytes, &mut Vec::new());
+    let Reading::Done { answer, .. } = read else { panic!("{read:?}") };
+    let mut end = OpEnd { op, answer, took_ns: 5, response_ns: 5, counts: true };
+    player.settle(user, &mut end);
+    (route, String::from_utf8(out).unwrap())
+}
+
+#[test]
+fn a_secret_of_a_page_goes_to_no_other_server_behind_a_redirect_of_what_it_embeds() {
+    for (page, route) in [("/", 0), ("http://cdn/", 1)] {
+        let mut player = player_of(&format!(
+            "base = \"http://h\"\nhosts = [\"http://cdn\"]\n[[scenario]]\nname = \"a\"\n\
+             [[scenario.step]]\nname = \"page\"\nget = \"{page}\"\nresources = true\n\
+             redirects = true\nheaders = {{ X-Api-Key = \"s\" }}\n"
+        ));
+        let mut user = player.user(0);
+        let embeds = "<img src=http://h/a.png><img src=http://cdn/a.png>";
+        let html = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\r\n{embeds}",
+            embeds.len()
+        );
+        let (to, request) = asked(&mut player, &mut user, html.as_bytes());
+        assert!(to == route && request.contains("X-Api-Key: s"), "{request}");
+        let away = b"HTTP/1.1 302 x\r\nLocation: /b.png\r\nContent-Length: 0\r\n\r\n";
+        let image = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+        for server in [0, 1] {
+            for (answer, path) in [(&away[..], "/a.png"), (image, "/b.png")] {
+                let (to, request) = asked(&mut player, &mut user, answer);
+                assert_eq!((to, request.split(' ').nth(1)), (server, Some(path)));
+                assert_eq!(request.contains("X-Api-Key"), server == route, "{page}: {request}");
+            }
+        }
+    }
+}
+
+#[test]
+fn each_request_of_a_chain_may_be_challenged() {
+    let player = player("redirects = true");
+    let Script { steps, origins, .. } = &*player.script;
+    let mut exchange = Exchange { target: "/a".into(), ..Exchange::default() };
+    let stale =
+        b"HTTP/1.1 401 x\r\nWWW-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\", \
+                  stale=true\r\n\r\n";
+    let challenged =
+        |exchange: &mut Exchange| exchange.challenged(&mut None, stale, [1, 2]).is_ok();
+    for number in 0..4 {
+        assert!(challenged(&mut exchange) && challenged(&mut exchange), "{number}");
+        let head = format!("HTTP/1.1 302 x\r\nLocation: /{number}\r\n\r\n");
+        assert_eq!(exchange.lead_on(&steps[0], (302, head.as_bytes()), origins), Ok(true));
+    }
+    assert!(challenged(&mut exchange) && challenged(&mut exchange));
+    assert!(!challenged(&mut exchange), "again and again");
 }
