@@ -163,8 +163,12 @@ fn data(lines: &[Line], numbers: &[usize]) -> String {
 fn steps(lines: &[Line], numbers: &[usize], rows: &[(String, String)]) -> Vec<Step> {
     let mut statuses: BTreeMap<usize, BTreeSet<u16>> = BTreeMap::new();
     for (line, number) in lines.iter().zip(numbers) {
-        // what a cache of the client had is asked for whole
-        let status = if line.status == 304 { 200 } else { line.status };
+        let status = match line.status {
+            // what a client had in its cache, or wanted a part of, is asked for whole; nobody goes
+            // before the answer (499 of nginx)
+            206 | 304 | 416 | 499 => 200,
+            status => status,
+        };
         statuses.entry(*number).or_default().insert(status);
     }
     let step = |(number, (method, shape)): (usize, &(String, String))| {

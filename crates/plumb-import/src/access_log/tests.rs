@@ -81,3 +81,19 @@ fn a_log_without_requests_is_refused_by_its_lines() {
     let error = made("", |_| ()).map(|_| ()).unwrap_err().to_string();
     assert!(error.contains("no line of it is a request"), "{error}");
 }
+
+#[test]
+fn what_was_wanted_in_parts_or_not_waited_for_is_asked_for_whole() {
+    let line = |status: u16| {
+        format!("h - - [21/Nov/2026:03:16:39 +0100] \"GET /a.mp4 HTTP/1.1\" {status} 9\n")
+    };
+    let check = |statuses: &[u16]| {
+        let text: String = statuses.iter().map(|status| line(*status)).collect();
+        let draft = made(&text, |_| ()).unwrap();
+        draft.file.scenario[0].step[0].check.as_ref().unwrap().get_ref().status.clone().unwrap()
+    };
+    for status in [206, 304, 416, 499] {
+        assert_eq!(check(&[status]), "200", "{status}");
+    }
+    assert_eq!(check(&[206, 404]), "200,404");
+}

@@ -211,6 +211,9 @@ impl<'a> Importer<'a> {
                 "its body is not text, and the recording lost bytes of it; use `body-file`",
             );
         }
+        if !text.is_ascii() && is_in_another_charset(&data.mime_type) {
+            return Err("its body is not in UTF-8, as which it would be sent; use `body-file`");
+        }
         let announced =
             header(&request.headers, "content-length").and_then(|it| it.trim().parse().ok());
         let was_sent = request.body_size > 0
@@ -299,6 +302,15 @@ impl<'a> Importer<'a> {
     }
 }
 
+/// True when a content type names a charset that writes other than ASCII otherwise than UTF-8.
+fn is_in_another_charset(mime_type: &str) -> bool {
+    let charset = mime_type.split(';').skip(1).find_map(|parameter| {
+        let (name, value) = parameter.split_once('=')?;
+        name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches('"'))
+    });
+    charset.is_some_and(|it| !["utf-8", "utf8"].iter().any(|utf8| it.eq_ignore_ascii_case(utf8)))
+}
+
 fn form_of(params: &[Param]) -> String {
     let pair = |pair: &Param| format!("{}={}", form_encoded(&pair.name), form_encoded(&pair.value));
     params.iter().map(pair).collect::<Vec<_>>().join("&")
@@ -313,6 +325,9 @@ fn login(encoded: &str) -> Option<Login> {
 /// Bytes of an answer as they were received, where the recording tells.
 fn length_of(entry: &Entry) -> Option<u64> {
     let response = &entry.response;
+    if entry.request.method == "HEAD" || matches!(response.status, 204 | 304) {
+        return Some(0); // whatever the recording says of the content that they stand for
+    }
     if let Some(length) = header(&response.headers, "content-length") {
         return length.trim().parse().ok();
     }

@@ -194,6 +194,44 @@ fn bodies_that_the_recording_does_not_hold_are_named() {
 }
 
 #[test]
+fn answers_that_have_no_content_are_expected_without() {
+    let told =
+        ImportOptions { check_length: true, keep_conditions: true, one_server: true, ..options() };
+    let checks = |text: &str| {
+        let draft = draft(text, &told);
+        let check = |step: &&Step| step.check.as_ref().unwrap().get_ref().clone();
+        let checks: Vec<_> = requests(&draft).iter().map(check).collect();
+        assert!(!notes(&draft).iter().any(|note| note.contains("--check-length")));
+        checks.into_iter().map(|it| (it.status.unwrap(), it.length)).collect::<Vec<_>>()
+    };
+    let style = checks(SHOP)[1].clone();
+    assert_eq!(style, ("304".into(), Some(0)), "the size is that of what the browser had");
+    let mut har: serde_json::Value = serde_json::from_str(SHOP).unwrap();
+    let entries = har["log"]["entries"].as_array_mut().unwrap();
+    entries.iter_mut().for_each(|entry| entry["request"]["method"] = "HEAD".into());
+    let heads = checks(&har.to_string());
+    assert!(heads.iter().all(|(_, length)| *length == Some(0)), "{heads:?}");
+}
+
+#[test]
+fn bodies_in_another_charset_are_left_out() {
+    let form = "application/x-www-form-urlencoded\", \"text\": \"user=ANNA&password=open%20sesame&lang=${x}\"";
+    for (mime, body, is_sent) in [
+        ("text/xml; charset=ISO-8859-1", "<a>Müller</a>", false),
+        ("text/xml; charset=ISO-8859-1", "<a>Mueller</a>", true),
+        ("text/xml; charset=\\\"UTF-8\\\"", "<a>Müller</a>", true),
+        ("text/xml", "<a>Müller</a>", true),
+    ] {
+        let draft =
+            draft(&SHOP.replace(form, &format!("{mime}\", \"text\": \"{body}\"")), &options());
+        let said = notes(&draft);
+        let is_named = said.iter().any(|note| note.contains("its body is not in UTF-8"));
+        let has_it = rows(&draft).contains(&"POST /login".to_owned());
+        assert_eq!((has_it, is_named), (is_sent, !is_sent), "{mime}: {said:?}");
+    }
+}
+
+#[test]
 fn uploads_are_sent_as_they_were_or_left_out() {
     let form = "application/x-www-form-urlencoded\", \"text\": \"user=ANNA&password=open%20sesame&lang=${x}\"";
     let with = |text: &str, params: &str| {

@@ -2,8 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use plumb_scenario::file::{Step, placed};
+use plumb_scenario::template::Template;
+use plumb_scenario::variables::Names;
+
 use super::Importer;
 use super::element::Element;
+use crate::draft::DraftStep;
 use crate::template::variable_name;
 
 impl Importer {
@@ -71,6 +76,28 @@ impl Importer {
         }
         all
     }
+}
+
+/// Lets the first of `steps` set variables: around it where it is not done in every turn.
+pub(super) fn set_first(set: &BTreeMap<String, String>, steps: &mut [DraftStep]) {
+    let Some(first) = steps.first_mut().filter(|_| !set.is_empty()) else { return };
+    if first.step.share.is_some() || first.step.condition.is_some() {
+        let around = Step { repeat: Some(placed(1)), set: set.clone(), ..Step::default() };
+        *first = DraftStep::around(around, vec![std::mem::take(first)]);
+    } else {
+        // what a function stores in the request itself counts
+        let own = std::mem::replace(&mut first.step.set, set.clone());
+        first.step.set.extend(own);
+    }
+}
+
+/// True when the variables have the same values in each turn.
+pub(super) fn are_constant(set: &BTreeMap<String, String>) -> bool {
+    let is_constant = |text: &String| {
+        let template = Template::parse(text, &mut Names::default());
+        template.is_ok_and(|template| template.constant().is_some())
+    };
+    set.values().all(is_constant)
 }
 
 fn named(element: &Element<'_>, property: &str) -> Result<String, String> {

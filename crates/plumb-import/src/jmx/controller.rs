@@ -5,6 +5,7 @@ use plumb_scenario::file::{Step, Think};
 
 use super::Importer;
 use super::condition;
+use super::configured::set_first;
 use super::element::Element;
 use super::inserted::EMPTY;
 use super::requests_below;
@@ -31,10 +32,21 @@ impl Importer {
         elements: &[Element<'a>],
         scope: &Scope<'a>,
     ) -> Vec<DraftStep> {
+        let set = self.configured(elements);
+        let mut steps = self.steps_that_set_nothing(elements, scope);
+        set_first(&set, &mut steps);
+        steps
+    }
+
+    /// The same steps, without what elements beside them set.
+    pub(super) fn steps_that_set_nothing<'a>(
+        &mut self,
+        elements: &[Element<'a>],
+        scope: &Scope<'a>,
+    ) -> Vec<DraftStep> {
         let mut steps = Vec::new();
         let mut sequence = Sequence::default();
         let mut paused = None;
-        let set = self.configured(elements);
         for element in elements {
             match role(element) {
                 Role::Request => {
@@ -59,11 +71,6 @@ impl Importer {
         }
         self.linger(paused, &mut sequence);
         steps.extend(sequence.take());
-        if let Some(first) = steps.first_mut() {
-            // what a function stores in the request itself counts
-            let own = std::mem::replace(&mut first.step.set, set);
-            first.step.set.extend(own);
-        }
         steps
     }
 

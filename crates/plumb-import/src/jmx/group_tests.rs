@@ -183,3 +183,95 @@ fn a_plan_of_groups_that_make_no_load_is_refused_by_what_they_are() {
         assert!(error.contains(named) && error.contains("none of its 1 request"), "{error}");
     }
 }
+
+const RANDOM: &str = "<RandomVariableConfig testname='r'><stringProp name='variableName'>r\
+                      </stringProp><stringProp name='minimumValue'>1</stringProp><stringProp \
+                      name='maximumValue'>10</stringProp></RandomVariableConfig><hashTree/>";
+
+/// The values of a `UserParameters` for `user`.
+fn parameters(value: &str) -> String {
+    format!(
+        "<UserParameters testname='u'><collectionProp name='UserParameters.names'><stringProp \
+         name='1'>user</stringProp></collectionProp><collectionProp \
+         name='UserParameters.thread_values'><collectionProp name='2'><stringProp name='3'>{value}\
+         </stringProp></collectionProp></collectionProp></UserParameters><hashTree/>"
+    )
+}
+
+fn set(step: &Step) -> Vec<(&str, &str)> {
+    step.set.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
+}
+
+#[test]
+fn what_is_set_beside_a_condition_or_a_share_is_set_in_every_turn() {
+    let a = request("a", "GET", "");
+    for guard in [
+        "<IfController testname='i'><stringProp name='IfController.condition'>${__jexl3(${r} == 3)}\
+         </stringProp><boolProp name='IfController.useExpression'>true</boolProp></IfController>",
+        "<ThroughputController testname='t'><intProp name='ThroughputController.style'>1</intProp>\
+         <FloatProperty><name>ThroughputController.percentThroughput</name><value>20.0</value>\
+         </FloatProperty></ThroughputController>",
+    ] {
+        let requests =
+            [RANDOM, guard, &format!("<hashTree>{a}</hashTree>"), &request("b", "GET", "")];
+        let draft = draft(&plan(&group("ThreadGroup", USERS, &requests.concat())));
+        let [drawn, b] = &draft.file.scenario[0].step[..] else { panic!("two steps") };
+        assert_eq!(set(drawn), [("r", "${random(1, 10)}")]);
+        assert!(drawn.condition.is_none() && drawn.share.is_none(), "{drawn:?}");
+        let [a] = &drawn.step[..] else { panic!("one step: {drawn:?}") };
+        assert!(a.condition.is_some() || a.share.is_some(), "{a:?}");
+        assert!(a.set.is_empty() && b.set.is_empty());
+        assert_eq!(text(b.name.as_ref()), "b");
+    }
+}
+
+#[test]
+fn a_login_has_the_values_that_are_set_beside_it() {
+    let once = format!(
+        "<OnceOnlyController testname='o'/><hashTree>{}</hashTree>",
+        request("login", "GET", "")
+    );
+    let of = |beside: &str, rest: &str| {
+        let all = [beside, &once, rest].concat();
+        draft(&plan(&group("ThreadGroup", USERS, &all))).file.scenario.remove(0)
+    };
+    let rest = request("x", "GET", "");
+    let constant = of(&parameters("u1"), &rest);
+    assert_eq!(set(&constant.login[0]), [("user", "u1")]);
+    assert_eq!(set(&constant.step[0]), [("user", "u1")]);
+    // drawn once in each turn, for the login and for what stands behind it
+    for (beside, name) in [(RANDOM.to_owned(), "r"), (parameters("${__UUID}"), "user")] {
+        let drawn = of(&beside, &rest);
+        assert!(drawn.login.is_empty(), "{:?}", drawn.login);
+        let [first, x] = &drawn.step[..] else { panic!("two steps") };
+        assert_eq!(set(first)[0].0, name);
+        assert_eq!(text(first.step[0].condition.as_ref()), "${iteration()} == 1");
+        assert!(x.condition.is_none() && x.set.is_empty());
+    }
+    // nothing stands behind it
+    for beside in [RANDOM.to_owned(), parameters("u1")] {
+        let alone = of(&beside, "");
+        assert!(alone.login.is_empty());
+        assert_eq!(set(&alone.step[0]).len(), 1, "{:?}", alone.step);
+    }
+}
+
+#[test]
+fn what_functions_store_is_set_before_requests_at_the_same_time() {
+    let stores = |name: &str| {
+        request(name, "GET", "")
+            .replace(&format!("/{name}<"), &format!("/{name}?x=${{__Random(1,9,x)}}<"))
+    };
+    let of = |requests: &str| {
+        let kind = "com.blazemeter.jmeter.controller.ParallelSampler";
+        draft(&plan(&group("ThreadGroup", USERS, &group(kind, "", requests))))
+    };
+    let one = of(&[stores("a"), request("b", "GET", "")].concat());
+    let [together] = &one.file.scenario[0].step[..] else { panic!("one step") };
+    assert_eq!(set(together), [("x", "${random(1, 9)}")]);
+    assert!(together.parallel.is_some() && together.step.iter().all(|step| step.set.is_empty()));
+    assert_eq!(text(together.step[0].get.as_ref()), "/a?x=${x}");
+    assert_eq!(notes(&one), [""; 0]);
+    let two = of(&[stores("a"), stores("b")].concat());
+    assert!(notes(&two)[0].contains("at the same time have one `x`"), "{:?}", notes(&two));
+}

@@ -78,8 +78,16 @@ impl Importer {
             self.draft.notes.add(element.place(), element.what(), why);
             steps.iter_mut().for_each(|it| it.step.resources = None);
         }
+        let mut set = BTreeMap::new();
+        let stored = steps.iter_mut().flat_map(|it| std::mem::take(&mut it.step.set));
+        for (name, value) in stored {
+            if set.insert(name.clone(), value).is_some() {
+                let why = format!("requests that are made at the same time have one `{name}`");
+                self.draft.notes.add(element.place(), element.what(), why);
+            }
+        }
         let name = self.labels.unique(element.name());
-        let around = Step { parallel: Some(placed(name)), ..Step::default() };
+        let around = Step { parallel: Some(placed(name)), set, ..Step::default() };
         vec![DraftStep::around(around, steps)]
     }
 

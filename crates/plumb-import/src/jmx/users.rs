@@ -7,6 +7,7 @@ use plumb_scenario::file::{Arrivals, Cookies, OnFailure, Scenario, Step};
 
 use super::Importer;
 use super::arrivals;
+use super::configured::{are_constant, set_first};
 use super::element::Element;
 use super::pacing;
 use super::schedule::{self, Shape};
@@ -50,17 +51,24 @@ impl Importer {
         let scope = outer.with(&below);
         let number = self.draft.file.scenario.len();
         let at = format!("scenario.{number}");
-        let (once, rest) = once_at_first(&below);
+        let set = self.configured(&below);
+        let (once, rest) = match once_at_first(&below) {
+            // a login and the first turn would each have values of their own
+            (_, rest) if rest.iter().any(makes) && !are_constant(&set) => (Vec::new(), below),
+            apart => apart,
+        };
         self.endless = false;
         let mut login = Vec::new();
         for element in &once {
             let inside = element.below();
             login.extend(self.steps(&inside, &scope.with(&inside)));
         }
-        let mut steps = self.steps(&rest, &scope);
+        let mut steps = self.steps_that_set_nothing(&rest, &scope);
         if steps.is_empty() {
             steps = std::mem::take(&mut login);
         }
+        set_first(&set, &mut login);
+        set_first(&set, &mut steps);
         if steps.is_empty() {
             let why = "no request of it was carried over";
             self.draft.notes.add(group.place(), group.what(), why);
@@ -336,11 +344,15 @@ fn users_of(limit: f64) -> Option<Spanned<u64>> {
 /// in front of them, too.
 fn once_at_first<'a>(below: &[Element<'a>]) -> (Vec<Element<'a>>, Vec<Element<'a>>) {
     let is_once = |element: &&Element<'_>| element.kind() == "OnceOnlyController";
-    let makes = |element: &Element<'_>| matches!(role(element), Role::Request | Role::Controller);
     let Some(first) = below.iter().position(makes) else { return (Vec::new(), below.to_vec()) };
     let count = below[first..].iter().take_while(is_once).count();
     let once = below[first..first + count].to_vec();
     (once, [&below[..first], &below[first + count..]].concat())
+}
+
+/// True of what asks for something.
+fn makes(element: &Element<'_>) -> bool {
+    matches!(role(element), Role::Request | Role::Controller)
 }
 
 /// Steps of the `login` of the scenario `at`.
