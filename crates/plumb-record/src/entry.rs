@@ -14,6 +14,7 @@ use plumb_scenario::har::{
 use super::exchange::{Answered, Asked, Exchange, Moments, SentBody};
 use super::form;
 use super::kept::Kept;
+use super::latin;
 use super::secrets::Secrets;
 
 /// Decompressed bytes of a body that are kept for each byte that may be kept of one: a small answer
@@ -164,12 +165,9 @@ impl Writer {
             other => return Err(format!("it is encoded as {other}")),
         };
         let size = bytes.len() as u64;
-        let latin = ["iso-8859-1", "latin1", "windows-1252"];
         match String::from_utf8(bytes) {
             Ok(text) => Ok((text, size)),
-            Err(error) if latin.iter().any(|name| mime.contains(name)) => {
-                Ok((error.into_bytes().into_iter().map(char::from).collect(), size))
-            }
+            Err(error) if latin::is_named_in(&mime) => Ok((latin::text(error.as_bytes()), size)),
             Err(_) => Err("it is no UTF-8".into()),
         }
     }
@@ -372,8 +370,8 @@ mod tests {
             assert!(comment.contains(said), "{comment}");
         }
         let latin = [("content-type", "text/html; charset=ISO-8859-1"), ("x", "")];
-        let entry = MASKING.entry(&exchange(b"", b"gr\xfcn", &latin));
-        assert_eq!(entry.response.content.text.as_deref(), Some("grün"));
+        let entry = MASKING.entry(&exchange(b"", b"gr\xfcn \x805", &latin));
+        assert_eq!(entry.response.content.text.as_deref(), Some("grün €5"));
     }
 
     #[test]

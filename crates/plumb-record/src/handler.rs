@@ -213,7 +213,9 @@ impl ConnectionHandler {
                 }
                 Ok(response)
             }
-            Err((problem, unsent)) => Err((problem, unsent.or(spare))),
+            Err((problem @ NoAnswer::Broken { .. }, unsent)) => Err((problem, unsent.or(spare))),
+            // of one that is late the server has the request
+            Err((problem, unsent)) => Err((problem, unsent)),
         }
     }
 

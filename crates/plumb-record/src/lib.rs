@@ -24,6 +24,7 @@ mod handler;
 mod hops;
 mod intercept;
 mod kept;
+mod latin;
 mod ledger;
 mod options;
 mod present;

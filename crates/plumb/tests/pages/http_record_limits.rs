@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use kit::http::ReplyServer;
+use kit::http::{Reply, ReplyServer};
 use kit::message::rest;
 use kit::recorder::Recorder;
 use kit::web::Web;
@@ -40,6 +40,22 @@ fn secrets_are_written_only_when_asked_for() {
     assert!(text.contains("pwd=geheim") && text.contains("longer than --keep-body"), "{text}");
     let mode = fs::metadata(recorder.file()).expect("the file").permissions().mode() & 0o777;
     assert_eq!(mode, 0o600);
+}
+
+#[test]
+fn what_is_late_on_a_kept_connection_is_not_asked_again() {
+    let site = ReplyServer::start(|request, number| match number {
+        0 => echo(request, number),
+        _ => Reply::Silence,
+    });
+    let recorder = Recorder::start(&["--timeout", "1s"]);
+    let mut client = Web::connect(&recorder.address);
+    client.ask("GET", &site.url("/page"), &[], b"").with(200);
+    recorder.recorded();
+    client.ask("GET", &site.url("/report"), &[], b"").with(504);
+    let said = recorder.recorded();
+    assert!(said.contains("/report no answer: "), "{said}");
+    assert_eq!(site.asked().len(), 2, "{:?}", site.asked());
 }
 
 #[test]
