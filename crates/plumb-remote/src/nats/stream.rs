@@ -8,6 +8,7 @@ use std::time::Duration;
 use async_nats::{Client, HeaderMap, Message, Subscriber};
 use futures_util::StreamExt as _;
 use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::SILENCE_NS;
@@ -26,24 +27,33 @@ const WAITING_MAX: usize = 256;
 pub struct NatsReader {
     pieces: Receiver<Result<Vec<u8>, ()>>,
     rest: io::Cursor<Vec<u8>>,
+    /// What takes the pieces from the server, and has subscribed to them.
+    taking: JoinHandle<()>,
 }
 
 impl NatsReader {
     pub(super) fn of(mut incoming: Subscriber, threads: &Runtime) -> Self {
         let (sender, pieces) = mpsc::sync_channel(WAITING_MAX);
-        threads.spawn(async move {
+        let taking = threads.spawn(async move {
             let mut expected = 0;
             while let Some(piece) = incoming.next().await {
                 let whole = number(&piece) == Some(expected);
+                let goes_on = whole && !piece.payload.is_empty();
                 expected += 1;
                 let piece = if whole { Ok(piece.payload.to_vec()) } else { Err(()) };
                 // who does not read is as gone as who does not listen
-                if sender.try_send(piece).is_err() || !whole {
+                if sender.try_send(piece).is_err() || !goes_on {
                     break;
                 }
             }
         });
-        Self { pieces, rest: io::Cursor::default() }
+        Self { pieces, rest: io::Cursor::default(), taking }
+    }
+}
+
+impl Drop for NatsReader {
+    fn drop(&mut self) {
+        self.taking.abort(); // of one that was cut off no end comes, and nobody reads what else does
     }
 }
 
@@ -136,5 +146,52 @@ impl Drop for NatsWriter {
     fn drop(&mut self) {
         let _ = self.publish(&[]); // whoever hears nothing more takes us for gone
         let _ = self.threads.block_on(async { timeout(TAKEN, taken(&self.client)).await });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader};
+    use std::net::TcpListener;
+
+    use super::*;
+    use crate::{Nats, NatsTarget};
+
+    /// A NATS server for one client, which hands out nothing; the commands come through the channel.
+    fn server() -> (Nats, Receiver<String>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("nats://{}", listener.local_addr().unwrap());
+        let (heard, commands) = mpsc::channel();
+        std::thread::spawn(move || {
+            let (mut to, _) = listener.accept().unwrap();
+            let info = "{\"server_id\":\"x\",\"version\":\"2.10.0\",\"proto\":1,\"max_payload\":1048576,\
+                        \"headers\":true}";
+            to.write_all(format!("INFO {info}\r\n").as_bytes()).unwrap();
+            for line in BufReader::new(to.try_clone().unwrap()).lines().map_while(Result::ok) {
+                if line == "PING" {
+                    to.write_all(b"PONG\r\n").unwrap();
+                }
+                if heard.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        (Nats::connect(&NatsTarget { url, ..NatsTarget::default() }).unwrap(), commands)
+    }
+
+    #[test]
+    fn what_nobody_reads_is_not_subscribed_to_any_more() {
+        let (nats, commands) = server();
+        let reader = NatsReader::of(nats.subscribe("x".into()).unwrap(), &nats.threads);
+        let next = |word: &str| loop {
+            let line = commands.recv_timeout(Duration::from_secs(30)).expect(word);
+            if let Some(rest) = line.strip_prefix(word) {
+                return rest.trim().to_owned();
+            }
+        };
+        let subscribed = next("SUB ");
+        drop(reader);
+        let number = next("UNSUB ");
+        assert!(subscribed.starts_with("x ") && subscribed.ends_with(&number), "{subscribed}");
     }
 }
