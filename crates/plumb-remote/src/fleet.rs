@@ -2,6 +2,7 @@
 
 mod clocks;
 mod error;
+mod farewell;
 mod hellos;
 mod kept;
 mod local;
@@ -25,6 +26,7 @@ use crate::offset::ClockOffset;
 use crate::{ALIVE_EVERY, Assembly, SILENCE_NS};
 
 pub use error::RemoteError;
+use farewell::Farewell;
 use kept::KeptFiles;
 pub use kept::RemotePart;
 pub use local::Local;
@@ -269,12 +271,14 @@ impl Fleet {
         assembly.add(at, records).unwrap_or_default() // it was checked
     }
 
-    /// The run is over: what each remote hands over of its own part.
-    pub fn end(&mut self) -> Vec<RemotePart> {
-        let deadline_ns = self.post.now_ns() + FAREWELL_NS;
+    /// The run is over: what each remote hands over of its own part; `said` hears what they say of it.
+    pub fn end(&mut self, mut said: impl FnMut(&str, &str)) -> Vec<RemotePart> {
+        let mut farewell = Farewell::of(self);
         let there = |remote: &Remote| matches!(remote.state, State::There);
-        while self.remotes.iter().any(there) && self.post.now_ns() < deadline_ns {
-            self.hear(LOOK_EVERY);
+        while self.remotes.iter().any(there) && !farewell.is_over(self) {
+            if let Some((at, Report::Said { line, .. })) = self.hear(LOOK_EVERY) {
+                said(&self.remotes[at].hello.name, &line);
+            }
         }
         let parts = self.remotes.iter_mut().map(|remote| RemotePart {
             name: remote.hello.name.clone(),

@@ -1,8 +1,10 @@
 //! The remote's side: runs that a controller leads.
 
 mod arrivals;
+mod handed_over;
 
 use std::io::{BufRead, Write};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,13 +14,14 @@ use std::time::Duration;
 use plumb_engine::clock::MonotonicClock;
 use plumb_engine::{Gate, IntervalRecords, LoadResult, Stop};
 use plumb_measure::{Clock as _, ResultRecord, RunRecord, Transport};
+use tempfile::TempDir;
 
 use crate::clock::WallClock;
-use crate::files::text_of;
 use crate::link::{LinkEnded, inbox, outbox};
 use crate::message::{Hello, Order, Report, RunOrder};
 use crate::{ALIVE_EVERY, SILENCE_NS};
 use arrivals::{Arrivals, Arrived};
+use handed_over::hand_over;
 
 /// How often whoever waits for the connections of a load looks whether there is still one.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -233,8 +236,10 @@ impl Led {
 pub struct Carried {
     /// Its record; none of a server.
     pub record: Option<RunRecord>,
-    /// Files that belong to it, by their names: what its machine did.
-    pub files: Vec<(String, Vec<u8>)>,
+    /// Files that belong to it: what its machine did.
+    pub files: Vec<PathBuf>,
+    /// Where they lie, until they are handed over.
+    pub folder: TempDir,
 }
 
 /// Carries out what a controller asks over `from` and `to`, one run after the other, until it has
@@ -269,9 +274,7 @@ pub fn serve(
         let run = order.run;
         let outcome = carried_out(&order, &lead, &to, &mut carry_out);
         let outcome = outcome.map(|carried| {
-            for (name, bytes) in carried.files {
-                let _ = to.send(Report::Kept { run, name, content: text_of(&bytes) }); // it may be gone
-            }
+            hand_over(run, &carried.files, &to);
             carried.record.map(Box::new)
         });
         let _ = to.send(Report::Done { run, outcome }); // it may be gone

@@ -49,6 +49,8 @@ pub use start::CommonStart;
 
 /// Files of a command at most.
 const FILES_MAX: usize = 10_000;
+/// Bytes of all files that a remote hands over of a run, at most.
+const HANDED_OVER_MAX: u64 = 256 << 20;
 /// How often each side says that it is there.
 const ALIVE_EVERY: Duration = Duration::from_millis(500);
 /// Who is silent for so long is gone, nanoseconds.

@@ -176,20 +176,21 @@ pub enum Report {
         #[serde(deserialize_with = "result")]
         result: Box<ResultRecord>,
     },
-    /// A server that it has started says this.
+    /// A server that it has started says this, or the remote itself of its files.
     Said {
         /// The run.
         run: u64,
         /// Without its end.
         line: String,
     },
-    /// A file that belongs to the record of the remote's own part: what its machine did.
+    /// A piece of a file that belongs to the record of the remote's own part: what its machine did. One
+    /// that is named like the last follows it.
     Kept {
         /// The run.
         run: u64,
-        /// Its name.
+        /// The name of the file.
         name: String,
-        /// What is in it, in base64.
+        /// What is in the piece, in base64.
         content: String,
     },
     /// The run is over.

@@ -2,7 +2,8 @@
 
 use plumb_engine::Stop;
 
-use super::{FAREWELL_NS, Fleet, LOOK_EVERY, State};
+use super::farewell::Farewell;
+use super::{Fleet, LOOK_EVERY, State};
 use crate::RemoteError;
 use crate::message::Report;
 
@@ -17,13 +18,13 @@ impl Fleet {
         stop: &Stop,
         mut said: impl FnMut(&str, &str),
     ) -> Result<(), RemoteError> {
-        let mut stopped_ns = None;
+        let mut farewell = None;
         while self.remotes.iter().any(|remote| matches!(remote.state, State::There)) {
-            if stop.asked() && stopped_ns.is_none() {
-                stopped_ns = Some(self.post.now_ns());
+            if stop.asked() && farewell.is_none() {
+                farewell = Some(Farewell::of(self));
                 self.stop_all();
             }
-            if stopped_ns.is_some_and(|since_ns| self.post.now_ns() > since_ns + FAREWELL_NS) {
+            if farewell.as_mut().is_some_and(|farewell| farewell.is_over(self)) {
                 self.lose_all("it did not stop");
             }
             if let Some((at, Report::Said { line, .. })) = self.hear(LOOK_EVERY) {

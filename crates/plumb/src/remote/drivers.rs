@@ -13,7 +13,7 @@ use plumb_measure::{RemoteSelector, ResultRecord, Transport};
 use plumb_remote::{ClockOffset, Fleet, Hello, Led, Nats, PlanFiles, RemotePart};
 use serde_json::{Value, json};
 
-use super::target;
+use super::{target, told};
 use crate::commands;
 use crate::layers::plain;
 
@@ -157,7 +157,7 @@ impl Drivers {
         let Self::Remotes(mut fleet) = self else { return Ok(()) };
         let folder = run.join("remotes");
         std::fs::create_dir(&folder)?;
-        for RemotePart { name, record, files } in fleet.end() {
+        for RemotePart { name, record, files } in fleet.end(told) {
             if let Some(record) = record {
                 std::fs::write(folder.join(format!("{name}.json")), record.to_json())?;
             }

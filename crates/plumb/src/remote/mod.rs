@@ -9,7 +9,7 @@ mod there;
 
 use std::fs;
 use std::io::{self, BufReader, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
@@ -182,6 +182,11 @@ fn note(text: &str) {
     let _ = writeln!(io::stderr(), "plumb: {text}"); // nobody may watch
 }
 
+/// Tells whoever watches this controller what the remote `name` says of its part.
+fn told(name: &str, line: &str) {
+    note(&format!("{name}: {line}"));
+}
+
 fn said<T>(outcome: anyhow::Result<T>) -> Result<T, String> {
     outcome.map_err(|error| format!("{error:#}"))
 }
@@ -231,7 +236,7 @@ fn carried_out(
         let words = [&order.words[..], records.as_slice()].concat();
         servers::run(&words, &led, stop)?;
         let files = if records.is_some() { host_files(Path::new(&out))? } else { Vec::new() };
-        return Ok(Carried { record: None, files });
+        return Ok(Carried { record: None, files, folder });
     }
     if !allowed.is_empty() && !allowed.iter().any(|it| it == name || *it == asked) {
         bail!("`{asked}` is not among what this remote is allowed (--allow)");
@@ -259,19 +264,18 @@ fn carried_out(
         false => host_files(run.folder.path())?,
     };
     if order.alone {
-        files.push((INTERVALS.into(), fs::read(run.folder.path().join(INTERVALS))?));
+        files.push(run.folder.path().join(INTERVALS));
     }
-    Ok(Carried { record: Some(run.record), files })
+    Ok(Carried { record: Some(run.record), files, folder })
 }
 
 /// What this machine did while it was measured, as the files in the folder of the run have it.
-fn host_files(run: &Path) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
+fn host_files(run: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(run)? {
         let path = entry?.path();
         if path.extension().is_some_and(|ending| ending == "nmon" || ending == "csv") {
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            files.push((name, fs::read(&path)?));
+            files.push(path);
         }
     }
     Ok(files)

@@ -10,7 +10,7 @@ use plumb_engine::layer::NamedFile;
 use plumb_measure::RemoteSelector;
 use plumb_remote::{Fleet, Nats, PlanFiles};
 
-use super::{measure_there, servers, target};
+use super::{measure_there, servers, target, told};
 use crate::exit::Exit;
 use crate::job::{measurement, refuse, with_options};
 use crate::measure::print;
@@ -102,7 +102,7 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     })?;
     if let Some(folder) = &options.out {
         fs::create_dir(folder).with_context(|| format!("--out {}", folder.display()))?;
-        for (name, bytes) in fleet.end().into_iter().flat_map(|part| part.files) {
+        for (name, bytes) in fleet.end(told).into_iter().flat_map(|part| part.files) {
             fs::write(folder.join(name), bytes)?;
         }
     }

@@ -12,7 +12,7 @@ use plumb_wire::secret;
 use serde_json::json;
 
 use super::drivers::without_own;
-use super::target;
+use super::{target, told};
 use crate::measure::{Run, open_folder};
 
 /// The option of a plan that names the remote on which the measurement ran.
@@ -46,8 +46,8 @@ pub(crate) fn measure_there(
     let outline = job.outline();
     let folder = open_folder(job.output(), &outline, clock::wall_ns())?;
     fleet.begin_alone(&without_own(words), files);
-    let followed = fleet.follow(stop, |_, _| {});
-    let part = fleet.end().pop();
+    let followed = fleet.follow(stop, told);
+    let part = fleet.end(told).pop();
     let Some((mut record, files)) = part.and_then(|part| Some((part.record?, part.files))) else {
         folder.discard();
         followed?;

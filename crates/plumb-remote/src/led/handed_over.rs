@@ -1,0 +1,93 @@
+//! The files of a run on their way to the controller: piece by piece, so that none is too large for a
+//! message.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Sender;
+
+use crate::HANDED_OVER_MAX;
+use crate::files::text_of;
+use crate::message::Report;
+
+/// Bytes of a piece.
+const PIECE: u64 = 4 << 20;
+
+/// Hands `files` of `run` over as far as there is room for them; of each that stays behind it says why.
+pub(super) fn hand_over(run: u64, files: &[PathBuf], to: &Sender<Report>) {
+    let mut room = HANDED_OVER_MAX;
+    for path in files {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let stays = match whole(path, room) {
+            Ok(Some((file, bytes))) => {
+                room -= bytes;
+                pieces(run, &name, file.take(bytes), to).err().map(|error| error.to_string())
+            }
+            Ok(None) => Some(format!(
+                "a remote hands over {} MiB of files at most, and with it there are more",
+                HANDED_OVER_MAX >> 20
+            )),
+            Err(error) => Some(error.to_string()),
+        };
+        if let Some(why) = stays {
+            let line = format!("{name} is not handed over: {why}");
+            let _ = to.send(Report::Said { run, line }); // it may be gone
+        }
+    }
+}
+
+/// A file and its length, if there is `room` for it.
+fn whole(path: &Path, room: u64) -> io::Result<Option<(File, u64)>> {
+    let file = File::open(path)?;
+    let bytes = file.metadata()?.len();
+    Ok((bytes <= room).then_some((file, bytes)))
+}
+
+fn pieces(run: u64, name: &str, mut file: impl io::Read, to: &Sender<Report>) -> io::Result<()> {
+    let mut first = true;
+    loop {
+        let mut piece = Vec::new();
+        file.by_ref().take(PIECE).read_to_end(&mut piece)?;
+        // of an empty file there is one piece
+        if piece.is_empty() && !first {
+            return Ok(());
+        }
+        first = false;
+        let _ = to.send(Report::Kept { run, name: name.to_owned(), content: text_of(&piece) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn what_has_no_room_or_cannot_be_read_stays_behind_with_a_word() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str, bytes: u64| {
+            let path = folder.path().join(name);
+            File::create(&path).unwrap().set_len(bytes).unwrap();
+            path
+        };
+        let gone = folder.path().join("gone.csv");
+        let files = [at("empty", 0), at("two", PIECE + 1), at("large", HANDED_OVER_MAX), gone];
+        let (to, told) = mpsc::channel();
+        hand_over(7, &files, &to);
+        drop(to);
+        let told: Vec<String> = told
+            .iter()
+            .map(|report| match report {
+                Report::Kept { run: 7, name, content } => format!("{name} {}", content.len()),
+                Report::Said { run: 7, line } => line,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        let whole = (PIECE.div_ceil(3) * 4).to_string();
+        assert_eq!(told[..3], ["empty 0".to_owned(), format!("two {whole}"), "two 4".to_owned()]);
+        assert!(told[3].starts_with("large is not handed over: a remote hands over 256 MiB"));
+        assert!(told[4].starts_with("gone.csv is not handed over: "), "{told:?}");
+        assert_eq!(told.len(), 5);
+    }
+}
