@@ -58,9 +58,17 @@ impl Board {
         Self { run, names: Vec::new(), points: Vec::new(), valid: None }
     }
 
-    /// What the rows of the points to come are called.
+    /// What the rows of the points to come are called. Of several that are called alike, as URLs are
+    /// without their secrets, the second and those behind it are numbered: two series of the same labels
+    /// would be one with two values.
     pub fn rows(&mut self, names: &[String]) {
-        self.names = names.to_vec();
+        self.names.clear();
+        for name in names {
+            let numbered = (2..).map(|number| format!("{name} ({number})"));
+            let mut free = std::iter::once(name.clone()).chain(numbered);
+            let free = free.find(|it| it.is_empty() || !self.names.contains(it));
+            self.names.extend(free);
+        }
     }
 
     /// A point begins.
@@ -295,6 +303,20 @@ mod tests {
         let text = exposition(&board.families());
         let rows = text.lines().filter(|line| line.starts_with("plumb_run_operations_total"));
         assert_eq!(rows.collect::<Vec<_>>(), ["plumb_run_operations_total{row=\"page\"} 0"]);
+    }
+
+    #[test]
+    fn rows_that_are_called_alike_are_told_apart() {
+        let mut board = board();
+        board.rows(&["a", "b", "a", "a (2)", "", "", "a"].map(str::to_owned));
+        board.point(&BTreeMap::new());
+        let recorder = Recorder::new(7);
+        board.add(&IntervalRecords { recorder, ..records(&[], 0) });
+        let text = exposition(&board.families());
+        let rows = text.lines().filter_map(|line| {
+            line.strip_prefix("plumb_run_operations_total{row=\"")?.strip_suffix("\"} 0")
+        });
+        assert_eq!(rows.collect::<Vec<_>>(), ["a", "b", "a (2)", "a (2) (2)", "a (3)"], "{text}");
     }
 
     #[test]

@@ -21,6 +21,32 @@ struct Request {
     resource_metrics: Vec<ResourceMetrics>,
 }
 
+/// What a receiver answers to it.
+#[derive(Clone, PartialEq, Message)]
+struct Response {
+    #[prost(message, optional, tag = "1")]
+    partial_success: Option<PartialSuccess>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct PartialSuccess {
+    #[prost(int64, tag = "1")]
+    rejected_data_points: i64,
+    #[prost(string, tag = "2")]
+    error_message: String,
+}
+
+/// How many points a receiver rejected that answered `content` with success, and why; `None` where it
+/// took all.
+///
+/// # Source
+/// OTLP Specification 1, OTLP/HTTP, Partial Success.
+pub(crate) fn rejected(content: &[u8]) -> Option<(u64, String)> {
+    let partial = Response::decode(content).ok()?.partial_success?;
+    let points = u64::try_from(partial.rejected_data_points).ok().filter(|points| *points > 0)?;
+    Some((points, partial.error_message))
+}
+
 #[derive(Clone, PartialEq, Message)]
 struct ResourceMetrics {
     #[prost(message, optional, tag = "1")]

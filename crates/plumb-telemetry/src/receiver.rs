@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read, Write as _};
 use std::net::IpAddr;
 
 use plumb_engine::tls::TrustOptions;
-use plumb_measure::Span;
+use plumb_measure::{Span, counted};
 use plumb_serve::link::{Encryption, Links};
 use plumb_wire::http::{Ask, Body, Memo, Scheme, Url};
 
@@ -178,10 +178,10 @@ impl Receiver {
         let answer = link.ask_fresh(self.patience, |connection| {
             connection.get_mut().write_all(head.as_bytes())?;
             connection.get_mut().write_all(&body)?;
-            read(connection)
+            read(connection, self.kind)
         });
         link.discard();
-        judge(&answer?)
+        judge(&answer?, self.kind)
     }
 
     fn head(&self, length: usize) -> String {
@@ -204,17 +204,18 @@ fn is_here(host: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-/// Reads an answer to its end, as far as it tells where that is. Of one that says that everything was
-/// taken the head is enough, and what else has a head is judged by what came of it: servers close a
+/// Reads an answer to its end, as far as it tells where that is. Where a success says that everything
+/// was taken its head is enough, and what else has a head is judged by what came of it: servers close a
 /// connection without a word of TLS, or keep it.
-fn read(connection: &mut impl Read) -> io::Result<Vec<u8>> {
+fn read(connection: &mut impl Read, kind: ReceiverKind) -> io::Result<Vec<u8>> {
     let (mut answer, mut piece) = (Vec::new(), [0; 4 << 10]);
     let mut memo = Memo::new(Ask::Content);
     loop {
         let head = memo.read(&answer).ok().flatten();
         let complete = head.is_some_and(|(head, length)| {
             let body = Body::new(head.framing).take(&answer[length..]);
-            (200..300).contains(&head.status) || body.is_ok_and(|taken| taken.complete)
+            let says_all = kind == ReceiverKind::RemoteWrite && (200..300).contains(&head.status);
+            says_all || body.is_ok_and(|taken| taken.complete)
         });
         if complete || answer.len() >= ANSWER_MAX {
             return Ok(answer);
@@ -230,22 +231,38 @@ fn read(connection: &mut impl Read) -> io::Result<Vec<u8>> {
 }
 
 /// Whether an answer says that everything was taken.
-fn judge(answer: &[u8]) -> io::Result<()> {
+fn judge(answer: &[u8], kind: ReceiverKind) -> io::Result<()> {
     let text = String::from_utf8_lossy(answer);
     let status = text.strip_prefix("HTTP/1.").and_then(|rest| rest.get(2..5)?.parse::<u16>().ok());
-    let said = text.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-    let said: String = said
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .take(SAID_MAX)
-        .collect::<String>();
+    let said = |what: String, words: &str| {
+        let words: String =
+            words.chars().map(|c| if c.is_control() { ' ' } else { c }).take(SAID_MAX).collect();
+        Err(io::Error::other(format!("{what}: {}", words.trim()).trim_end_matches(": ").to_owned()))
+    };
     match status {
+        Some(200..=299) if kind == ReceiverKind::Otlp => match otlp::rejected(&content(answer)) {
+            Some((points, why)) => {
+                said(format!("it rejects {}", counted(points, "data point")), &why)
+            }
+            None => Ok(()),
+        },
         Some(200..=299) => Ok(()),
-        Some(status) => Err(io::Error::other(
-            format!("it answers {status}: {}", said.trim()).trim_end_matches(": ").to_owned(),
-        )),
+        Some(status) => {
+            let body = text.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+            said(format!("it answers {status}"), body)
+        }
         None => Err(io::Error::other("it does not answer as HTTP")),
     }
+}
+
+/// The content of an answer, without its framing.
+fn content(answer: &[u8]) -> Vec<u8> {
+    let mut content = Vec::new();
+    if let Ok(Some((head, length))) = Memo::new(Ask::Content).read(answer) {
+        let keep = |bytes: &[u8]| content.extend_from_slice(bytes);
+        let _ = Body::new(head.framing).take_with(&answer[length..], keep); // as far as it can be read
+    }
+    content
 }
 
 #[cfg(test)]
@@ -306,11 +323,13 @@ mod tests {
                 ("HTTP/1.1 400 Bad\r\n\r\nno", 0),
                 ("HTTP/1.1 400 Bad\r\nContent-Length: 9\r\n\r\nno", 0),
             ] {
-                let read = read(&mut Broken(answer.as_bytes(), end)).expect("an answer");
+                let kind = ReceiverKind::RemoteWrite;
+                let read = read(&mut Broken(answer.as_bytes(), end), kind).expect("an answer");
                 assert!(answer.len() - read.len() <= most, "{answer}");
             }
             for cut in ["", "HTTP/1.1 204 No Content\r\n"] {
-                let failed = read(&mut Broken(cut.as_bytes(), end)).expect_err("none");
+                let kind = ReceiverKind::RemoteWrite;
+                let failed = read(&mut Broken(cut.as_bytes(), end), kind).expect_err("none");
                 assert_eq!(failed.kind(), end, "{cut}");
             }
         }
@@ -318,6 +337,7 @@ mod tests {
 
     #[test]
     fn only_a_success_is_one() {
+        let judge = |answer: &[u8]| judge(answer, ReceiverKind::RemoteWrite);
         assert!(judge(b"HTTP/1.1 204 No Content\r\n\r\n").is_ok());
         let said = |answer: &[u8]| judge(answer).expect_err("a refusal").to_string();
         assert_eq!(said(b"HTTP/1.1 404 Not Found\r\n\r\n"), "it answers 404");
@@ -328,10 +348,37 @@ mod tests {
         assert_eq!(said(b"SSH-2.0"), "it does not answer as HTTP");
     }
 
+    #[test]
+    fn a_success_that_rejects_points_is_a_refusal_by_otlp() {
+        let outcome = |head: &str, body: &[u8], kind| {
+            let whole = [b"HTTP/1.1 200 OK\r\n", head.as_bytes(), b"\r\n", body].concat();
+            let answer = read(&mut &whole[..], kind).expect("an answer");
+            judge(&answer, kind).map_err(|error| error.to_string())
+        };
+        let otlp = |head: &str, body: &[u8]| outcome(head, body, ReceiverKind::Otlp);
+        let five = b"\x0a\x06\x08\x05\x12\x02no";
+        let said = Err("it rejects 5 data points: no".to_owned());
+        assert_eq!(otlp("Content-Length: 8\r\n", five), said);
+        assert_eq!(otlp("", five), said, "up to the end of the connection");
+        let chunks = b"3\r\n\x0a\x06\x08\r\n5\r\n\x05\x12\x02no\r\n0\r\n\r\n";
+        assert_eq!(otlp("Transfer-Encoding: chunked\r\n", chunks), said);
+        let one = b"\x0a\x04\x08\x01\x12\x00";
+        assert_eq!(otlp("", one), Err("it rejects 1 data point".to_owned()));
+        // a warning rejects nothing, and what is none of this form says nothing
+        for taken in [&b"\x0a\x04\x12\x02no"[..], b"\x0a\x02\x08\x00", b"", b"{}", b"\x0a\x06\x08"]
+        {
+            assert_eq!(otlp("", taken), Ok(()), "{taken:?}");
+        }
+        assert_eq!(outcome("", five, ReceiverKind::RemoteWrite), Ok(()));
+    }
+
     proptest! {
         #[test]
         fn any_answer_is_judged(bytes: Vec<u8>) {
-            let _ = judge(&bytes);
+            let _ = (judge(&bytes, ReceiverKind::RemoteWrite), judge(&bytes, ReceiverKind::Otlp));
+            let mut answer = b"HTTP/1.1 200 OK\r\n\r\n".to_vec();
+            answer.extend(bytes);
+            let _ = judge(&answer, ReceiverKind::Otlp);
         }
     }
 }
