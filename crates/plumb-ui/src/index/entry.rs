@@ -240,7 +240,7 @@ fn figures_of(record: &RunRecord, result: &ResultRecord) -> Vec<EntryFigure> {
     }
     let failed = failures_of(result);
     let all = result.operations.saturating_add(failed);
-    if failed > 0 && all > 0 {
+    if all > 0 {
         put("failed", "%", 100.0 * real(failed) / real(all), any);
     }
     figures

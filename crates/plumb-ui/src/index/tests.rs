@@ -92,6 +92,23 @@ fn what_changes_in_the_folders_changes_in_the_index() {
 }
 
 #[test]
+fn a_run_in_which_nothing_failed_has_a_share_of_failures() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let lossy = "\"failures\":{\"timed-out\":100}";
+    put(root, "a", &record("2026-11-21T10:00:00Z", "db1", 1_000));
+    let second = record("2026-11-22T10:00:00Z", "db1", 1_000);
+    put(root, "b", &second.replace("\"failures\":{}", lossy));
+    let index = Index::open(root).unwrap();
+    look(&index, 1);
+    let row = index.find("a").unwrap().unwrap();
+    let (_, points) = index.series(&row.series).unwrap().unwrap();
+    let failed = points.iter().filter(|point| point.name == "failed");
+    let failed: Vec<_> = failed.map(|point| (point.path.as_str(), point.value)).collect();
+    assert_eq!(failed, [("a", 0.0), ("b", 50.0)]);
+}
+
+#[test]
 fn runs_are_found_by_words_and_by_what_they_are() {
     let root = tempfile::tempdir().unwrap();
     let root = root.path();

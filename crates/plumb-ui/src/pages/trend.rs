@@ -94,6 +94,8 @@ fn lines(points: &[SeriesPoint]) -> Vec<Line<'_>> {
         });
         lines[place].points.push(point);
     }
+    // where nothing ever failed there is nothing to see
+    lines.retain(|line| line.points.iter().any(|point| point.value != 0.0));
     lines.truncate(FIGURES_MAX);
     lines
 }
@@ -267,5 +269,32 @@ fn method() -> Markup {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn points(failed: impl Iterator<Item = f64>) -> Vec<SeriesPoint> {
+        let point = |(day, value): (i64, f64)| SeriesPoint {
+            path: format!("run-{day}"),
+            started_ns: day * 86_400_000_000_000,
+            result: String::new(),
+            name: "failed".into(),
+            unit: "%".into(),
+            value,
+            usable: true,
+        };
+        (1..).zip(failed).map(point).collect()
+    }
+
+    #[test]
+    fn failures_that_begin_are_a_change_and_where_there_are_none_there_is_no_line() {
+        let day = |number| if number < 40 { 0.0 } else { 0.5 };
+        let page = trend("net ping", &points((0..80).map(day))).into_string();
+        assert!(page.contains("1 change point in 1 figure."), "{page}");
+        let page = trend("net ping", &points((0..80).map(|_| 0.0))).into_string();
+        assert!(page.contains("No change of level is shown in 0 figures."), "{page}");
     }
 }
