@@ -1,6 +1,8 @@
 //! Taking connections, and letting them go.
 
 use std::convert::Infallible;
+use std::error::Error as _;
+use std::io;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::pin::pin;
@@ -27,6 +29,7 @@ use crate::reserve::Reserve;
 use crate::service::{ConnectionLimits, Site};
 use crate::socket::Socket;
 use crate::stamping::Stamping;
+use crate::taken::Taken;
 use crate::{Body, Peer};
 
 /// A client that is told of its mistake has this long, and this many bytes, to stop sending: a
@@ -83,7 +86,7 @@ impl Acceptor {
             return;
         }
         let stall_ms = u32::try_from(limits.stall.ns() / 1_000_000).unwrap_or(u32::MAX);
-        // who takes no bytes for that long is gone; a kernel without this waits longer
+        // who acknowledges nothing for that long is gone; a kernel without this waits longer
         let _ = sockopt::set_tcp_user_timeout(&stream, stall_ms);
         let _ = sockopt::set_tcp_nodelay(&stream, true);
         self.admit(stream, Some(from));
@@ -220,20 +223,29 @@ impl Drop for Present {
 impl Present {
     async fn converse(self, mut stream: impl Stream + 'static) {
         let Some(tls) = &self.acceptor.tls else { return self.speak(&mut stream).await };
-        let patience = Duration::from_nanos(self.acceptor.site.limits().stall.ns());
-        match tokio::time::timeout(patience, tls.accept(stream)).await {
+        match tokio::time::timeout(self.stall(), tls.accept(stream)).await {
             Ok(Ok(mut stream)) => self.speak(&mut stream).await,
             Ok(Err(_)) => self.acceptor.site.counters().malformed(),
             Err(_) => self.acceptor.site.counters().slow(),
         }
     }
 
+    fn stall(&self) -> Duration {
+        Duration::from_nanos(self.acceptor.site.limits().stall.ns())
+    }
+
     async fn speak(&self, stream: &mut dyn Stream) {
         let (heard, stamping) = (Heard::default(), Stamping::new(stream.tcp().is_some()));
-        let listening = Listening { stream, heard: &heard, stamping: &stamping };
+        let taken = Taken::new(self.stall());
+        let listening = Listening { stream, heard: &heard, stamping: &stamping, taken };
         let ended = self.serve(listening, &heard, &stamping).await;
         let Err(error) = ended else { return };
         let counters = self.acceptor.site.counters();
+        if is_not_taken(&error) {
+            // and would not take a farewell either
+            counters.slow();
+            return;
+        }
         if error.is_timeout() && !heard.more() {
             counters.idle();
             return;
@@ -280,6 +292,12 @@ impl Present {
     }
 }
 
+/// True where a client has not taken its answer in time.
+fn is_not_taken(error: &hyper::Error) -> bool {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
+    cause.is_some_and(|cause| cause.kind() == io::ErrorKind::TimedOut)
+}
+
 /// Tells a client of its mistake that the server is done, and for a time takes what still comes
 /// and throws it away.
 async fn farewell(mut stream: &mut dyn Stream) {
@@ -322,23 +340,70 @@ mod tests {
         fn tell(&self, _: String) {}
     }
 
-    #[test]
-    fn nothing_follows_an_answer_that_is_cut_off() {
-        let time = Span::from_ms(10_000);
+    /// An acceptor that answers as [`Large`] does, and what tells when the last connection has ended.
+    fn large(
+        connections: usize,
+        time: Span,
+    ) -> (Arc<Large>, Acceptor, watch::Sender<bool>, mpsc::Receiver<()>) {
         let limits = ConnectionLimits {
             allow: Vec::new(),
-            connections: 0,
+            connections,
             header_size: kib(16),
             keep_alive: time,
             stall: time,
         };
         let site = Arc::new(Large(limits, Counters::default()));
-        let (_stop, stop) = watch::channel(false);
-        let (present, _ended) = mpsc::channel(1);
-        let acceptor =
-            Acceptor::new(Arc::<Large>::clone(&site) as Arc<dyn Site>, None, stop, present);
+        let (stop, stopped) = watch::channel(false);
+        let (present, ended) = mpsc::channel(1);
+        let served = Arc::<Large>::clone(&site) as Arc<dyn Site>;
+        (site, Acceptor::new(served, None, stopped, present), stop, ended)
+    }
+
+    fn run<T>(work: impl Future<Output = T>) -> T {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let rest = runtime.block_on(async {
+        runtime.block_on(work)
+    }
+
+    #[test]
+    fn whoever_does_not_take_an_answer_is_cut_off() {
+        let (site, acceptor, _stop, mut ended) = large(1, Span::from_ms(20));
+        let rest = run(async {
+            let (mut client, stream) = UnixStream::pair().unwrap();
+            acceptor.admit(stream, None);
+            drop(acceptor);
+            client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
+            // nothing is read until the connection is gone
+            let gone = tokio::time::timeout(Duration::from_secs(60), ended.recv()).await;
+            assert_eq!(gone, Ok(None), "it is held for a client that takes nothing");
+            let mut rest = Vec::new();
+            client.read_to_end(&mut rest).await.unwrap();
+            rest
+        });
+        assert!(rest.starts_with(b"HTTP/1.1 200 OK") && rest.len() < 8 << 20, "{}", rest.len());
+        assert_eq!(site.1.figures(0).slow, 1);
+    }
+
+    #[test]
+    fn whoever_takes_an_answer_is_asked_for_the_next() {
+        let (site, acceptor, _stop, _ended) = large(1, Span::from_ms(60_000));
+        run(async {
+            let (mut client, stream) = UnixStream::pair().unwrap();
+            acceptor.admit(stream, None);
+            for _ in 0..2 {
+                client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
+                let mut answer = vec![0; 8 << 20];
+                client.read_exact(&mut answer).await.unwrap();
+                let head = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
+                client.read_exact(&mut answer[..head]).await.unwrap();
+            }
+        });
+        assert_eq!(site.1.figures(0).slow, 0);
+    }
+
+    #[test]
+    fn nothing_follows_an_answer_that_is_cut_off() {
+        let (site, acceptor, _stop, _ended) = large(0, Span::from_ms(10_000));
+        let rest = run(async {
             let (mut client, stream) = UnixStream::pair().unwrap();
             acceptor.admit(stream, None);
             client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();

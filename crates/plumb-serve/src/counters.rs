@@ -78,7 +78,7 @@ counting! {
     malformed: "A connection sent what is no HTTP.",
     oversized: "A head or a body was larger than it may be.",
     idle: "A connection was closed because nothing came for too long.",
-    slow: "A head or a body did not arrive in time.",
+    slow: "A head or a body did not arrive in time, or an answer was not taken in time.",
 }
 
 /// What the front has seen, as an administrator reads it.
@@ -130,7 +130,11 @@ impl ConnectionFigures {
         out.counter("requests_turned_away_total", "Requests refused: limit.", self.turned_away);
         out.counter("malformed_total", "Connections that sent no HTTP.", self.malformed);
         out.counter("oversized_total", "Heads and bodies too large.", self.oversized);
-        out.counter("slow_total", "Heads and bodies too slow.", self.slow);
+        out.counter(
+            "slow_total",
+            "Heads and bodies that came, and answers that were taken, too slowly.",
+            self.slow,
+        );
         out.counter("idle_total", "Connections closed when idle.", self.idle);
     }
 }

@@ -11,6 +11,7 @@ use tokio_rustls::server::TlsStream;
 
 use crate::Socket;
 use crate::stamping::Stamping;
+use crate::taken::Taken;
 
 /// What was heard of a peer.
 #[derive(Debug, Default)]
@@ -53,11 +54,12 @@ impl Stream for UnixStream {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for TlsStream<S> {}
 
-/// A stream whose bytes are counted as they come.
+/// A stream whose bytes are counted as they come, and taken in time as they go.
 pub(crate) struct Listening<'a> {
     pub(crate) stream: &'a mut dyn Stream,
     pub(crate) heard: &'a Heard,
     pub(crate) stamping: &'a Stamping,
+    pub(crate) taken: Taken,
 }
 
 impl Listening<'_> {
@@ -93,16 +95,18 @@ impl AsyncWrite for Listening<'_> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match self.stamped() {
+        let polled = match self.stamped() {
             Some((stamping, stream)) => {
                 stamping.poll_write(stream, context, &[IoSlice::new(bytes)])
             }
             None => Pin::new(&mut *self.stream).poll_write(context, bytes),
-        }
+        };
+        self.taken.written(context, polled)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.stream).poll_flush(context)
+        let polled = Pin::new(&mut *self.stream).poll_flush(context);
+        self.taken.flushed(context, polled)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -114,10 +118,11 @@ impl AsyncWrite for Listening<'_> {
         context: &mut Context<'_>,
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match self.stamped() {
+        let polled = match self.stamped() {
             Some((stamping, stream)) => stamping.poll_write(stream, context, parts),
             None => Pin::new(&mut *self.stream).poll_write_vectored(context, parts),
-        }
+        };
+        self.taken.written(context, polled)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -35,6 +35,7 @@ mod socket;
 mod stamped_socket;
 mod stamping;
 mod stream;
+mod taken;
 mod temporary;
 mod tls;
 

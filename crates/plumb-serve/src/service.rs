@@ -49,7 +49,8 @@ pub struct ConnectionLimits {
     pub header_size: ByteSize,
     /// A connection without a complete request head for this long is closed.
     pub keep_alive: Span,
-    /// A handshake must be complete, and an answer be taken, within this.
+    /// A handshake must be complete, and each mebibyte of an answer or the rest of it be taken, within
+    /// this.
     pub stall: Span,
 }
 
