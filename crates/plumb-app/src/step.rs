@@ -6,6 +6,7 @@ use std::sync::Arc;
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::Clock as _;
 
+use plumb_serve::Log;
 use plumb_serve::database::DatabaseTimes;
 
 use crate::answer::{Answer, Called, Failure};
@@ -28,6 +29,7 @@ pub(crate) struct LoadTime {
 #[derive(Debug)]
 pub(crate) struct Step<'a> {
     pub(crate) services: &'a Services,
+    pub(crate) log: &'a Log,
     pub(crate) database: &'a mut Database,
     pub(crate) asked: &'a Asked,
     pub(crate) load: LoadTime,
@@ -48,11 +50,13 @@ pub(crate) struct Visit {
 impl<'a> Step<'a> {
     pub(crate) fn new(
         services: &'a Services,
+        log: &'a Log,
         database: &'a mut Database,
         asked: &'a Asked,
     ) -> Self {
         Self {
             services,
+            log,
             database,
             asked,
             load: LoadTime::default(),

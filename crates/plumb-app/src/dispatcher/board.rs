@@ -95,6 +95,10 @@ pub(crate) struct Done {
     pub(crate) load_ns: u64,
     /// Time in database calls, those of loads aside.
     pub(crate) database_ns: u64,
+    /// Time asking the lock server.
+    pub(crate) lock_ns: u64,
+    /// Time asking the back end.
+    pub(crate) backend_ns: u64,
 }
 
 impl AddAssign for Done {
@@ -107,6 +111,8 @@ impl AddAssign for Done {
         self.queue_ns += more.queue_ns;
         self.load_ns += more.load_ns;
         self.database_ns += more.database_ns;
+        self.lock_ns += more.lock_ns;
+        self.backend_ns += more.backend_ns;
     }
 }
 
@@ -190,8 +196,8 @@ impl Board {
 
     /// The process `number` has ended its step at `now_ns`.
     pub(crate) fn end(&self, number: usize, answer: &Answer, database: &Database, now_ns: u64) {
-        let Timings { queue_ns, load_ns, database_ns, .. } = answer.timings;
-        let busy_ns = answer.timings.service_ns();
+        let Timings { queue_ns, load_ns, database_ns, lock_ns, .. } = answer.timings;
+        let (busy_ns, backend_ns) = (answer.timings.service_ns(), answer.timings.called.ns);
         let mut place = self.lock(number);
         let found = place.running.take().map(|running| {
             place.name = running.program;
@@ -200,7 +206,8 @@ impl Board {
         place.queue.record(queue_ns);
         place.service.record(busy_ns);
         let waited = Sums::of(found.unwrap_or_default(), queue_ns);
-        place.recent.add(now_ns, Sums { load_ns, database_ns, busy_ns, ..waited });
+        let sums = Sums { load_ns, database_ns, lock_ns, backend_ns, busy_ns, ..waited };
+        place.recent.add(now_ns, sums);
         let figures = &mut place.figures;
         let done = &mut figures.done;
         done.steps += 1;
@@ -209,6 +216,8 @@ impl Board {
         done.queue_ns += queue_ns;
         done.load_ns += load_ns;
         done.database_ns += database_ns;
+        done.lock_ns += lock_ns;
+        done.backend_ns += backend_ns;
         figures.database_calls = database.calls();
         figures.database_logons = database.logons();
         figures.database_connected = database.connected();

@@ -22,7 +22,10 @@ pub(crate) struct Sums {
     pub(crate) limited_ns: u64,
     pub(crate) load_ns: u64,
     pub(crate) database_ns: u64,
-    /// In work processes, load and database included.
+    /// Of steps that have ended; of one that runs it is not known yet.
+    pub(crate) lock_ns: u64,
+    pub(crate) backend_ns: u64,
+    /// In work processes, all but the queue included.
     pub(crate) busy_ns: u64,
 }
 
@@ -50,6 +53,8 @@ impl AddAssign for Sums {
         self.limited_ns += more.limited_ns;
         self.load_ns += more.load_ns;
         self.database_ns += more.database_ns;
+        self.lock_ns += more.lock_ns;
+        self.backend_ns += more.backend_ns;
         self.busy_ns += more.busy_ns;
     }
 }

@@ -59,7 +59,7 @@ impl Process<'_> {
     fn perform(&self, database: &mut Database, asked: &Asked, began_ns: u64) -> Answer {
         let number = self.number;
         let (connected, before) = (database.connected(), database.times());
-        let mut step = Step::new(self.services, database, asked);
+        let mut step = Step::new(self.services, self.log, database, asked);
         // a step that breaks off ends itself and nothing else: its database session goes with it
         let done = catch_unwind(AssertUnwindSafe(|| dialog::perform(&mut step)));
         let (load, lock_ns) = (step.load, step.lock_ns.get());

@@ -59,6 +59,8 @@ pub(crate) struct StepFigures {
     pub(crate) queue_ns: u64,
     pub(crate) load_ns: u64,
     pub(crate) database_ns: u64,
+    pub(crate) lock_ns: u64,
+    pub(crate) backend_ns: u64,
     pub(crate) render_ns: u64,
     pub(crate) cpu_ns: u64,
     /// Waiting for a work process.
@@ -127,7 +129,11 @@ fn steps(totals: &Totals) -> StepFigures {
         queue_ns: done.queue_ns,
         load_ns: done.load_ns,
         database_ns: done.database_ns,
-        render_ns: done.busy_ns.saturating_sub(done.load_ns + done.database_ns),
+        lock_ns: done.lock_ns,
+        backend_ns: done.backend_ns,
+        render_ns: done
+            .busy_ns
+            .saturating_sub(done.load_ns + done.database_ns + done.lock_ns + done.backend_ns),
         cpu_ns: done.cpu_ns,
         queue: Quantiles::of(&totals.queue),
         service: Quantiles::of(&totals.service),

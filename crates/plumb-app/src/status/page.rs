@@ -17,7 +17,7 @@ dl{display:grid;grid-template-columns:repeat(auto-fill,minmax(13em,1fr));gap:.8e
 dl div{background:var(--soft);padding:.6em .8em;border-radius:4px}
 dt{color:var(--dim);font-size:.85em}dd{margin:0;font-size:1.15em;font-variant-numeric:tabular-nums}
 .bar{display:flex;height:1.6em;border-radius:4px;overflow:hidden;background:var(--soft)}
-.bar span{min-width:1px}.q{background:#c2603a}.l{background:#b59b2f}.d{background:#1f6fb2}.r{background:#3d8f5f}
+.bar span{min-width:1px}.q{background:#c2603a}.l{background:#b59b2f}.d{background:#1f6fb2}.r{background:#3d8f5f}.k{background:#7a5ea8}.e{background:#5b6875}
 .key{display:flex;flex-wrap:wrap;gap:.3em 1.2em;font-size:.9em;margin:.4em 0 0;padding:0;list-style:none}
 .key i{display:inline-block;width:.8em;height:.8em;border-radius:2px;margin-right:.35em}
 .wide{overflow-x:auto}
@@ -64,6 +64,8 @@ fn parts(status: &Status) -> Markup {
         ("q", "queue", steps.queue_ns),
         ("l", "load", steps.load_ns),
         ("d", "database", steps.database_ns),
+        ("k", "lock server", steps.lock_ns),
+        ("e", "back end", steps.backend_ns),
         ("r", "render", steps.render_ns),
     ];
     let whole: u64 = parts.iter().map(|(_, _, ns)| ns).sum();

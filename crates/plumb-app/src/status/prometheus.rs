@@ -25,6 +25,8 @@ fn steps(out: &mut Exposition, status: &Status) {
         ("queue", steps.queue_ns),
         ("load", steps.load_ns),
         ("database", steps.database_ns),
+        ("lock", steps.lock_ns),
+        ("backend", steps.backend_ns),
         ("render", steps.render_ns),
     ] {
         out.sample("step_seconds_total", &[("part", part)], seconds(ns.into()));

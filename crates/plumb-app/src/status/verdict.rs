@@ -23,8 +23,8 @@ pub(super) struct Lately {
 /// of those that run or wait at its end.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Verdict {
-    /// `queue`, `background`, `processor`, `load`, `database`, `render` or `idle`: the largest part of
-    /// the response time.
+    /// `queue`, `background`, `processor`, `load`, `database`, `lock`, `backend`, `render` or `idle`: the
+    /// largest part of the response time.
     pub(crate) cause: &'static str,
     /// Its share in percent; absent without steps.
     pub(crate) share_percent: Option<f64>,
@@ -119,6 +119,14 @@ impl Verdict {
             "database" => format!(
                 "The database works: {share:.0} % of the response time is spent in its calls."
             ),
+            "lock" => format!(
+                "Steps wait for the lock server: {share:.0} % of the response time passes until it \
+                 has answered. More processors or work processes do not make it answer sooner."
+            ),
+            "backend" => format!(
+                "Steps wait for the back end: {share:.0} % of the response time is spent in its \
+                 calls. Its own figures say where it goes there."
+            ),
             _ => format!(
                 "The work processes compute: {share:.0} % of the response time is rendering and \
                  the steps' own work."
@@ -152,12 +160,15 @@ impl Verdict {
 
 /// The largest part of the time, and the whole of it; `None` when there is none.
 fn largest(all: &Sums) -> Option<(&'static str, u64, u64)> {
+    let known_ns = all.load_ns + all.database_ns + all.lock_ns + all.backend_ns;
     let parts = [
         ("queue", all.queue_ns - all.limited_ns),
         ("background", all.limited_ns),
         ("load", all.load_ns),
         ("database", all.database_ns),
-        ("render", all.busy_ns.saturating_sub(all.load_ns + all.database_ns)),
+        ("lock", all.lock_ns),
+        ("backend", all.backend_ns),
+        ("render", all.busy_ns.saturating_sub(known_ns)),
     ];
     let whole: u64 = parts.iter().map(|(_, ns)| ns).sum();
     // the first of equals
@@ -210,6 +221,16 @@ mod tests {
         assert_eq!(of(Sums { database_ns: 60, load_ns: 10, ..one }).cause, "database");
         assert_eq!(of(Sums { load_ns: 90, ..one }).cause, "load");
         assert_eq!(of(one).cause, "render");
+        // a part, and what is told of it
+        let parts = [
+            (Sums { backend_ns: 90, ..one }, "backend", "Steps wait for the back end: 90 %"),
+            (Sums { lock_ns: 90, ..one }, "lock", "Steps wait for the lock server: 90 %"),
+        ];
+        for (sums, cause, words) in parts {
+            let verdict = of(sums);
+            assert_eq!((verdict.cause, verdict.share_percent), (cause, Some(90.0)));
+            assert!(verdict.words.starts_with(words), "{verdict:?}");
+        }
     }
 
     #[test]

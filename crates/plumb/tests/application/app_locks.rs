@@ -3,7 +3,8 @@
 use crate::kit;
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
+use std::thread;
 
 use kit::web::Web;
 use kit::{PATIENCE, Server};
@@ -109,4 +110,43 @@ fn a_lock_server_that_is_gone_stops_the_steps_that_need_it() {
     assert_eq!(refused.header("retry-after"), "1");
     assert!(refused.text().contains("lock server"), "{}", refused.text());
     web.get(&format!("{ORDERS}?customer=C-1")).with(200);
+}
+
+/// The address of a lock server that grants everything, and is gone when something is given back.
+fn forgets_all() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
+    let address = listener.local_addr().expect("it is bound").to_string();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut from = BufReader::new(stream);
+            let mut line = String::new();
+            while from.read_line(&mut line).is_ok_and(|bytes| bytes > 0) {
+                match line.trim_end() {
+                    "DEQALL" => break,
+                    // the name of the user, and nothing else, stands alone before the locks
+                    "USER" => from.get_mut().write_all(b":1\r\n").expect("it is heard"),
+                    _ => {}
+                }
+                line.clear();
+            }
+        }
+    });
+    address
+}
+
+#[test]
+fn what_is_committed_is_done_although_its_locks_cannot_be_given_back() {
+    let config = format!("[locks]\nserver = \"{}\"\n", forgets_all());
+    let (_folder, pages) = Server::configured(&config);
+    let mut web = pages.web();
+    let order = json!({ "customer": "C-1", "items": [{ "material": "M-01", "quantity": 1 }] });
+    let number = web.post(ORDERS, &order).with(201).json()["order"].clone();
+    let path = format!("{ORDERS}/{number}");
+    let delivery = web.post(&format!("{path}/delivery"), &json!({})).with(201).json();
+    let issue = format!("/sap/bc/sd/deliveries/{}/issue", delivery["delivery"]);
+    web.post(&issue, &json!({})).with(200);
+    assert_eq!(web.post(&format!("{path}/invoice"), &json!({})).with(201).json()["order"], number);
+    let steps = web.get("/status.json").with(200).json()["steps"].clone();
+    assert_eq!(steps["errors"], 0);
+    assert!(steps["lock_ns"].as_u64() > Some(0), "{steps}");
 }
