@@ -125,8 +125,8 @@ impl Block {
 }
 
 /// The interval log of a run, read only when a warm-up has to be cut off.
-struct LazyLog {
-    folder: PathBuf,
+pub(crate) struct LazyLog {
+    pub(crate) folder: PathBuf,
 }
 
 impl LazyLog {
@@ -166,7 +166,7 @@ impl LazyLog {
 
 impl Point {
     #[expect(clippy::cast_precision_loss, reason = "figures to compare, to three digits")]
-    fn of(result: &ResultRecord, log: &LazyLog) -> Result<Self, LabError> {
+    pub(crate) fn of(result: &ResultRecord, log: &LazyLog) -> Result<Self, LabError> {
         let batches = result.batches.as_ref();
         let (settling, operations) = batches.map_or((Settling::Settled, 0), warm_up);
         let behind = match operations {

@@ -15,6 +15,8 @@ mod driver;
 mod error;
 mod experiment;
 mod figures;
+#[cfg(test)]
+mod fixture;
 mod ladder;
 mod order;
 mod schedule;

@@ -96,7 +96,12 @@ impl Verdict {
                     Some(Remark::new("tolerance-exceeded", Grade::Fails, text))
                 }
                 Held::Unknown if tolerance.is_some() => {
-                    Some(Remark::new("no-verdict", Grade::LeavesOpen, "nothing can be compared"))
+                    // without any figure the sentence says why
+                    let text = match contrast.endpoints.first() {
+                        Some(_) => "nothing can be compared",
+                        None => contrast.sentence.as_str(),
+                    };
+                    Some(Remark::new("no-verdict", Grade::LeavesOpen, text))
                 }
                 Held::Unknown => {
                     let text = "no tolerance was given, and runs that were taken one after another \
@@ -290,6 +295,13 @@ mod tests {
             let verdict = of(&[ratio], tolerance);
             assert_eq!(verdict.state(), state, "{ratio:?} {tolerance:?}");
         }
+        let bare = Contrast { endpoints: Vec::new(), ..contrast(None, Answer::None) };
+        let bare = comparison(vec![bare]);
+        let verdict = Verdict::of_baseline(&bare, Some(0.1), "t".into(), String::new());
+        assert_eq!(
+            (verdict.state(), verdict.cases[0].remarks[0].text.as_str()),
+            (State::Unanswered, "So it is.")
+        );
         let verdict = of(&[Some(1.2), Some(1.0)], Some(0.1));
         let sentence = "1 of 2 points is worse than the baseline by more than 10 %.";
         assert_eq!(verdict.sentence, sentence);

@@ -112,46 +112,13 @@ pub fn foreign_load(blocks: &[&Block]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::{self, run};
     use crate::order::Turn;
-    use plumb_measure::{
-        ForeignProcess, HostFacts, HostUse, Plan, Program, ResultRecord, RunRecord, SCHEMA, Status,
-        Target, Validity,
-    };
+    use plumb_measure::{ForeignProcess, HostUse, ResultRecord};
 
     /// A block of one result, of which something was found.
     fn block(kind: FindingKind, scope: Scope) -> Block {
-        let text = |text: &str| text.to_owned();
-        let record = RunRecord {
-            schema: SCHEMA.into(),
-            plumb: Program { version: text("0.0.0") },
-            started: text("2026-11-21T08:30:48Z"),
-            status: Status::Complete,
-            plan: Plan {
-                layer: text("net"),
-                verb: text("ping"),
-                command: Vec::new(),
-                options: BTreeMap::new(),
-                load: text("closed"),
-                seed: 1,
-            },
-            host: HostFacts {
-                name: text("here"),
-                kernel: text("Linux"),
-                cpus: 2,
-                placement: text("not pinned"),
-                clock: text("CLOCK_MONOTONIC"),
-                clock_read_ns: 20,
-                facts: BTreeMap::new(),
-            },
-            far: None,
-            target: Target { address: text("there"), transport: None, server: None },
-            validity: Validity::of([Finding { kind, scope, text: text("found") }]),
-            floor: None,
-            results: Vec::new(),
-        };
-        let log = crate::block::LazyLog { folder: std::path::PathBuf::new() };
-        let points = vec![crate::block::Point::of(&ResultRecord::default(), &log).unwrap()];
-        Block { turn: Turn { cell: 0, variant: 0 }, round: 1, record, points }
+        fixture::block(Turn { cell: 0, variant: 0 }, 1, run("closed", 1_000, Some((kind, scope))))
     }
 
     #[test]

@@ -3,19 +3,22 @@
 use plumb_measure::statistics::{Interval, median, shift, shift_interval};
 use plumb_measure::{
     Better, BlockFigures, COMPARISON_SCHEMA, Checks, Comparison, Contrast, Design, Endpoint,
-    FigureUnit, Program, ResultRecord, Role, RunRecord, Scope, Variant, Verdict,
+    FigureUnit, Program, ResultRecord, Role, RunRecord, Scope, Validity, Variant, Verdict,
 };
 
 use super::differences::{differences, same_kind, shared};
 use super::points::{Labels, common_labels, in_order, matched};
 use crate::contrast::LEVEL;
 use crate::driver::drivers_warning;
+use crate::figures::THROUGHPUT;
 use crate::sentence::{Around, sentence};
 use crate::tick::{TickOf, same_tick};
 use crate::{Admission, Faults, LabError};
 
 /// Intervals of a run that are compared at most; of more, neighbours are averaged.
 const INTERVALS_MAX: usize = 100;
+/// The key of the median response time.
+const P50: &str = "p50";
 /// What separate runs cannot exclude.
 const SEPARATE: &str = "The runs were not interleaved: whatever changed on the machine, the network \
      or the target between them is part of the difference, and no statistics can take it out. In \
@@ -48,15 +51,13 @@ pub fn separate(
     for run in runs {
         same_kind((&runs[0].name, &runs[0].record), (&run.name, &run.record))?;
         warnings.extend(admitted(run, faults)?);
+        warnings.extend(times_left_out(run));
     }
     warnings.extend(drivers_warning(runs.iter().map(|run| &run.record)));
     let mut contrasts = Vec::new();
     for candidate in &runs[1..] {
         contrasts.extend(contrasts_of(&runs[0], candidate)?);
     }
-    contrasts.iter_mut().for_each(|contrast| {
-        contrast.sentence = sentence(contrast, &Around::default());
-    });
     let records: Vec<&RunRecord> = runs.iter().map(|run| &run.record).collect();
     let samples: Vec<Option<&RunRecord>> = records.iter().copied().map(Some).collect();
     Ok(Comparison {
@@ -81,12 +82,21 @@ pub fn separate(
     })
 }
 
+/// Why the figures of `scope` may not be used; `None` when they may.
+fn reason(validity: &Validity, scope: Scope) -> Option<String> {
+    let found = validity.reasons.iter().find(|it| it.scope == scope);
+    found.map(|found| found.text.clone())
+}
+
+/// What is said of a run whose response times say nothing, and that keeps its other figures.
+fn times_left_out(run: &SeparateRun) -> Option<String> {
+    let reason = reason(&run.record.validity, Scope::Latency)?;
+    Some(format!("Response times of {} may not be used ({reason}) and are left out.", run.name))
+}
+
 /// What is said of a run that is compared although its figures may not be used as they are.
 fn admitted(run: &SeparateRun, faults: Faults) -> Result<Option<String>, LabError> {
-    let reason = |scope: Scope| {
-        let found = run.record.validity.reasons.iter().find(|it| it.scope == scope);
-        found.map(|found| found.text.clone())
-    };
+    let reason = |scope| reason(&run.record.validity, scope);
     let name = run.name.clone();
     if let Some(reason) = reason(Scope::Everything) {
         return match faults.invalid {
@@ -123,28 +133,40 @@ fn contrasts_of(
         .collect();
     Ok(together
         .into_iter()
-        .map(|(one, other)| Contrast {
-            baseline: baseline.name.clone(),
-            candidate: candidate.name.clone(),
-            labels: common_labels(
-                &baseline.record.results[one].labels,
-                &candidate.record.results[other].labels,
-            ),
-            same_treatment: false,
-            sentence: String::new(),
-            endpoints: endpoints_of(
-                &baseline.record.results[one],
-                &candidate.record.results[other],
-            ),
-            checks: Checks::default(),
-            tails: Vec::new(),
-        })
+        .map(|(one, other)| contrast_of((baseline, one), (candidate, other)))
         .collect())
 }
 
+/// A run, and the place of one of its results.
+type Placed<'a> = (&'a SeparateRun, usize);
+
+fn contrast_of((baseline, one): Placed<'_>, (candidate, other): Placed<'_>) -> Contrast {
+    let results = [&baseline.record.results[one], &candidate.record.results[other]];
+    // both are of one kind
+    let open = baseline.record.plan.load == "open";
+    let timed = results.iter().all(|it| reason(&it.validity, Scope::Latency).is_none());
+    // the plan sets the throughput of an open load: the same figure of both says nothing
+    let deciding = [timed.then_some(P50), (!open).then_some(THROUGHPUT)];
+    let deciding: Vec<&str> = deciding.into_iter().flatten().collect();
+    let mut contrast = Contrast {
+        baseline: baseline.name.clone(),
+        candidate: candidate.name.clone(),
+        labels: common_labels(&results[0].labels, &results[1].labels),
+        same_treatment: false,
+        sentence: String::new(),
+        endpoints: endpoints_of(results, &deciding),
+        checks: Checks::default(),
+        tails: Vec::new(),
+    };
+    let trouble = (open && !timed)
+        .then(|| "response times may not be used, and the plan sets the rate".to_owned());
+    contrast.sentence = sentence(&contrast, &Around { tests: None, trouble });
+    contrast
+}
+
 #[expect(clippy::cast_precision_loss, reason = "figures to compare, to three digits")]
-fn endpoints_of(baseline: &ResultRecord, candidate: &ResultRecord) -> Vec<Endpoint> {
-    let latency = baseline.validity.latency_valid && candidate.validity.latency_valid;
+/// The figures that both runs have, the first that is `deciding` first.
+fn endpoints_of([baseline, candidate]: [&ResultRecord; 2], deciding: &[&str]) -> Vec<Endpoint> {
     let p50 = |result: &ResultRecord| -> Vec<f64> {
         let answered = whole_intervals(result).filter(|interval| interval.operations > 0);
         answered.map(|interval| interval.p50 as f64).collect()
@@ -158,25 +180,23 @@ fn endpoints_of(baseline: &ResultRecord, candidate: &ResultRecord) -> Vec<Endpoi
     let p50s = [baseline, candidate].map(|it| it.response_ns.as_ref().map(|it| it.p50 as f64));
     let rates = [baseline, candidate].map(|it| Some(it.throughput_per_s));
     let cpu = [baseline, candidate].map(|it| it.cpu.map(|it| it.client_ns_per_op as f64));
-    let time = ("p50", "median response time", FigureUnit::Ns, Better::Lower);
-    let throughput = ("throughput", "throughput", FigureUnit::PerSecond, Better::Higher);
+    let time = (P50, "median response time", FigureUnit::Ns, Better::Lower);
+    let throughput = (THROUGHPUT, "throughput", FigureUnit::PerSecond, Better::Higher);
     let client = ("client-cpu", "CPU per operation, client", FigureUnit::Ns, Better::Lower);
-    [
-        latency.then(|| endpoint_of(time, p50s, &p50(baseline), &p50(candidate))).flatten(),
+    let answers = [
+        endpoint_of(time, p50s, &p50(baseline), &p50(candidate)),
         endpoint_of(throughput, rates, &rate(baseline), &rate(candidate)),
-        endpoint_of(client, cpu, &[], &[]),
-    ]
-    .into_iter()
-    .flatten()
-    .enumerate()
-    .map(|(at, mut endpoint)| {
-        if at == 0 {
-            endpoint.role = Role::Primary;
-            endpoint.verdict = Some(Verdict::None);
-        }
-        endpoint
-    })
-    .collect()
+    ];
+    let answers = answers.into_iter().flatten();
+    let mut endpoints: Vec<Endpoint> =
+        answers.filter(|it| deciding.contains(&it.key.as_str())).collect();
+    if let Some(first) = endpoints.first_mut() {
+        first.role = Role::Primary;
+        first.verdict = Some(Verdict::None);
+        // the price of an answer is none itself
+        endpoints.extend(endpoint_of(client, cpu, &[], &[]));
+    }
+    endpoints
 }
 
 /// The intervals that are as long as the plan wanted.
@@ -230,7 +250,10 @@ fn thinned(values: &[f64]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
+    use plumb_measure::FindingKind;
+
     use super::*;
+    use crate::fixture;
 
     /// A run of seconds with so many answers each.
     fn run(operations: &[u64]) -> ResultRecord {
@@ -254,7 +277,7 @@ mod tests {
     }
 
     fn throughput(candidate: &[u64]) -> Endpoint {
-        let found = endpoints_of(&run(&[1_000; 10]), &run(candidate));
+        let found = endpoints_of([&run(&[1_000; 10]), &run(candidate)], &[P50, THROUGHPUT]);
         found.into_iter().find(|it| it.key == "throughput").unwrap()
     }
 
@@ -266,5 +289,47 @@ mod tests {
         let slower = throughput(&[500; 10]);
         assert!(slower.ratio.is_some_and(|it| (it - 0.5).abs() < 1e-9), "{slower:?}");
         assert!(slower.interval.is_some());
+    }
+
+    /// A run of 10 ms against one of 1 ms under `load`, in which something was `found`.
+    fn slower(load: &str, found: Option<(FindingKind, Scope)>, faults: Faults) -> Comparison {
+        let run = |name: &str, record| SeparateRun { name: name.into(), record };
+        let runs = [
+            run("a", fixture::run(load, 1_000_000, None)),
+            run("b", fixture::run(load, 10_000_000, found)),
+        ];
+        separate(&fixture::plumb(), "now".into(), &runs, faults).unwrap()
+    }
+
+    fn keys(compared: &Comparison) -> Vec<&str> {
+        compared.contrasts[0].endpoints.iter().map(|it| it.key.as_str()).collect()
+    }
+
+    const PAGED: Option<(FindingKind, Scope)> = Some((FindingKind::Paging, Scope::Latency));
+
+    #[test]
+    fn a_throughput_that_the_plan_sets_decides_nothing() {
+        let none = Faults::default();
+        assert_eq!(keys(&slower("open", None, none)), ["p50", "client-cpu"]);
+        assert_eq!(keys(&slower("closed", None, none)), ["p50", "throughput", "client-cpu"]);
+        assert_eq!(keys(&slower("closed", PAGED, none)), ["throughput", "client-cpu"]);
+        // processor time does not step in for response times that may not be used
+        let paged = slower("open", PAGED, none);
+        assert_eq!(keys(&paged), [""; 0]);
+        let left_out = "Response times of b may not be used (found) and are left out.";
+        assert!(paged.warnings.iter().any(|it| it == left_out), "{:?}", paged.warnings);
+        let said = &paged.contrasts[0].sentence;
+        assert!(said.contains("and the plan sets the rate: b cannot be compared with a"), "{said}");
+    }
+
+    #[test]
+    fn what_is_accepted_is_compared_by_its_response_times() {
+        let accepted = Faults { unchecked: Admission::Accept, invalid: Admission::Accept };
+        let unchecked = Some((FindingKind::ForeignLoad, Scope::Unchecked));
+        let failed = Some((FindingKind::Failures, Scope::Everything));
+        for found in [unchecked, failed] {
+            assert_eq!(keys(&slower("open", found, accepted)), ["p50", "client-cpu"]);
+        }
+        assert_eq!(keys(&slower("open", PAGED, accepted)), [""; 0], "that says nothing still");
     }
 }

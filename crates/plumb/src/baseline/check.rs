@@ -54,8 +54,8 @@ pub(super) fn command() -> Command {
         )
         .after_help(
             "Exit codes: 0 the run is within the tolerance; 1 it is worse, or its figures are not \
-             valid; 2 refused; 3 nobody can tell: no tolerance was given, or something was not \
-             checked.",
+             valid; 2 refused; 3 nobody can tell: no tolerance was given, something was not \
+             checked, or no figure of both can be compared.",
         )
 }
 
