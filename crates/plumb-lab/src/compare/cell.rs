@@ -65,10 +65,11 @@ impl<'a> Cell<'a> {
         self.samples().into_iter().flatten().collect()
     }
 
-    /// How many pairs each candidate has that has any block.
-    pub(super) fn pairs(&self) -> impl Iterator<Item = u64> {
-        let candidates = self.sound.iter().skip(1).filter(|blocks| !blocks.is_empty());
-        candidates.map(|blocks| self.rounds_with(blocks).count() as u64)
+    /// The number of each candidate that has any block, and how many pairs it has.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (usize, u64)> {
+        let candidates = self.sound.iter().enumerate().skip(1);
+        let measured = candidates.filter(|(_, blocks)| !blocks.is_empty());
+        measured.map(|(number, blocks)| (number, self.rounds_with(blocks).count() as u64))
     }
 
     /// Rounds in which the baseline and one of `candidate` count.

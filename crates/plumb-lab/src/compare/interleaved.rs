@@ -11,7 +11,7 @@ use super::cell::{Cell, Found};
 use super::differences::{differences, shared};
 use super::origin;
 use super::variant_blocks::{Experiment, FailedBlock, VariantBlocks};
-use super::warnings::warnings;
+use super::warnings::{Judged, warnings};
 use crate::LabError;
 use crate::block::Block;
 use crate::contrast::{Tests, judge};
@@ -69,12 +69,16 @@ pub fn interleaved(
     let cells: Vec<Cell<'_>> = (0..experiment.cells.len())
         .map(|number| Cell::of(experiment, number, variants))
         .collect::<Result<_, _>>()?;
-    let mut found = Vec::new();
+    let (mut found, mut in_cells) = (Vec::new(), Vec::new());
     for cell in &cells {
-        found.extend(cell.contrasts(variants)?);
+        let of_cell = cell.contrasts(variants)?;
+        in_cells.push(of_cell.len());
+        found.extend(of_cell);
     }
     let (contrasts, tests) = judged(found, experiment);
-    let complete = cells.iter().flat_map(Cell::pairs).min().unwrap_or(0);
+    let complete = cells.iter().flat_map(Cell::pairs).map(|(_, pairs)| pairs).min().unwrap_or(0);
+    let judged = Judged { contrasts: &contrasts, in_cells: &in_cells, tests };
+    let warnings = warnings(experiment, variants, &cells, judged);
     Ok(Comparison {
         schema: COMPARISON_SCHEMA.into(),
         plumb: plumb.clone(),
@@ -96,7 +100,7 @@ pub fn interleaved(
             .collect(),
         differences: all_differences(&cells),
         shared: shared(&cells.iter().flat_map(Cell::known).collect::<Vec<_>>()),
-        warnings: warnings(experiment, variants, &cells, &contrasts, tests),
+        warnings,
         contrasts,
     })
 }

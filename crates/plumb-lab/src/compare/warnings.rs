@@ -1,6 +1,6 @@
 //! What the reader of a comparison must know before its figures.
 
-use plumb_measure::{Contrast, RunRecord};
+use plumb_measure::{Contrast, RunRecord, Verdict};
 
 use super::cell::Cell;
 use super::variant_blocks::{Experiment, VariantBlocks};
@@ -8,20 +8,44 @@ use crate::block::{Block, BlockFault};
 use crate::contrast::Tests;
 use crate::driver::drivers_warning;
 
+/// The contrasts of all cells after their tests.
+#[derive(Clone, Copy)]
+pub(super) struct Judged<'a> {
+    /// In the order of the cells.
+    pub(super) contrasts: &'a [Contrast],
+    /// How many of them each cell has.
+    pub(super) in_cells: &'a [usize],
+    /// The tests they were, taken together.
+    pub(super) tests: Tests,
+}
+
+impl<'a> Judged<'a> {
+    /// Those of each cell.
+    fn by_cell(self) -> impl Iterator<Item = &'a [Contrast]> {
+        let mut rest = self.contrasts;
+        self.in_cells.iter().map(move |count| {
+            let (of_cell, others) = rest.split_at(*count);
+            rest = others;
+            of_cell
+        })
+    }
+}
+
 /// Every warning, in sentences.
 pub(super) fn warnings(
     experiment: &Experiment,
     variants: &[VariantBlocks],
     cells: &[Cell<'_>],
-    contrasts: &[Contrast],
-    tests: Tests,
+    judged: Judged<'_>,
 ) -> Vec<String> {
-    let mut warnings: Vec<String> = few_pairs(experiment, cells, tests).into_iter().collect();
+    let few = few_pairs(experiment, variants, cells, judged);
+    let mut warnings: Vec<String> = few.into_iter().collect();
+    let Judged { contrasts, .. } = judged;
     if contrasts.len() > 1 {
         warnings.extend(same_treatment(variants)); // the sentence of a single one says so
     }
     warnings.extend(not_measured(variants, cells));
-    warnings.extend(driver_warning(cells));
+    warnings.extend(driver_warnings(variants, cells));
     for cell in cells {
         let of_cell = drivers_warning(cell.known().into_iter());
         let of_cell = of_cell.into_iter().chain(length_warning(contrasts, &cell.samples()));
@@ -66,27 +90,49 @@ fn accepted(experiment: &Experiment, variants: &[VariantBlocks]) -> Vec<String> 
     .collect()
 }
 
-/// Where too few pairs are complete to show a difference in every primary figure.
-fn few_pairs(experiment: &Experiment, cells: &[Cell<'_>], tests: Tests) -> Option<String> {
-    let all: Vec<u64> = cells.iter().flat_map(Cell::pairs).collect();
-    let few = all.iter().filter(|pairs| **pairs < tests.needed).count();
-    let fewest = all.iter().copied().min().unwrap_or(0);
-    if few == 0 && !all.is_empty() {
+/// Where too few pairs are complete to show a difference in every primary figure, and none was shown.
+/// A place is a candidate in a cell; one in which no block of the candidate counts is told of by itself.
+fn few_pairs(
+    experiment: &Experiment,
+    variants: &[VariantBlocks],
+    cells: &[Cell<'_>],
+    judged: Judged<'_>,
+) -> Option<String> {
+    let Tests { count, needed } = judged.tests;
+    let mut places = 0;
+    let mut few = Vec::new();
+    for (cell, contrasts) in cells.iter().zip(judged.by_cell()) {
+        for (number, pairs) in cell.pairs() {
+            places += 1;
+            let mut of_place = contrasts.iter().filter(|it| it.candidate == variants[number].name);
+            if pairs < needed && of_place.any(is_left_open) {
+                few.push(pairs);
+            }
+        }
+    }
+    if few.is_empty() && places > 0 {
         return None;
     }
-    let place = match (few, all.len()) {
-        (few, all) if few == all => String::new(),
-        (few, all) => format!("In {few} of {all} places: "),
+    let place = match few.len() {
+        all if all == places => String::new(),
+        few => format!("In {few} of {places} places: "),
     };
-    let at_once = match tests.count {
-        0 | 1 => String::new(),
-        count => format!(" in {count} tests at once"),
+    let cannot = match count {
+        0 | 1 => "no exact test at 5 % can show a difference".into(),
+        count => format!("a difference in each of {count} exact tests at 5 % cannot be shown"),
     };
     Some(format!(
-        "{place}{fewest} of {} rounds are complete, and with fewer than {} no exact test at \
-         5 % can show a difference{at_once}, however large. Take {} rounds or more.",
-        experiment.rounds, tests.needed, tests.needed
+        "{place}{} of {} rounds are complete, and with fewer than {needed} {cannot}, however large. \
+         Take {needed} rounds or more.",
+        few.iter().min().unwrap_or(&0),
+        experiment.rounds,
     ))
+}
+
+/// True where more pairs could have answered what these did not.
+fn is_left_open(contrast: &Contrast) -> bool {
+    let verdict = contrast.endpoints.first().and_then(|primary| primary.verdict);
+    matches!(verdict, None | Some(Verdict::None | Verdict::Untestable))
 }
 
 /// Candidates that are the baseline under another name.
@@ -132,16 +178,30 @@ fn not_measured(variants: &[VariantBlocks], cells: &[Cell<'_>]) -> Vec<String> {
     warnings
 }
 
-fn driver_warning(cells: &[Cell<'_>]) -> Option<String> {
-    let blocks = cells.iter().flat_map(|cell| cell.sound.iter().flatten());
-    match blocks.filter(|block| block.is_driver_limited()).count() {
-        0 => None,
-        n => Some(format!(
-            "In {n} {} the load generator was the limit: response times say nothing and are left \
-             out, throughput is a lower bound.",
-            if n == 1 { "block" } else { "blocks" }
-        )),
-    }
+/// Variants whose response times say nothing, and in which cells.
+fn driver_warnings(variants: &[VariantBlocks], cells: &[Cell<'_>]) -> Vec<String> {
+    let limited = |cell: &Cell<'_>, number: usize| {
+        cell.sound[number].iter().filter(|block| block.is_driver_limited()).count()
+    };
+    let of_variant = |(number, variant): (usize, &VariantBlocks)| {
+        let blocks: usize = cells.iter().map(|cell| limited(cell, number)).sum();
+        let places: Vec<String> =
+            cells.iter().filter(|cell| limited(cell, number) > 0).map(Cell::name).collect();
+        let place = match places.len() {
+            all if all == cells.len() => String::new(),
+            _ => format!(" ({})", places.join("; ")),
+        };
+        (blocks > 0).then(|| {
+            format!(
+                "In {blocks} {} of {}{place} the load generator was the limit: response times say \
+                 nothing there and are left out of every contrast with it, throughput is a lower \
+                 bound.",
+                if blocks == 1 { "block" } else { "blocks" },
+                variant.name
+            )
+        })
+    };
+    variants.iter().enumerate().filter_map(of_variant).collect()
 }
 
 fn length_warning(contrasts: &[Contrast], samples: &[Option<&RunRecord>]) -> Option<String> {
@@ -158,4 +218,107 @@ fn length_warning(contrasts: &[Contrast], samples: &[Option<&RunRecord>]) -> Opt
             all.join(" against ")
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_measure::Comparison;
+
+    use super::super::interleaved;
+    use crate::experiment::CellRecord;
+    use crate::fixture::{self, LIMITED};
+    use crate::order::Turn;
+
+    use super::*;
+
+    fn variant(name: &str, blocks: Vec<Block>) -> VariantBlocks {
+        VariantBlocks {
+            name: name.into(),
+            command: name.into(),
+            same_as_baseline: false,
+            blocks,
+            failed: Vec::new(),
+        }
+    }
+
+    /// `variants` in cells of these `sizes`, ten rounds of each begun.
+    fn compared(sizes: &[&str], variants: &[VariantBlocks]) -> Comparison {
+        let cell = |size: &&str| CellRecord {
+            labels: [("size".to_owned(), (*size).to_owned())].into(),
+            ..CellRecord::default()
+        };
+        let experiment = Experiment {
+            seed: 1,
+            rounds: 10,
+            cells: sizes.iter().map(cell).collect(),
+            cut_short: None,
+            margin: None,
+            faults: crate::Faults::default(),
+            detail: crate::Detail::All,
+        };
+        interleaved(&fixture::plumb(), "now".into(), &experiment, variants).unwrap()
+    }
+
+    /// A block of each of these medians, in rounds that follow each other in cell 0.
+    fn blocks(variant: usize, medians: impl IntoIterator<Item = u64>) -> Vec<Block> {
+        let turn = Turn { cell: 0, variant };
+        let rounds = (1..).zip(medians);
+        rounds.map(|(at, ns)| fixture::block(turn, at, fixture::run("closed", ns, None))).collect()
+    }
+
+    fn verdicts(compared: &Comparison) -> Vec<Option<Verdict>> {
+        compared.contrasts.iter().map(|it| it.endpoints[0].verdict).collect()
+    }
+
+    fn few(compared: &Comparison) -> Vec<&String> {
+        compared.warnings.iter().filter(|it| it.contains("rounds are complete")).collect()
+    }
+
+    #[test]
+    fn rounds_are_too_few_only_where_no_verdict_came_of_them() {
+        let of = |b: [u64; 10]| {
+            let a = variant("a", blocks(0, [10_000; 10]));
+            let c = variant("c", blocks(2, [20_000; 6]));
+            compared(&["1B"], &[a, variant("b", blocks(1, b)), c])
+        };
+        // the other test is shown first, and leaves the level to the six pairs
+        let both = of([30_000; 10]);
+        assert_eq!(verdicts(&both), [Some(Verdict::Worse); 2]);
+        assert_eq!(few(&both), [""; 0]);
+        let mixed = [9_000, 11_500, 8_000, 12_500, 7_000, 13_500, 6_000, 14_500, 5_000, 15_500];
+        let one = of(mixed);
+        assert_eq!(verdicts(&one)[1], Some(Verdict::Untestable));
+        assert_eq!(
+            few(&one),
+            [
+                "In 1 of 2 places: 6 of 10 rounds are complete, and with fewer than 7 a difference in \
+              each of 2 exact tests at 5 % cannot be shown, however large. Take 7 rounds or more."
+            ]
+        );
+    }
+
+    #[test]
+    fn the_limit_of_the_driver_is_said_of_the_variant_and_the_cell_that_met_it() {
+        let of = |variant: usize, limited: Option<usize>| -> Vec<Block> {
+            let block = |cell: usize| {
+                let found = limited.filter(|it| *it == cell).map(|_| LIMITED);
+                let run = fixture::run("closed", 10_000, found);
+                fixture::block(Turn { cell, variant }, 1, run)
+            };
+            vec![block(0), block(1)]
+        };
+        let variants =
+            [variant("a", of(0, None)), variant("b", of(1, None)), variant("c", of(2, Some(1)))];
+        let compared = compared(&["1B", "500B"], &variants);
+        let decides: Vec<&str> =
+            compared.contrasts.iter().map(|it| it.endpoints[0].key.as_str()).collect();
+        assert_eq!(decides, ["p50", "p50", "p50", "throughput"]);
+        let said: Vec<&String> =
+            compared.warnings.iter().filter(|it| it.contains("was the limit")).collect();
+        assert_eq!(
+            said,
+            ["In 1 block of c (size 500B) the load generator was the limit: response times say \
+              nothing there and are left out of every contrast with it, throughput is a lower bound."]
+        );
+    }
 }
