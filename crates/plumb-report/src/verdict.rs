@@ -258,7 +258,8 @@ fn nothing_proven(record: &RunRecord) -> String {
     if record.results.is_empty() {
         return "Nothing was measured.".into();
     }
-    let touched = record.results.iter().filter(|result| !result.validity.valid).count();
+    let proves_nothing = |it: &&ResultRecord| Trust::of(&it.validity) == Trust::Nothing;
+    let touched = record.results.iter().filter(proves_nothing).count();
     let whose = if record.results.len() > 1 && touched > 0 && touched < record.results.len() {
         format!("{touched} of {} results are invalid, so the run as a whole", record.results.len())
     } else {

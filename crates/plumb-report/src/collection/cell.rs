@@ -49,6 +49,8 @@ pub(super) struct Figures {
     pub(super) server_cpu_ns: Option<f64>,
     pub(super) busy_pct: Option<f64>,
     pub(super) interrupt_pct: Option<f64>,
+    /// How busy the machine was in the run in which it was busiest.
+    pub(super) busiest_pct: Option<f64>,
     /// Over all results together.
     pub(super) swapped_pages: Option<u64>,
     pub(super) retransmitted: Option<u64>,
@@ -116,6 +118,7 @@ impl Figures {
                 rated.iter().filter_map(|point| point.server_cpu_ns.map(real)).collect(),
             ),
             busy_pct: middle(machines().filter_map(|machine| machine.busy_pct).collect()),
+            busiest_pct: machines().filter_map(|machine| machine.busy_pct).reduce(f64::max),
             interrupt_pct: middle(machines().filter_map(|machine| machine.interrupt_pct).collect()),
             swapped_pages: summed(machines().map(|machine| machine.swapped_pages)),
             retransmitted: summed(machines().map(|machine| machine.retransmitted)),

@@ -28,6 +28,10 @@ const CONTRASTS_MAX: usize = 3;
 /// Series whose growth is told.
 const SERIES_MAX: usize = 2;
 
+/// What becomes of runs that are not valid, without an end.
+pub(super) const NO_PART: &str = "What is not valid is marked; its operations, failures and dropped \
+     work are counted, and it has no part in any other figure over several runs";
+
 /// Where on the page something stands.
 pub(super) const VALIDITY: &str = "validity";
 pub(super) const UNREAD: &str = "not-shown";
@@ -83,11 +87,7 @@ fn verdicts(collection: &Collection) -> String {
         words.push(format!("{} not checked", grouped(unchecked as u64)));
     }
     if invalid > 0 {
-        words.push(format!(
-            "{} invalid as a whole or in part. What is not valid is marked, and has no part in any \
-             figure over several runs",
-            grouped(invalid as u64)
-        ));
+        words.push(format!("{} invalid as a whole or in part. {NO_PART}", grouped(invalid as u64)));
     }
     format!("Of {}: {}{raised}.", counted(all, "run"), words.join(", "))
 }
@@ -309,7 +309,7 @@ const BUSY_PCT: f64 = 90.0;
 
 /// What stood in the way on the machine; `None` when nothing did.
 fn machine(kind: &RunGroup) -> Option<String> {
-    let busiest = kind.cells.iter().filter_map(|cell| cell.figures.busy_pct).reduce(f64::max)?;
+    let busiest = kind.cells.iter().filter_map(|cell| cell.figures.busiest_pct).reduce(f64::max)?;
     let swapped: u64 = kind.cells.iter().filter_map(|cell| cell.figures.swapped_pages).sum();
     let mut words = Vec::new();
     if busiest >= BUSY_PCT {

@@ -15,7 +15,8 @@ const REPEATED: Definition = Definition {
     term: "Figures over several runs",
     meaning: "Each quantile is the median of those of the runs, the maximum the longest of all. \
               p50 of the runs is the lowest and the highest median of a run. Only runs whose \
-              figures may be used have a part in them: 9 of 10 means that one has none.",
+              figures may be used have a part in them: 9 of 10 means that one has none. \
+              Operations, failures and dropped work are counted over all runs.",
 };
 
 const RANGE: Definition = Definition {

@@ -9,7 +9,8 @@
 //!
 //! Records are read one after the other and kept without their histograms; what is drawn is read
 //! once more. Runs of one plan under the same circumstances are repetitions of each other and
-//! share a cell; nothing else is averaged, and what is not valid has no part in any figure.
+//! share a cell; nothing else is averaged, and what is not valid has no part in any figure
+//! but the counts of operations, failures and dropped work.
 
 mod cell;
 mod claim;

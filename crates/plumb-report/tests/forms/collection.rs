@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use page::{assert_balanced, assert_self_contained, without_script};
 use plumb_folder::{FolderError, Found};
-use plumb_measure::{Distribution, Histogram, ResultRecord, RunRecord, Validity, real};
+use plumb_measure::{Distribution, Histogram, HostUse, ResultRecord, RunRecord, Validity, real};
 use plumb_report::collection::{self, Collection};
 use tempfile::TempDir;
 
@@ -205,6 +205,42 @@ fn repetitions_are_summed_up_without_what_is_not_valid() {
     assert!(page.contains("2 runs merged") && page.contains("2 of 3"), "no merged curve");
     assert!(page.find(" INVALID").unwrap() < page.find("<table").unwrap());
     assert!(page.contains("run-3: "), "the invalid run is not named");
+}
+
+#[test]
+fn a_machine_that_was_busy_in_one_run_of_three_is_told_of() {
+    let folder = tempfile::tempdir().unwrap();
+    for (minute, busy_pct) in [(1, 40.0), (2, 99.0), (3, 41.0)] {
+        let mut record = again(&run(10_000 + minute, &[("size", "1B")]), minute);
+        record.results[0].host = Some(HostUse { busy_pct: Some(busy_pct), ..HostUse::default() });
+        keep(folder.path(), &format!("run-{minute}"), &record);
+    }
+    let text = collection::markdown(&read_all(&folder));
+    assert!(text.contains("The machine that drove the load was up to 99 % busy"), "{text}");
+}
+
+#[test]
+fn failures_of_a_run_that_is_not_valid_are_counted_and_that_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    for minute in [1, 2] {
+        let mut record = again(&run(10_000 + minute, &[("size", "1B")]), minute);
+        if minute == 2 {
+            let wrong = records::nobody_there();
+            record.validity = wrong.validity.clone();
+            record.results[0].validity = wrong.validity.clone();
+            record.results[0].failures.clone_from(&wrong.results[0].failures);
+        }
+        keep(folder.path(), &format!("run-{minute}"), &record);
+    }
+    let collection = read_all(&folder);
+    let point = &json(&collection)["points"][0];
+    assert_eq!((&point["failures"], &point["operations"]), (&5.into(), &2_000.into()));
+    let said =
+        "its operations, failures and dropped work are counted, and it has no part in any other";
+    for text in [collection::markdown(&collection), collection::html(&collection)] {
+        assert!(text.contains(said), "{text}");
+    }
+    assert!(collection::html(&collection).contains("dropped work are counted over all runs"));
 }
 
 #[test]

@@ -15,3 +15,4 @@ mod golden;
 mod niping;
 mod path_check;
 mod pictures;
+mod verdict;

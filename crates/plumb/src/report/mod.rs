@@ -32,8 +32,8 @@ pub(crate) fn command() -> Command {
             "Shows a stored run again, or many on one page: folders of runs, run.json files, \
              experiments and folders that hold any of these. The verdicts of all come first; runs \
              of one plan are summed up as repetitions of each other, runs of different plans stand \
-             beside each other, and what is not valid is marked and has no part in any sum. \
-             Records that cannot be read are named with their place and what to do.",
+             beside each other, and what is not valid is marked and has no part in any figure \
+             but the counts of operations and failures. Records that cannot be read are named with their place and what to do.",
         )
         .after_help(
             "Exit codes: 0 shown; 1 shown, but something in the folders could not be; 2 refused.",

@@ -113,7 +113,7 @@ fn validity(collection: &Collection) -> Markup {
                 @if let Some(raised) = collection.raised() { ", " (raised) }
                 "."
                 @if valid < collection.entries.len() {
-                    " What is not valid is marked, and has no part in any figure over several runs."
+                    " " (claim::NO_PART) "."
                 }
             }
             @if !first.is_empty() { (doubts(collection, first)) }
