@@ -134,7 +134,7 @@ pub(crate) fn two_messages() -> RunRecord {
     .found(
         FindingKind::FewSamples,
         Scope::Nothing,
-        "2 samples: percentiles above the 50th are the maximum",
+        "2 samples: percentiles above p50 are the maximum",
     )
     .done();
     run("net", "ping", "10.20.0.5:3298", vec![result])

@@ -206,9 +206,9 @@ fn few_samples(recorder: &Recorder) -> Option<Finding> {
         return None;
     }
     let text = format!(
-        "{}: percentiles above the {}th are the maximum",
+        "{}: percentiles above p{} are the maximum",
         counted(n, "sample"),
-        100 - 100 / n
+        100 * (n - 1) / n
     );
     finding(FindingKind::FewSamples, Scope::Nothing, text)
 }

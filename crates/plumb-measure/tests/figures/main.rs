@@ -1,5 +1,6 @@
 //! Figures against those of others, and against what is known of their operations.
 
+mod few_samples;
 mod hdrhistogram;
 mod precision;
 mod step_accounts;
