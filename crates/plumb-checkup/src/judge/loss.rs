@@ -82,14 +82,15 @@ fn on_the_way(host: &str, parts: &[(&CheckupPart, &CheckupOutcome)]) -> Option<C
     if share < SHARE_MIN && real(cost.ns) < COST_MIN * real(cost.whole_ns) {
         return None;
     }
-    let segments = match all.again {
-        0 => format!("the machines sent {} again", counted(all.by_machines, "segment")),
-        again => format!(
+    let segments = if counted_here {
+        format!(
             "{} of {} that this side sent were sent again ({:.1} %)",
-            grouped(again),
+            grouped(all.again),
             counted(all.sent, "segment"),
             100.0 * share
-        ),
+        )
+    } else {
+        format!("the machines sent {} again", counted(all.by_machines, "segment"))
     };
     let evidence = format!(
         "Segments are lost on the way to {host}: {segments}, and {} of {} waited {} longer than \

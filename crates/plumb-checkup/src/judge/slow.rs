@@ -93,7 +93,7 @@ fn told(outcome: &CheckupOutcome) -> Option<(FaultCost, String)> {
     let ns = all_told(outcome).saturating_sub(queue(outcome).unwrap_or(0)).min(whole_ns);
     // times that a server tells may lie within each other: the largest is surely its own
     let (most, by) = match largest(outcome) {
-        Some((name, most)) => (most, most_of_it(name, most)),
+        Some((name, most)) => (most, largest_of_it(name, most, ns)),
         None => whole(outcome).map(|_| (ns, String::new()))?,
     };
     let low = most.min(ns).saturating_sub(median.ns.saturating_sub(median.low_ns));
@@ -102,10 +102,12 @@ fn told(outcome: &CheckupOutcome) -> Option<(FaultCost, String)> {
     Some((FaultCost::of(ns, low, high, whole_ns), said))
 }
 
-/// Said of the largest of several times that the server tells.
-fn most_of_it(name: &str, most: u64) -> String {
+/// Said of the largest of several times that the server tells of its work of `ns`.
+fn largest_of_it(name: &str, largest: u64, ns: u64) -> String {
     let name = of_action(name).map_or_else(|| name.to_owned(), |it| format!("the action {it}"));
-    format!("; most of it is {name} ({})", show_ns(most))
+    let how_much =
+        if largest >= ns.div_ceil(2) { "most of it is" } else { "the largest part of it is" };
+    format!("; {how_much} {name} ({})", show_ns(largest))
 }
 
 /// True where the server tells times of an operation, and no total.

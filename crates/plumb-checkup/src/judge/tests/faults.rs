@@ -89,6 +89,10 @@ fn what_is_lost_on_the_way_back_the_machines_count() {
     (outcome.tcp, outcome.retransmitted) = (Some(TcpTotals::default()), Some(21));
     let said = only(FaultKind::Loss, parts.clone());
     assert!(said.contains("the machines sent 21 segments again, and 20 of 1,000"), "{said}");
+    // a segment or two of this side explain no twenty waits
+    parts[0].outcome.as_mut().unwrap().tcp.as_mut().unwrap().retransmits = 2;
+    let said = only(FaultKind::Loss, parts.clone());
+    assert!(said.contains("the machines sent 21 segments again, and 20 of 1,000"), "{said}");
     // fewer than the waits: most of these have another reason
     parts[0].outcome.as_mut().unwrap().retransmitted = Some(12);
     assert_eq!(kinds(&checkup(parts)), []);
@@ -259,6 +263,21 @@ fn a_slow_step_is_named_with_the_time_that_the_server_tells_of() {
     parts[3].outcome.as_mut().unwrap().told_ns = told(&account);
     let said = only(FaultKind::Slow, parts);
     assert!(said.contains("as the server reports; most of it is database (201 ms)"), "{said}");
+}
+
+#[test]
+fn the_largest_of_many_times_is_called_most_only_from_half_of_them_on() {
+    let mut parts = landscape(45, 620_000);
+    let of = |largest: u64| {
+        told(&[("total", 600 * MS), ("db", largest), ("render", 140 * MS), ("app", 120 * MS)])
+    };
+    for (largest, words) in
+        [(150, "the largest part of it is db (150 ms)"), (300, "most of it is db")]
+    {
+        parts[3].outcome.as_mut().unwrap().told_ns = of(largest * MS);
+        let said = only(FaultKind::Slow, parts.clone());
+        assert!(said.contains(&format!("as the server reports; {words}")), "{said}");
+    }
 }
 
 #[test]
