@@ -11,7 +11,7 @@ use plumb_measure::{
 use crate::block::{Block, LazyLog, Point};
 use crate::order::Turn;
 
-/// What may be found of a run.
+/// What is found of a run whose load generator was the limit.
 pub(crate) const LIMITED: (FindingKind, Scope) = (FindingKind::DriverLimited, Scope::Latency);
 
 /// The program that made and compares them.

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use kit::{Ended, Server, ping, plumb, read, runs};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
 
 /// A folder with a run, and the server that it asked.
@@ -77,6 +77,35 @@ fn worse_than_the_tolerance_fails_and_without_one_nobody_can_tell() {
     assert_eq!(json["schema"], "plumb.comparison/1");
     let worse = ["baseline", "check", "fast", &second, "--tolerance=50%"];
     assert_eq!(kit::unread(&worse, at), Some(1));
+}
+
+#[test]
+fn work_at_a_rate_without_its_response_times_is_not_held_against_the_rate() {
+    let (folder, server) = (tempdir().expect("a folder"), Server::start(&[]));
+    let at = folder.path();
+    let words = ["--rate=2000/s", "--count=20", "--warmup=0s", "--lag=50s"];
+    for _ in 0..2 {
+        ping(&server.address, &words, at).with(0);
+    }
+    let second = &runs(at)[1];
+    baseline(&["set", "main", &runs(at)[0].display().to_string(), "--tolerance=5%"], at).with(0);
+    let text = "paging: 1 page swapped in or out";
+    let paged = json!({"kind": "paging", "scope": "latency", "text": text});
+    let paged = json!({"valid": true, "latency_valid": false, "reasons": [paged]});
+    let mut record: Value = serde_json::from_str(&read(&second.join("run.json"))).expect("JSON");
+    record["validity"] = paged.clone();
+    record["results"][0]["validity"] = paged;
+    fs::write(second.join("run.json"), record.to_string()).expect("it can be written");
+    fs::remove_file(second.join("SHA256SUMS")).expect("it was written");
+    let second = second.display().to_string();
+    let ended = baseline(&["check", "main", &second, "--junit=v.xml"], at).with(3);
+    assert!(said(&ended).contains("nothing can be compared"), "{ended:?}");
+    assert!(
+        said(&ended).contains(&format!("may not be used ({text}) and are left out")),
+        "{ended:?}"
+    );
+    let xml = read(&at.join("v.xml"));
+    assert!(xml.contains("<error type=\"no-verdict\"") && xml.contains("sets the rate"), "{xml}");
 }
 
 #[test]
