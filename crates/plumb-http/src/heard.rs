@@ -41,13 +41,29 @@ impl Heard {
         whole.or_else(longest).map_or(ServerHalf::Unknown, |(_, ns)| ServerHalf::Said(ns))
     }
 
-    /// The times in `head`.
+    /// The times in `head`, each name once: a whole that is told twice, as by a gateway and the server
+    /// behind it, is the longer of both; of anything else the times are added up.
     pub(crate) fn read(&mut self, head: &RawHead<'_>) -> ServerTimes {
-        let mut times = ServerTimes::default();
+        let mut kept = [(0, 0); ServerTimes::MAX];
+        let mut count = 0;
         for found in told(head) {
-            let name = self.names.number(found.name);
-            let kept = name.is_some_and(|name| times.push(name, found.ns));
-            self.untold += u64::from(!kept);
+            let Some(name) = self.names.number(found.name) else {
+                self.untold += 1;
+                continue;
+            };
+            match kept[..count].iter_mut().find(|(known, _)| *known == name) {
+                Some((_, ns)) if self.names.is_whole(name.into()) => *ns = found.ns.max(*ns),
+                Some((_, ns)) => *ns = found.ns.saturating_add(*ns),
+                None if count < ServerTimes::MAX => {
+                    kept[count] = (name, found.ns);
+                    count += 1;
+                }
+                None => self.untold += 1,
+            }
+        }
+        let mut times = ServerTimes::default();
+        for (name, ns) in &kept[..count] {
+            times.push(*name, *ns);
         }
         times
     }
@@ -76,4 +92,21 @@ pub(crate) fn account_all<P>(parts: &mut Vec<PartRecord>, load: &LoadResult<P>) 
 fn by_name(row: &Row, names: &[String]) -> BTreeMap<String, Distribution> {
     let named = names.iter().zip(&row.told);
     named.filter_map(|(name, times)| Some((name.clone(), Distribution::of(times)?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_stands_twice_in_an_answer_is_one_time() {
+        let mut heard = Heard::default();
+        let head = b"HTTP/1.1 200 OK\r\nServer-Timing: total;dur=100\r\n\
+            Server-Timing: db;dur=10, total;dur=90, db;dur=12\r\n\r\n";
+        let times = heard.read(&RawHead::new(head));
+        let names = heard.names();
+        let named: Vec<_> = times.iter().map(|(name, ns)| (names[name].as_str(), ns)).collect();
+        assert_eq!(named, [("total", 100_000_000), ("db", 22_000_000)]);
+        assert_eq!(heard.untold(), 0);
+    }
 }

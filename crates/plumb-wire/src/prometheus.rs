@@ -116,7 +116,9 @@ impl Page {
     /// `/metrics`, else where that is.
     pub fn of(head: &str, figures: impl FnOnce() -> String) -> Self {
         let mut words = head.split_ascii_whitespace();
-        match (words.next(), words.next()) {
+        let (method, target) = (words.next(), words.next());
+        // the parameters of a scrape change nothing
+        match (method, target.and_then(|target| target.split('?').next())) {
             (Some("GET"), Some(PATH)) => Self::new("200 OK", "", &figures()),
             (Some("GET"), Some(_)) => {
                 Self::new("404 Not Found", "", &format!("the figures are at {PATH}\n"))
@@ -176,6 +178,7 @@ mod tests {
                 "{page:?}"
             );
         }
+        assert!(of("GET /metrics?job=a HTTP/1.1").found);
         let locked = Page::locked("locks");
         assert!(locked.text.contains("401 ") && locked.text.contains("realm=\"locks\""));
     }

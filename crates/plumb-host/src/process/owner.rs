@@ -36,6 +36,7 @@ pub enum Owners {
 /// namespace first, then in those of all processes that show theirs.
 #[must_use]
 pub fn owners_of_tcp(root: &Root, local: SocketAddr, peer: SocketAddr) -> Owners {
+    let (local, peer) = (without_zone(local), without_zone(peer));
     first_found(root, |net| sockets_at(net, local, peer))
 }
 
@@ -44,6 +45,7 @@ pub fn owners_of_tcp(root: &Root, local: SocketAddr, peer: SocketAddr) -> Owners
 #[must_use]
 pub fn owners_of_udp(root: &Root, local: SocketAddr, peer: SocketAddr) -> Owners {
     let is_ours = peer.ip().is_loopback() || peer.ip() == local.ip();
+    let peer = without_zone(peer);
     first_found(root, |net| {
         let bound = in_tables(net, ["udp", "udp6"]).into_iter().filter(|socket| {
             socket.local == peer || is_ours && socket.remote.port() == 0 && socket.listens_for(peer)
@@ -51,6 +53,11 @@ pub fn owners_of_udp(root: &Root, local: SocketAddr, peer: SocketAddr) -> Owners
         let sockets: BTreeSet<u64> = bound.map(|socket| socket.inode).collect();
         (!sockets.is_empty()).then_some(sockets)
     })
+}
+
+/// As the kernel's tables have it: an address of one link without the link.
+fn without_zone(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
 /// Who owns the sockets that `find` finds in the `net` folder of the first network namespace that has
@@ -199,7 +206,7 @@ fn socket_of(link: &Path) -> Option<u64> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::net::{TcpListener, TcpStream, UdpSocket};
+    use std::net::{SocketAddrV6, TcpListener, TcpStream, UdpSocket};
     use std::os::unix::net::UnixListener;
 
     #[test]
@@ -223,6 +230,12 @@ mod tests {
         let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (local, peer) = (client.local_addr().unwrap(), client.peer_addr().unwrap());
         let found = owners_of_tcp(&Root::default(), local, peer);
+        assert_eq!(found, Owners::Found(vec![std::process::id()]));
+        let on_link = |it: SocketAddr| {
+            let IpAddr::V4(ip) = it.ip() else { panic!("{it}") };
+            SocketAddr::V6(SocketAddrV6::new(ip.to_ipv6_mapped(), it.port(), 0, 2))
+        };
+        let found = owners_of_tcp(&Root::default(), on_link(local), on_link(peer));
         assert_eq!(found, Owners::Found(vec![std::process::id()]));
         let elsewhere = "192.0.2.1:80".parse().unwrap();
         assert_eq!(owners_of_tcp(&Root::default(), local, elsewhere), Owners::NotHere);

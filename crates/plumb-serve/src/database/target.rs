@@ -158,6 +158,12 @@ impl DatabaseTarget {
                 FORM,
             ));
         }
+        if config.get_hosts().is_empty() {
+            // TLS needs a name, if it is but the address
+            for address in config.get_hostaddrs().to_vec() {
+                config.host(address.to_string());
+            }
+        }
         let environment = || std::env::var("PGPASSWORD").ok().filter(|text| !text.is_empty());
         if let Some(password) = password.map(|it| it.0.clone()).or_else(environment) {
             config.password(password);
@@ -165,7 +171,11 @@ impl DatabaseTarget {
         config.connect_timeout(Duration::from_nanos(limits.connect.ns()));
         config.tcp_user_timeout(SILENCE).keepalives(true).keepalives_idle(SILENCE);
         config.keepalives_interval(ASKED_EVERY).keepalives_retries(ASKED);
-        config.ssl_mode(ssl.mode.of_driver());
+        let by_files = |host: &Host| matches!(host, Host::Unix(_));
+        // over a socket file nothing is encrypted, whatever is asked for, as it is for libpq
+        let by_files = !config.get_hosts().is_empty() && config.get_hosts().iter().all(by_files);
+        let mode = if by_files { SslMode::Disable } else { ssl.mode };
+        config.ssl_mode(mode.of_driver());
         let tls = Tls::new(ssl.mode, ssl.authorities.as_deref())?;
         let place = DatabaseKind::Postgres(Box::new(PostgresServer {
             config,
@@ -280,6 +290,8 @@ impl fmt::Display for DatabaseTarget {
 
 #[cfg(test)]
 mod tests {
+    use tokio_postgres::config::SslMode as DriverMode;
+
     use super::*;
 
     fn parse(url: &str) -> Result<DatabaseTarget, ServeError> {
@@ -335,6 +347,22 @@ mod tests {
         assert!(error.contains("verify-full"), "{error}");
         let error = parse("postgres://db/a?sslmode=verify-full&sslrootcert=/none").unwrap_err();
         assert!(error.to_string().contains("/none"), "{error}");
+    }
+
+    #[test]
+    fn a_server_at_an_address_alone_has_it_for_a_name_and_one_at_a_file_needs_no_tls() {
+        let server = |url: &str| match parse(url).unwrap().place {
+            DatabaseKind::Postgres(server) => server.config,
+            DatabaseKind::Sqlite(_) => panic!("{url}"),
+        };
+        let at_address = "postgres://u@/a?hostaddr=10.0.0.5";
+        assert_eq!(server(at_address).get_hosts(), [Host::Tcp("10.0.0.5".into())]);
+        assert_eq!(parse(at_address).unwrap().to_string(), "PostgreSQL at 10.0.0.5, a");
+        let mode = |url| server(url).get_ssl_mode();
+        assert_eq!(mode("postgres://u@/a?host=/run&sslmode=verify-full"), DriverMode::Disable);
+        assert_eq!(mode("postgres://u@%2Frun/a?sslmode=require"), DriverMode::Disable);
+        assert_eq!(mode("postgres://u@%2Frun,db/a?sslmode=require"), DriverMode::Require);
+        assert_eq!(mode(at_address), DriverMode::Prefer);
     }
 
     #[test]
