@@ -34,6 +34,16 @@ pub enum RemoteError {
         /// What it calls itself.
         said: String,
     },
+    /// What two hand over would lie in one place.
+    #[error(
+        "{name} and {other}: the record of the first has the name of the second: give one another --name"
+    )]
+    Alike {
+        /// One of them.
+        name: String,
+        /// The other.
+        other: String,
+    },
     /// It cannot carry out its part.
     #[error("{name}: {why}")]
     Refused {

@@ -1,6 +1,6 @@
 //! Who remotes say that they are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
@@ -12,11 +12,13 @@ use crate::message::{Hello, Order, Report, SCHEMA};
 /// What each of `remotes`, by their names, says of itself first, in their order.
 ///
 /// # Errors
-/// [`RemoteError`] when one does not answer, is another version, or calls itself something else.
+/// [`RemoteError`] when one does not answer, is another version, or calls itself something else, or the
+/// names of two cannot stand side by side.
 pub(super) fn heard(
     remotes: &[(String, Sender<Order>)],
     post: &mut impl Post,
 ) -> Result<Vec<Hello>, RemoteError> {
+    apart(&remotes.iter().map(|(name, _)| name.as_str()).collect())?;
     let mut hellos: BTreeMap<usize, Hello> = BTreeMap::new();
     let deadline_ns = post.now_ns() + ANSWER_NS;
     while hellos.len() < remotes.len() {
@@ -38,6 +40,17 @@ pub(super) fn heard(
         }
     }
     Ok(hellos.into_values().collect())
+}
+
+/// Refuses names of which one is that of the other's record: the folder of the one would be where the
+/// record of the other lies.
+fn apart(names: &BTreeSet<&str>) -> Result<(), RemoteError> {
+    let of = |name: &&str| Some((name.strip_suffix(".json")?.to_owned(), (*name).to_owned()));
+    let mut pairs = names.iter().filter_map(of);
+    match pairs.find(|(name, _)| names.contains(name.as_str())) {
+        Some((name, other)) => Err(RemoteError::Alike { name, other }),
+        None => Ok(()),
+    }
 }
 
 /// `hello`, if it is that of the remote `name`. What it hands over lies under its name here: that is
@@ -72,6 +85,9 @@ mod tests {
         for name in [".", "..", "/x", "a/b"] {
             assert!(checked(name, hello(name)).is_err(), "{name}");
         }
+        assert!(apart(&BTreeSet::from(["a", "a.jso", "b.json", "ab"])).is_ok());
+        let refused = apart(&BTreeSet::from(["a", "b", "a.json"])).unwrap_err();
+        assert!(refused.to_string().starts_with("a and a.json: "), "{refused}");
         let old = Hello { version: "0".into(), ..hello("app-1") };
         assert!(matches!(checked("app-1", old), Err(RemoteError::Version { .. })));
     }
