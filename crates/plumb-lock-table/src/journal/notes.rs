@@ -125,7 +125,9 @@ impl Notes {
     /// The owner lives with a connection from now on, whatever one of its name did before. A
     /// replica forgets that by itself, with the owner's last lock.
     pub fn life_with_connection(&mut self, owner: &[u8]) {
-        if self.lives.owners.remove(owner).is_some() {
+        let known = self.lives.owners.remove(owner).is_some();
+        // a snapshot that is not finished may have forgotten what the files before it say
+        if known || self.keeps_everything() && self.snapshot_under_way() {
             Record::Life { owner, ms: Record::WITH_CONNECTION }.push(&mut self.pending);
         }
     }

@@ -40,6 +40,8 @@ pub struct Restored<R = Sound> {
     pub(super) last_journal: Option<(u64, u64)>,
     /// No journal of this number or a higher one has ever been.
     pub(super) number_next: u64,
+    /// The highest epoch that the files or the position name.
+    epoch_highest: u64,
     read: Read,
 }
 
@@ -56,6 +58,7 @@ impl<R: Rules> Restored<R> {
             lost: None,
             last_journal: None,
             number_next: 1,
+            epoch_highest: 0,
             read: Read::default(),
         }
     }
@@ -79,7 +82,10 @@ impl Restored {
     fn take(&mut self, record: Record<'_>, number: u64, path: &Path) -> Result<(), JournalError> {
         match record {
             Record::Start { epoch, complete } => {
-                (self.epoch, self.complete) = (self.epoch.max(epoch), complete);
+                // the last one counts: a replica has the epoch of its primary, which may be older
+                // than the one that it began with
+                (self.epoch, self.complete) = (epoch, complete);
+                self.epoch_highest = self.epoch_highest.max(epoch);
             }
             Record::Change(change) => {
                 // room is looked at in the end: a snapshot may hold what is gone by then
@@ -148,7 +154,7 @@ pub(super) fn restore(
     let mut restored = Restored::empty(limits);
     if let Some(position) = &position {
         restored.table.raise_fence(position.fences_until);
-        restored.epoch = position.epoch;
+        (restored.epoch, restored.epoch_highest) = (position.epoch, position.epoch);
         restored.number_next = position.number.saturating_add(1);
     }
     if files.is_empty() && position.is_none() {
@@ -186,6 +192,9 @@ pub(super) fn restore(
         .map_err(|cause| JournalError::Impossible { path: folder.to_owned(), cause })?;
     restored.lost = restored.lost.or(restored.read.loss(start, position.as_ref()));
     restored.complete &= restored.lost.is_none();
+    if !restored.complete {
+        restored.epoch = restored.epoch_highest; // which one counted last may be missing
+    }
     restored.last_journal = restored.read.sound.last_key_value().map(|(at, bytes)| (*at, *bytes));
     Ok((restored, torn))
 }

@@ -166,6 +166,71 @@ fn an_owner_that_was_kept_and_is_not_any_more_is_not_after_a_snapshot_that_was_m
 }
 
 #[test]
+fn an_owner_that_was_kept_and_is_not_any_more_is_not_after_a_snapshot_that_was_never_finished() {
+    let folder = tempdir().expect("it is sound");
+    let open = || Notes::open(folder.path(), Policy::Always, LIMITS, 1).expect("it is sound");
+    let (mut notes, restored) = open();
+    let (mut table, mut numbers) = (restored.table, Numbers::new(5));
+    let take = |table: &mut Table, notes: &mut Notes, [owner, name, argument]: [&[u8]; 3]| {
+        let elements = &[Element { mode: Mode::S, name, argument }][..];
+        let scope = Scope::Update;
+        let request = Request { owner, user: b"", since_ms: 7, scope, elements };
+        table.enqueue(&request, notes).expect("it is sound");
+    };
+    // keys enough that a snapshot takes many turns behind the owners
+    for key in 0..100 {
+        notes.life(Lasting::Key(format!("key-{key}").as_bytes()), 30);
+    }
+    notes.life(Lasting::Owner(b"o"), 0);
+    take(&mut table, &mut notes, [b"o", b"T", b"1"]);
+    table.clear(b"o", Scope::Both, &mut notes).expect("it is sound");
+    take(&mut table, &mut notes, [b"k", b"", b"key-0"]);
+    notes.set_pace(Pace { journal_bytes: 500, slice: 2 });
+    while notes.wake_at() != Some(0) {
+        step(&mut numbers, &mut table, &mut notes);
+        notes.settle(0, &table).expect("it is sound");
+    }
+    // the owners are through once the first time to live of a key is
+    let snapshot = newest(folder.path(), Kind::Snapshot);
+    let time = [&30_u64.to_le_bytes()[..], &[5], b"key-0"].concat();
+    let has_a_key = || {
+        let bytes = fs::read(&snapshot).expect("it is there");
+        bytes.windows(time.len()).any(|it| it == time)
+    };
+    for _ in 0..LIMITS.rows {
+        notes.settle(0, &table).expect("it is sound");
+        if has_a_key() {
+            break;
+        }
+    }
+    assert!(has_a_key() && notes.wake_at() == Some(0), "a snapshot is written");
+    take(&mut table, &mut notes, [b"o", b"T", b"2"]);
+    notes.life_with_connection(b"o");
+    notes.settle(0, &table).expect("it is sound");
+    drop(notes);
+    let (_notes, restored) = open();
+    assert!(restored.table.owner(b"o").is_some());
+    assert_eq!(restored.lives.owners.get(&b"o"[..]), None);
+}
+
+#[test]
+fn a_start_has_the_last_epoch_and_with_something_missing_one_above_the_highest() {
+    for (cut, epoch) in [(0, 5), (1, 10)] {
+        let folder = tempdir().expect("it is sound");
+        let (mut notes, restored) = open(folder.path(), Policy::Always, 9).expect("it is sound");
+        assert_eq!(restored.epoch, 9);
+        notes.begin_epoch(5); // that of the primary that it follows
+        notes.settle(0, &restored.table).expect("it is sound");
+        drop(notes);
+        let journal = newest(folder.path(), Kind::Journal);
+        let bytes = fs::read(&journal).expect("it is there");
+        fs::write(&journal, &bytes[..bytes.len() - cut]).expect("it can be written");
+        let (_notes, again) = open(folder.path(), Policy::Always, 1).expect("it is sound");
+        assert_eq!(again.epoch, epoch, "{cut} bytes are missing");
+    }
+}
+
+#[test]
 fn an_end_in_order_keeps_the_epoch() {
     let folder = tempdir().expect("it is sound");
     let policy = Policy::Interval(1_000_000);
