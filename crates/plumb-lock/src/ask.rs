@@ -101,20 +101,78 @@ impl Target {
         }
     }
 
-    /// The figures of a lock server of plumb, by name.
-    pub(crate) fn figures(
-        &self,
-        patience: Span,
-        stop: &Stop,
-    ) -> Result<BTreeMap<String, u64>, LockError> {
-        match self.ask_one(&[b"LOCKSTAT"], patience, stop)? {
-            Said::Many(said) => {
-                Ok(said.chunks_exact(2).map(|pair| (pair[0].text(), pair[1].number())).collect())
-            }
-            _ => Err(LockError::NoAnswer {
-                address: self.name.clone(),
-                how: "is no lock server of plumb".into(),
-            }),
-        }
+    /// The figures of a lock server of plumb.
+    pub(crate) fn figures(&self, patience: Span, stop: &Stop) -> Result<Figures, LockError> {
+        let said = self.ask_one(&[b"INFO"], patience, stop)?;
+        Figures::parse(&said.text()).ok_or_else(|| LockError::NoAnswer {
+            address: self.name.clone(),
+            how: "is no lock server of plumb".into(),
+        })
+    }
+
+    /// Commands that the server whose figures are asked has served from one of these questions to
+    /// the next, the next one among them.
+    pub(crate) fn commands_a_question(&self) -> u64 {
+        let connections = if self.is_pair() { 2 } else { 1 }; // the role comes over one of its own
+        connections * (1 + u64::from(self.login.is_some()))
+    }
+}
+
+/// The figures of a lock server at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Figures {
+    pub(crate) by_name: BTreeMap<String, u64>,
+    /// Which server counts, and since which start: of another number are other totals.
+    pub(crate) run: Option<u64>,
+}
+
+impl Figures {
+    /// Those that `INFO` tells, if a lock server of plumb has said it.
+    fn parse(info: &str) -> Option<Self> {
+        let value = |of: &str| {
+            let mut pairs = info.lines().filter_map(|line| line.split_once(':'));
+            pairs.find(|(name, _)| *name == of).map(|(_, value)| value)
+        };
+        value("plumb_version")?;
+        let figures = info.lines().skip_while(|line| *line != "# Locks");
+        let figures = figures.filter_map(|line| line.split_once(':'));
+        let by_name = figures.map(|(name, value)| Some((name.to_owned(), value.parse().ok()?)));
+        let by_name = by_name.collect::<Option<_>>()?;
+        Some(Self { by_name, run: value("run_id").and_then(run) })
+    }
+
+    /// The figure of this name; 0 for one that is not there.
+    pub(crate) fn of(&self, name: &str) -> u64 {
+        self.by_name.get(name).copied().unwrap_or(0)
+    }
+
+    /// True when what was counted from `before` on is what one server has done since.
+    pub(crate) fn go_on_from(&self, before: &Self) -> bool {
+        self.run == before.run
+    }
+}
+
+/// Of `run_id`, the last of the hexadecimal digits that are drawn at each start.
+pub(crate) fn run(text: &str) -> Option<u64> {
+    const DIGITS: usize = 16;
+    u64::from_str_radix(text.get(text.len().saturating_sub(DIGITS)..)?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_those_of_a_lock_server_and_of_one_of_its_starts() {
+        let info = |run: &str| {
+            let head =
+                format!("# Server\r\nredis_version:7.0.0\r\nplumb_version:1\r\nrun_id:{run}");
+            format!("{head}\r\ntick:free\r\n\r\n# Locks\r\ncommands:7\r\nlocks:3\r\n")
+        };
+        let [one, other] = ["01", "02"].map(|run| Figures::parse(&info(run)).expect("figures"));
+        assert_eq!((one.of("commands"), one.of("locks"), one.by_name.len()), (7, 3, 2));
+        assert!(one.go_on_from(&one) && !other.go_on_from(&one));
+        assert_eq!(Figures::parse("# Server\r\nredis_version:7.0.0\r\n"), None);
+        assert_eq!(Figures::parse(&info("01").replace(":3", ":three")), None);
     }
 }

@@ -118,6 +118,16 @@ pub enum LockError {
         /// Why not, and what to do.
         why: String,
     },
+    /// Locks were to be removed, and the server refused some.
+    #[error("{address} removed {gone} and refused the rest: {why}")]
+    NotRemoved {
+        /// Who.
+        address: String,
+        /// How many locks are gone.
+        gone: String,
+        /// Why not more, and what to do.
+        why: String,
+    },
     /// Locks were to be removed, and nobody agreed.
     #[error("nothing was removed: {0}")]
     NotAgreed(&'static str),

@@ -169,10 +169,9 @@ impl ServeOptions {
         Ok((restored, notes))
     }
 
-    /// What the server is told, as of this moment of the wall clock.
+    /// What the server is told, as of this moment.
     fn server_plan(
         &self,
-        wall_ns: u64,
         epoch: u64,
         (users, password): (Option<Users>, Option<Vec<u8>>),
     ) -> Result<ServerPlan, LockError> {
@@ -188,7 +187,8 @@ impl ServeOptions {
             users,
             epoch,
             grace_ns: self.grace.ns(),
-            wall_offset_ns: wall_ns.wrapping_sub(MonotonicClock.now_ns()),
+            // both clocks in one breath: what was restored may have taken minutes
+            wall_offset_ns: clock::wall_ns().wrapping_sub(MonotonicClock.now_ns()),
             tick: self.server_loop.tick(),
             replication: self.pair.plan(password.as_deref(), identity)?,
             password,
@@ -263,7 +263,7 @@ impl Serve {
         if !options.quiet {
             options.tell_of_start(wall_ns, &restored, log)?;
         }
-        let plan = options.server_plan(wall_ns, restored.epoch, (users, password))?;
+        let plan = options.server_plan(restored.epoch, (users, password))?;
         let connectors = options.pair.connectors(&options.tls, &plan.replication)?;
         announce(&listeners, out)?;
         let quiet = options.quiet;

@@ -264,7 +264,12 @@ fn remove(target: &Target, locks: &[Shown], stop: &Stop) -> Result<u64, LockErro
             })
             .collect();
         let commands: Vec<&[&[u8]]> = words.iter().map(|words| &words[..]).collect();
-        gone += target.ask(&commands, PATIENCE, stop)?.iter().map(Said::number).sum::<u64>();
+        let answers = target.ask(&commands, PATIENCE, stop)?;
+        gone += answers.iter().map(Said::number).sum::<u64>();
+        if let Some(refused) = answers.iter().find(|said| matches!(said, Said::Error(_))) {
+            let (address, why) = (target.name.clone(), refused.text());
+            return Err(LockError::NotRemoved { address, gone: counted(gone, "lock"), why });
+        }
     }
     Ok(gone)
 }

@@ -15,6 +15,7 @@ use plumb_measure::{Clock as _, Share, Span};
 use serde_json::json;
 
 use crate::LockError;
+use crate::ask::Figures;
 use crate::target::TargetOptions;
 use overflow::Overflow;
 
@@ -74,30 +75,31 @@ impl Status {
             stop.wait_until(begun_ns + over.ns())?;
             now = target.figures(patience, stop)?;
             let time_ns = MonotonicClock.now_ns() - begun_ns;
-            let asked = 1 + u64::from(target.login.is_some()); // by us, in between
-            let own = |name: &str| if name == "commands" { asked } else { 0 };
-            let rate = |name: &str| {
-                let others = figure(&now, name).saturating_sub(own(name));
-                rate(others, figure(&before, name), time_ns)
-            };
-            rates = RATES.iter().map(|name| ((*name).to_owned(), rate(name))).collect();
+            rates = rates_of(&before, &now, time_ns, target.commands_a_question());
         }
         let findings = self.findings(&now);
         self.warned = !findings.is_empty();
-        let overflows = match figure(&now, "overflows") {
-            0 => Vec::new(),
-            _ => overflow::all(&target.ask_one(&[b"LOCKSTAT", b"OVERFLOWS"], patience, stop)?),
+        let overflows = match now.of("overflows") {
+            0 => Some(Vec::new()),
+            _ => {
+                let said = target.ask(&[&[b"LOCKSTAT", b"OVERFLOWS"]], patience, stop)?;
+                said.first().and_then(overflow::all)
+            }
         };
         if self.options.json {
-            let overflows: Vec<_> = overflows.iter().map(Overflow::json).collect();
+            let listed = |overflows: &Vec<_>| overflows.iter().map(Overflow::json).collect();
+            let overflows: Option<Vec<_>> = overflows.as_ref().map(listed);
             let state = json!({
-                "server": target.name, "findings": findings, "per_s": rates, "figures": now,
-                "overflows": overflows,
+                "server": target.name, "findings": findings, "per_s": rates,
+                "figures": now.by_name, "overflows": overflows,
             });
             writeln!(out, "{state:#}")?;
         } else {
             print(out, &target.name, &now, &rates)?;
-            if let Some(last) = overflows.last() {
+            if !now.go_on_from(&before) {
+                writeln!(out, "no rates: another server, or another start of it, answered later")?;
+            }
+            if let Some(last) = overflows.as_ref().and_then(|them| them.last()) {
                 writeln!(out, "{last}")?;
             }
             findings.iter().try_for_each(|finding| writeln!(out, "attention: {finding}"))?;
@@ -106,11 +108,11 @@ impl Status {
     }
 
     /// What is not in order.
-    fn findings(&self, now: &BTreeMap<String, u64>) -> Vec<String> {
+    fn findings(&self, now: &Figures) -> Vec<String> {
         let mut findings = Vec::new();
-        let maximum = figure(now, "rows_maximum");
+        let maximum = now.of("rows_maximum");
         for part in ["owners", "arguments", "locks"] {
-            let used = share(figure(now, part), maximum);
+            let used = share(now.of(part), maximum);
             if used >= self.options.full.of_one() {
                 findings.push(format!(
                     "{:.1} % of the {part} are in use; a larger --table-size holds more",
@@ -118,29 +120,28 @@ impl Status {
                 ));
             }
         }
-        let (witnesses, reached) = (figure(now, "witnesses"), figure(now, "witnesses_reached"));
-        if figure(now, "gives_out") == 1 && reached < witnesses {
+        let (witnesses, reached) = (now.of("witnesses"), now.of("witnesses_reached"));
+        if now.of("gives_out") == 1 && reached < witnesses {
             findings.push(format!("{reached} of its {witnesses} witnesses can be asked"));
         }
-        if figure(now, "witness") == 1 {
+        if now.of("witness") == 1 {
             return findings;
         }
-        if figure(now, "gives_out") == 0 {
-            let elected = 2 * figure(now, "witnesses_agree") > witnesses;
-            let what = if figure(now, "primary") == 1 && witnesses > 0 && !elected {
+        if now.of("gives_out") == 0 {
+            let what = if now.of("primary") == 1 && !is_let(now) {
                 "no lock is given out: no majority of its witnesses lets this server do that"
-            } else if figure(now, "primary") == 1 {
+            } else if now.of("primary") == 1 {
                 "no lock is given out: the replica is away, and this server waits for it"
-            } else if figure(now, "in_sync") == 1 {
+            } else if now.of("in_sync") == 1 {
                 return findings; // as a replica is
             } else {
                 "a replica that is not in sync with a primary, or a server that was replaced"
             };
             findings.push(what.into());
-        } else if figure(now, "replica_seen") == 1 && figure(now, "in_sync") == 0 {
+        } else if now.of("replica_seen") == 1 && now.of("in_sync") == 0 {
             findings.push("replication is suspended: what is locked now is here alone".into());
         }
-        let epoch = figure(now, "epoch");
+        let epoch = now.of("epoch");
         if let Some(expected) = self.options.epoch.filter(|expected| *expected != epoch) {
             findings.push(format!(
                 "the epoch is {epoch}, not {expected}: locks were lost, take them anew"
@@ -153,10 +154,10 @@ impl Status {
 fn print(
     out: &mut dyn Write,
     name: &str,
-    now: &BTreeMap<String, u64>,
+    now: &Figures,
     rates: &BTreeMap<String, f64>,
 ) -> Result<(), LockError> {
-    let of = |name: &str| figure(now, name);
+    let of = |name: &str| now.of(name);
     writeln!(
         out,
         "lock server {name}: serving for {} s, epoch {}, clients {}, waiting {}",
@@ -182,8 +183,8 @@ fn print(
 }
 
 /// How it is as one of two; `None` for one alone.
-fn pair(now: &BTreeMap<String, u64>) -> Option<String> {
-    let of = |name: &str| figure(now, name);
+fn pair(now: &Figures) -> Option<String> {
+    let of = |name: &str| now.of(name);
     if of("witness") == 1 {
         return Some(format!("witness, term {}", of("election_term")));
     }
@@ -193,6 +194,7 @@ fn pair(now: &BTreeMap<String, u64>) -> Option<String> {
         (1, 1, _) if of("promotions") > 0 => "primary, alone since it was promoted".to_owned(),
         (1, 1, _) if of("witnesses") > 0 => "primary, alone".to_owned(),
         (1, 1, _) => return None,
+        (1, ..) if !is_let(now) => "primary, not elected by its witnesses".to_owned(),
         (1, ..) => "primary, waits for its replica".to_owned(),
         (_, _, 1) => "replica, in sync with its primary".to_owned(),
         _ => "replica, not in sync".to_owned(),
@@ -212,13 +214,24 @@ fn pair(now: &BTreeMap<String, u64>) -> Option<String> {
     Some(text)
 }
 
-fn figure(figures: &BTreeMap<String, u64>, name: &str) -> u64 {
-    figures.get(name).copied().unwrap_or(0)
+/// True when a majority of its witnesses, if it has any, keeps that it gives locks out.
+fn is_let(now: &Figures) -> bool {
+    now.of("witnesses") == 0 || 2 * now.of("witnesses_agree") > now.of("witnesses")
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a rate is a float")]
-fn rate(now: u64, before: u64, time_ns: u64) -> f64 {
-    now.saturating_sub(before) as f64 * 1e9 / time_ns.max(1) as f64
+/// What others had it do a second from `before` on: `asked` commands were our own. None where
+/// another server, or another start of one, has counted.
+fn rates_of(before: &Figures, now: &Figures, time_ns: u64, asked: u64) -> BTreeMap<String, f64> {
+    if !now.go_on_from(before) {
+        return BTreeMap::new();
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a rate is a float")]
+    let rate = |name: &str| {
+        let own = if name == "commands" { asked } else { 0 };
+        let others = now.of(name).saturating_sub(before.of(name)).saturating_sub(own);
+        others as f64 * 1e9 / time_ns.max(1) as f64
+    };
+    RATES.iter().map(|name| ((*name).to_owned(), rate(name))).collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a share is a float")]
@@ -233,5 +246,37 @@ impl Verb for Status {
 
     fn has_findings(&self) -> bool {
         self.warned
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures(values: &[(&str, u64)], run: u64) -> Figures {
+        let by_name = values.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+        Figures { by_name, run: Some(run) }
+    }
+
+    #[test]
+    fn rates_are_of_what_others_asked_one_server() {
+        const SECOND_NS: u64 = 1_000_000_000;
+        let before = figures(&[("commands", 10), ("granted", 4)], 1);
+        let now = figures(&[("commands", 17), ("granted", 6)], 1);
+        let rates = rates_of(&before, &now, 2 * SECOND_NS, 3);
+        assert_eq!(rates.get("commands").map(|rate| rate.round()), Some(2.0));
+        assert_eq!(rates.get("granted").map(|rate| rate.round()), Some(1.0));
+        let restarted = figures(&[("commands", 900), ("granted", 800)], 2);
+        assert!(rates_of(&before, &restarted, SECOND_NS, 1).is_empty());
+    }
+
+    #[test]
+    fn a_primary_that_was_not_elected_does_not_wait_for_a_replica() {
+        let of = |agree| {
+            let values = [("primary", 1), ("witnesses", 3), ("witnesses_agree", agree)];
+            pair(&figures(&values, 1)).expect("one of two")
+        };
+        assert!(of(1).starts_with("primary, not elected by its witnesses; 1 of 3"), "{}", of(1));
+        assert!(of(2).starts_with("primary, waits for its replica; 2 of 3"), "{}", of(2));
     }
 }

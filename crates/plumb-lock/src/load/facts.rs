@@ -3,7 +3,7 @@
 use plumb_engine::Stop;
 use plumb_measure::{CpuUse, Tick};
 
-use crate::ask::PATIENCE;
+use crate::ask::{PATIENCE, run};
 use crate::target::Target;
 
 /// With fewer commands a connection, what connecting costs would be taken for theirs.
@@ -89,12 +89,6 @@ impl Facts {
             cpu.server_ns_per_op = spent.and_then(|ns| ns.checked_div(commands));
         }
     }
-}
-
-/// The last of the hexadecimal digits that are drawn at each start.
-fn run(text: &str) -> Option<u64> {
-    const DIGITS: usize = 16;
-    u64::from_str_radix(text.get(text.len().saturating_sub(DIGITS)..)?, 16).ok()
 }
 
 /// `1.250000` seconds.

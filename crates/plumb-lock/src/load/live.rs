@@ -1,6 +1,5 @@
 //! What a server counts, again and again, with its history.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 
 use clap::Args;
@@ -12,7 +11,7 @@ use plumb_measure::{Clock as _, Span};
 
 use super::history::{History, WINDOWS};
 use crate::LockError;
-use crate::ask::PATIENCE;
+use crate::ask::{Figures, PATIENCE};
 use crate::target::TargetOptions;
 
 /// How often, and for how long.
@@ -51,12 +50,25 @@ pub struct Live {
 /// The counters at one moment.
 struct Look {
     at_ns: u64,
-    figures: BTreeMap<String, u64>,
+    figures: Figures,
 }
 
 impl Look {
     fn of(&self, names: &[&str]) -> u64 {
-        names.iter().filter_map(|name| self.figures.get(*name)).sum()
+        names.iter().map(|name| self.figures.of(name)).sum()
+    }
+}
+
+/// Notes what was counted since the look `before`. Another server, or another start of one, counts
+/// anew, and so does its history.
+fn note(histories: &mut [History; LINES.len()], before: &Look, now: &Look) {
+    if !now.figures.go_on_from(&before.figures) {
+        *histories = Default::default();
+        return;
+    }
+    let time_ns = now.at_ns.saturating_sub(before.at_ns);
+    for ((_, counters), history) in LINES.iter().zip(histories) {
+        history.note(time_ns, now.of(counters).saturating_sub(before.of(counters)));
     }
 }
 
@@ -96,14 +108,13 @@ impl Live {
 
     /// One block: operations a minute over every window, and the state of the table.
     fn block(&mut self, out: &mut dyn Write, before: &Look, now: &Look) -> Result<(), LockError> {
-        let time_ns = now.at_ns.saturating_sub(before.at_ns);
+        note(&mut self.histories, before, now);
         write!(out, "{:<22}", clock::utc(clock::wall_ns()))?;
         for (name, _) in WINDOWS {
             write!(out, "{name:>12}")?;
         }
         writeln!(out, "   ops/min")?;
-        for ((name, counters), history) in LINES.iter().zip(&mut self.histories) {
-            history.note(time_ns, now.of(counters).saturating_sub(before.of(counters)));
+        for ((name, _), history) in LINES.iter().zip(&self.histories) {
             write!(out, "{name:<22}")?;
             for (_, window_ns) in WINDOWS {
                 match history.per_minute(window_ns) {
@@ -131,5 +142,28 @@ impl Verb for Live {
 
     fn was_interrupted(&self) -> bool {
         self.interrupted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_of_two_servers_or_two_starts_are_not_set_against_each_other() {
+        const SECOND_NS: u64 = 1_000_000_000;
+        let look = |second: u64, granted: u64, run: u64| {
+            let by_name = [("granted".to_owned(), granted)].into();
+            Look { at_ns: second * SECOND_NS, figures: Figures { by_name, run: Some(run) } }
+        };
+        // a failover to a server that has granted less, and on it; the first one had granted more
+        let looks = [look(0, 900, 1), look(1, 1_000, 1), look(2, 40, 2), look(3, 50, 2)];
+        let mut histories = Default::default();
+        let mut told = Vec::new();
+        for pair in looks.windows(2) {
+            note(&mut histories, &pair[0], &pair[1]);
+            told.push(histories[0].per_minute(SECOND_NS).map(f64::round));
+        }
+        assert_eq!(told, [Some(6_000.0), None, Some(600.0)]);
     }
 }

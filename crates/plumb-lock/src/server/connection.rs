@@ -64,6 +64,8 @@ pub(super) struct Client {
     pub(super) peer: Peer,
     pub(super) connection_id: Option<ConnectionId>,
     pub(super) waits: Waits,
+    /// The request that it waits with was counted among those that wait for a lock.
+    pub(super) has_waited: bool,
     pub(super) purpose: Purpose,
     /// Behind which position a replica has what it was answered last, of what is locked.
     pub(super) mark: Mark,
@@ -102,6 +104,7 @@ impl Client {
             peer,
             connection_id: None,
             waits: Waits::No,
+            has_waited: false,
             purpose: Purpose::Client,
             mark: Mark::NOTHING,
             shown_in: 0,

@@ -48,6 +48,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         out: &mut Vec<u8>,
     ) -> Result<After, Refusal> {
         self.may_lock(client, locks)?;
+        self.may_let_live(client, terms.owner, terms.life)?;
         let request = Request {
             owner: terms.owner,
             user: terms.user,
@@ -112,6 +113,27 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         }
     }
 
+    /// Refuses what would let an owner that is there live otherwise, which is to change all its
+    /// locks: to what was promised, or with its connection where it has but some grace.
+    fn may_let_live(
+        &self,
+        client: usize,
+        owner: &[u8],
+        promise: Option<Promise>,
+    ) -> Result<(), Refusal> {
+        if self.plan.users.is_none() {
+            return Ok(());
+        }
+        let Some(id) = self.table.owner(owner) else {
+            return Ok(());
+        };
+        match (promise, self.lives.of(id)) {
+            (Some(Promise::Keep), Life::Kept) => Ok(()),
+            (Some(_), _) | (None, Life::Grace(_)) => self.may_change_all(client, owner),
+            (None, Life::Connection | Life::Lease { .. } | Life::Kept) => Ok(()),
+        }
+    }
+
     fn set_life(&mut self, id: OwnerId, owner: &[u8], life: Life) {
         if life == Life::Connection {
             self.notes.life_with_connection(owner);
@@ -130,6 +152,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     fn wait_for_lock(&mut self, client: usize, wait_ns: u64) {
         let from_now = self.clock.now_ns().saturating_add(wait_ns);
         if let Some(client) = &mut self.clients[client] {
+            self.counts.waited += u64::from(!std::mem::replace(&mut client.has_waited, true));
             client.waits = Waits::Until(client.waits.deadline().unwrap_or(from_now));
         }
     }
@@ -222,6 +245,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         command.exactly(3, "inherit")?;
         let (from, to) = (command.get(1), command.get(2));
         self.may_change_all(client, from)?;
+        self.may_let_live(client, to, Some(Promise::Keep))?;
         let wall_ms = self.wall_ms();
         match self.table.inherit(from, to, wall_ms, &mut self.notes)? {
             Inherited::Passed { locks } => {

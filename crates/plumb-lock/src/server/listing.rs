@@ -23,18 +23,19 @@ const DIGESTED_MAX: u32 = 10_000;
 /// What a listing asks for.
 #[derive(Default)]
 struct Wanted<'a> {
-    owner: &'a [u8],
-    user: &'a [u8],
-    name: &'a [u8],
+    owner: Option<&'a [u8]>,
+    user: Option<&'a [u8]>,
+    name: Option<&'a [u8]>,
     cursor: u64,
     count: u64,
 }
 
 impl Wanted<'_> {
     fn fits(&self, lock: &Lock<'_>) -> bool {
-        (self.owner.is_empty() || self.owner == lock.owner)
-            && (self.user.is_empty() || self.user == lock.user)
-            && (self.name.is_empty() || self.name == lock.name)
+        // an empty text is one, too: that is the name of keys
+        self.owner.is_none_or(|owner| owner == lock.owner)
+            && self.user.is_none_or(|user| user == lock.user)
+            && self.name.is_none_or(|name| name == lock.name)
     }
 }
 
@@ -112,11 +113,11 @@ fn wanted<'w>(
     for at in (first..command.len()).step_by(2) {
         let value = command.get(at + 1);
         if command.is(at, "OWNER") {
-            wanted.owner = value;
+            wanted.owner = Some(value);
         } else if command.is(at, "USER") {
-            wanted.user = value;
+            wanted.user = Some(value);
         } else if command.is(at, "NAME") {
-            wanted.name = value;
+            wanted.name = Some(value);
         } else if command.is(at, "CURSOR") {
             wanted.cursor = command.number(at + 1, "a cursor is what the last page said")?;
         } else if command.is(at, "COUNT") {

@@ -106,7 +106,7 @@ impl<'a> Terms<'a> {
         let (owner, scope) = (command.get(1), form.scope);
         let mut terms =
             Self { owner, user: b"", scope, life: None, wait_ns: 0, fence: None, first: 2 };
-        // no mode of a lock is so long
+        // no mode of a lock is so long; a promotion, which names none, has `LOCK` for such names
         while command.get(terms.first).len() > 2
             && let Some(term) = Term::of(command, terms.first)
         {

@@ -32,7 +32,6 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         let seat = match (self.wish.take(), asking.waits) {
             (Some(wish), _) => {
                 self.table.watch(wish.met.lock);
-                self.counts.waited += u64::from(asking.seat.is_none());
                 self.waiters.wait(waiter, wish)
             }
             (None, Waits::Slices | Waits::Order(_)) => self.waiters.pause(waiter),
@@ -95,7 +94,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         self.give_search_up(waiter.client); // where what it asked for was refused meanwhile
         self.answered_with_locks(waiter.client);
         let client = self.clients[waiter.client].as_mut()?;
-        (client.waits, client.seat) = (Waits::No, None);
+        (client.waits, client.seat, client.has_waited) = (Waits::No, None, false);
         client.connection_id
     }
 }

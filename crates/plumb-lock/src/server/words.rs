@@ -88,9 +88,12 @@ pub(super) struct Locks<'a> {
 }
 
 impl<'a> Locks<'a> {
-    /// Names and arguments that are to be promoted, two words each.
+    /// Names and arguments that are to be promoted, two words each. The word `LOCK` may come first,
+    /// so that no name is taken for a term.
     pub(super) fn promotions(command: Command<'a>, first: usize) -> Result<Self, Refusal> {
-        let count = command.len().saturating_sub(first);
+        let words = command.len().saturating_sub(first);
+        let is_marked = !words.is_multiple_of(2) && command.is(first, "LOCK");
+        let (first, count) = if is_marked { (first + 1, words - 1) } else { (first, words) };
         if count == 0 || !count.is_multiple_of(2) {
             return Err(Refusal::Arity("promote"));
         }

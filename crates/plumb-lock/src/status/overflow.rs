@@ -20,12 +20,13 @@ pub(super) struct Overflow {
     arguments: Vec<(String, u64)>,
 }
 
-/// Those of an answer to `LOCKSTAT OVERFLOWS`, the oldest first.
-pub(super) fn all(said: &Said) -> Vec<Overflow> {
+/// Those of an answer to `LOCKSTAT OVERFLOWS`, the oldest first; `None` when they are not told, as
+/// to a user who may not list what others have locked.
+pub(super) fn all(said: &Said) -> Option<Vec<Overflow>> {
     let Said::Many(overflows) = said else {
-        return Vec::new();
+        return None;
     };
-    overflows.iter().filter_map(Overflow::of).collect()
+    Some(overflows.iter().filter_map(Overflow::of).collect())
 }
 
 impl Overflow {
@@ -95,7 +96,8 @@ mod tests {
             Said::Many(vec![text("a\u{1b}"), Said::Number(2)]),
             Said::Many(vec![text("MARA 1"), Said::Number(1), text("MARA 2"), Said::Number(1)]),
         ])]);
-        let [overflow] = &*all(&said) else {
+        let told = all(&said).expect("they are told");
+        let [overflow] = &*told else {
             panic!("one overflow");
         };
         let expected = "full: 3 times, at last 1970-01-01T00:00:00Z for want of arguments\n  \
@@ -103,6 +105,7 @@ mod tests {
                         arguments with most locks then: MARA 1 1, MARA 2 1";
         assert_eq!(overflow.to_string(), expected);
         assert_eq!(overflow.json()["owners"][0]["locks"], 2);
-        assert!(all(&Said::Nothing).is_empty());
+        assert_eq!(all(&Said::Many(Vec::new())), Some(Vec::new()));
+        assert_eq!(all(&Said::Error("NOPERM".into())), None);
     }
 }

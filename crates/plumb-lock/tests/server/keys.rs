@@ -1,9 +1,35 @@
 //! Keys of clients of Redis that are set again.
 
+use std::sync::Mutex;
+
+use plumb_engine::Service as _;
 use plumb_lock::Event;
 use plumb_lock_table::table::Limits;
 
 use crate::waiting::{Bench, Still, plan};
+
+/// What Redisson says to take a lock and to release it once, to end it whoever has it, and to set
+/// times to live.
+pub(crate) const HOLD: &str = "if ((redis.call('exists', KEYS[1]) == 0) or \
+    (redis.call('hexists', KEYS[1], ARGV[2]) == 1)) then redis.call('hincrby', KEYS[1], ARGV[2], 1); \
+    redis.call('pexpire', KEYS[1], ARGV[1]); return nil; end; return redis.call('pttl', KEYS[1]);";
+pub(crate) const RELEASE_HOLD: &str = "local val = redis.call('get', KEYS[3]); if val ~= false then \
+    return tonumber(val);end; if (redis.call('hexists', KEYS[1], ARGV[3]) == 0) then return nil;end; \
+    local counter = redis.call('hincrby', KEYS[1], ARGV[3], -1); if (counter > 0) then \
+    redis.call('pexpire', KEYS[1], ARGV[2]); redis.call('set', KEYS[3], 0, 'px', ARGV[5]); return 0; \
+    else redis.call('del', KEYS[1]); redis.call(ARGV[4], KEYS[2], ARGV[1]); \
+    redis.call('set', KEYS[3], 1, 'px', ARGV[5]); return 1; end; ";
+pub(crate) const FORCE_RELEASE: &str = "if (redis.call('del', KEYS[1]) == 1) then \
+    redis.call(ARGV[2], KEYS[2], ARGV[1]); return 1 else return 0 end";
+const EXPIRE_EACH: &str = "local result = 0;for j = 1, #KEYS, 1 do local expireSet; \
+    if ARGV[2] ~= '' then expireSet = redis.call('pexpire', KEYS[j], ARGV[1], ARGV[2]); else \
+    expireSet = redis.call('pexpire', KEYS[j], ARGV[1]); end; \
+    if expireSet == 1 then result = expireSet;end; end; return result; ";
+
+/// Calls a script, which is the same without white space, with these words.
+pub(crate) fn eval(bench: &mut Bench<'_>, client: usize, script: &str, words: &str) -> String {
+    bench.say(client, &format!("EVAL {} {words}", script.replace(' ', "")))
+}
 
 #[test]
 fn a_value_that_is_refused_leaves_the_key_as_it_was() {
@@ -45,4 +71,45 @@ fn a_time_that_ends_sooner_is_for_the_connection_that_took_the_key() {
     assert_eq!(bench.say(two, "EXPIRE k 40"), ":1\r\n", "it ends later");
     assert_eq!(bench.say(one, "PEXPIRE k 1"), ":1\r\n", "its own");
     assert_eq!(bench.say(one, "PTTL k"), ":1\r\n");
+}
+
+#[test]
+fn no_script_ends_a_key_that_another_connection_has_set_to_a_value() {
+    let limits = Limits { rows: 9, scan: 10 };
+    let (clock, mut tell) = (Still::default(), |_: Event<'_>| {});
+    let mut bench = Bench::new(plan(), limits, &clock, &mut tell);
+    let (one, two) = (bench.client(), bench.client());
+    bench.say(one, "SET k mine NX PX 30000");
+    assert_eq!(eval(&mut bench, two, FORCE_RELEASE, "2 k channel 0 PUBLISH"), ":0\r\n");
+    for ms in ["1", "29999", "0"] {
+        assert_eq!(eval(&mut bench, two, EXPIRE_EACH, &format!("1 k {ms} ")), ":0\r\n", "{ms}");
+    }
+    assert_eq!(bench.say(two, "PTTL k"), ":30000\r\n");
+    assert_eq!(eval(&mut bench, two, EXPIRE_EACH, "1 k 40000 "), ":1\r\n", "it ends later");
+    assert_eq!(eval(&mut bench, one, EXPIRE_EACH, "1 k 20000 "), ":1\r\n", "its own");
+    assert_eq!(eval(&mut bench, one, FORCE_RELEASE, "2 k channel 0 PUBLISH"), ":1\r\n");
+    assert_eq!(bench.say(two, "EXISTS k"), ":0\r\n");
+}
+
+#[test]
+fn a_lock_that_counts_its_holds_is_ended_by_force_and_that_is_written_down() {
+    static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let limits = Limits { rows: 9, scan: 10 };
+    let (clock, mut tell) = (Still::default(), |event: Event<'_>| {
+        if let Event::Audited(audited) = event {
+            TOLD.lock().expect("one test").push(audited.to_string());
+        }
+    });
+    let mut bench = Bench::new(plan(), limits, &clock, &mut tell);
+    let (one, two, ear) = (bench.client(), bench.client(), bench.client());
+    bench.say(ear, "SUBSCRIBE lock:lost:me");
+    assert_eq!(eval(&mut bench, one, HOLD, "1 k 30000 me"), "$-1\r\n");
+    assert_eq!(eval(&mut bench, two, EXPIRE_EACH, "1 k 9000 "), ":1\r\n", "as a multi-lock does");
+    assert_eq!(eval(&mut bench, two, FORCE_RELEASE, "2 k channel 0 PUBLISH"), ":1\r\n");
+    assert_eq!(eval(&mut bench, two, FORCE_RELEASE, "2 k channel 0 PUBLISH"), ":0\r\n");
+    let mut heard = Vec::new();
+    assert!(bench.server.message(&mut heard).is_some(), "who lost it is told");
+    assert!(heard.ends_with(b"lock:lost:me\r\n$9\r\nremoved 1\r\n"), "{heard:?}");
+    let told = TOLD.lock().expect("one test").clone();
+    assert_eq!(told, ["somebody from unix: EVAL forceUnlock k: 1 lock"]);
 }

@@ -96,7 +96,10 @@ fn what_is_taken_while_a_replica_is_filled_lives_there_as_long() {
 }
 
 /// A server with the journal in `folder`, the replica of another if `replica`.
-fn with_journal(folder: &Path, plan: plumb_lock::ServerPlan) -> (Bench<'static>, &'static Still) {
+pub(crate) fn with_journal(
+    folder: &Path,
+    plan: plumb_lock::ServerPlan,
+) -> (Bench<'static>, &'static Still) {
     let clock: &'static Still = Box::leak(Box::new(Still::default()));
     let (notes, restored) = Notes::open(folder, Policy::Always, LIMITS, 1).expect("it is sound");
     (Bench::restored(plan, (restored, notes), clock, quiet()), clock)
@@ -149,4 +152,24 @@ fn a_replica_that_begins_again_keeps_no_life_of_what_it_had() {
     let (_, restored): (_, Restored) =
         Notes::open(folder.path(), Policy::Always, LIMITS, 1).expect("it is sound");
     assert!(restored.table.owner(b"o").is_some() && restored.lives.owners.is_empty());
+}
+
+#[test]
+fn a_name_that_is_promoted_behind_the_word_lock_is_taken_for_no_term() {
+    let clock = Still::default();
+    let mut bench = Bench::new(plan(), LIMITS, &clock, quiet());
+    let client = bench.client();
+    bench.say(client, "ENQ o O LEASE 4711 O MARA 1 O LOCK 1");
+    let said = bench.say(client, "PROMOTE o WAIT 1 LOCK LEASE 4711 MARA 1");
+    assert!(said.starts_with(':'), "{said}");
+    assert!(bench.say(client, "PROMOTE o LOCK 1").starts_with(':'), "a name like any other");
+    assert!(
+        bench.say(client, "PROMOTE o LOCK USER").starts_with('*'),
+        "it holds none of LOCK USER"
+    );
+    assert!(bench.say(client, "PROMOTE o LOCK").starts_with("-ERR wrong number"));
+    let said = bench.say(client, "LOCKS OWNER o");
+    assert_eq!(said.matches("\r\n$1\r\nE\r\n").count(), 3, "{said}");
+    wait(&mut bench, 60 * S);
+    assert_eq!(bench.say(client, "COUNT o"), ":3\r\n", "it has no lease");
 }

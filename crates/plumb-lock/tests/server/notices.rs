@@ -4,6 +4,7 @@ use plumb_engine::{Ended, Service as _};
 use plumb_lock::Event;
 use plumb_lock_table::table::Limits;
 
+use crate::keys::{FORCE_RELEASE, HOLD, RELEASE_HOLD, eval};
 use crate::waiting::{Bench, Still, plan};
 
 const LIMITS: Limits = Limits { rows: 1_000, scan: 1_000 };
@@ -75,4 +76,25 @@ fn who_was_refused_is_told_when_the_lock_could_be_had() {
     bench.say(two, "ENQ c X T 1");
     bench.say(one, "DEQALL a");
     assert!(heard(&mut bench).is_empty(), "nobody listens");
+}
+
+#[test]
+fn no_script_speaks_on_the_channels_of_the_server() {
+    let (clock, mut tell) = (Still::default(), |_: Event<'_>| {});
+    let mut bench = Bench::new(plan(), LIMITS, &clock, &mut tell);
+    let (client, ear) = (bench.client(), bench.client());
+    bench.say(client, "ENQ a X T 1");
+    bench.say(ear, "SUBSCRIBE lock:events lock:lost:a lock:free:T:1 lock:mine");
+    for channel in ["lock:events", "lock:lost:a", "lock:free:T:1", "lock:mine"] {
+        eval(&mut bench, client, HOLD, "1 k 30000 me");
+        let words = format!("3 k {channel} latch-{channel} free 30000 me PUBLISH 1000");
+        assert_eq!(eval(&mut bench, client, RELEASE_HOLD, &words), ":1\r\n", "{channel}");
+        eval(&mut bench, client, HOLD, "1 k 30000 me");
+        let words = format!("2 k {channel} free PUBLISH");
+        assert_eq!(eval(&mut bench, client, FORCE_RELEASE, &words), ":1\r\n", "{channel}");
+    }
+    let mut heard = heard(&mut bench);
+    heard.sort();
+    heard.dedup();
+    assert_eq!(heard, ["lock:events removed 1 me", "lock:mine free"]);
 }

@@ -30,6 +30,7 @@ fn who_waits_for_order_and_then_for_a_lock_is_told_that_its_own_locks_are_lost()
     assert_eq!(bench.say(waits, "ENQ a WAIT 10000 E T zz@"), "", "not in order yet");
     bench.rest();
     assert!(bench.late.is_empty(), "it waits for the lock");
+    assert!(bench.say(other, "LOCKSTAT").contains("waits\r\n:1\r\n"), "and is counted");
     bench.pass(1_000 * MS);
     bench.rest();
     let (who, said) = bench.late.pop().expect("it is told");
@@ -69,6 +70,7 @@ fn a_wait_is_as_long_as_it_says_whatever_has_to_be_put_in_order_meanwhile() {
     assert_eq!(bench.say(other, "DEQALL first"), ":1\r\n");
     bench.rest();
     assert!(bench.late.is_empty(), "now it waits for the second");
+    assert!(bench.say(other, "LOCKSTAT").contains("waits\r\n:1\r\n"), "it is one request");
     bench.pass(999 * MS);
     bench.rest();
     assert!(bench.late.is_empty());

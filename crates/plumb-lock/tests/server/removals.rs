@@ -54,6 +54,26 @@ fn what_was_removed_for_a_client_that_hung_up_is_written_down_and_counted() {
 }
 
 #[test]
+fn an_empty_text_of_a_listing_is_one_and_no_leave_to_show_everything() {
+    let (clock, mut tell) = (Still::default(), |_: Event<'_>| {});
+    let mut bench = Bench::new(plan(), LIMITS, &clock, &mut tell);
+    let client = bench.client();
+    bench.say(client, "ENQ ann USER ann E T 1");
+    bench.say(client, "ENQ nobody E T 2");
+    bench.say(client, "SET key value NX");
+    let mut shown = |filter: &str| {
+        let said = bench.say(client, &format!("LOCKS{filter}"));
+        ["T\r\n$1\r\n1", "T\r\n$1\r\n2", "key"].map(|lock| said.contains(lock))
+    };
+    assert_eq!(shown(""), [true, true, true]);
+    assert_eq!(shown(" NAME "), [false, false, true]);
+    assert_eq!(shown(" USER "), [false, true, true]);
+    assert_eq!(shown(" OWNER "), [false, false, false]);
+    let digest = format!("DIGEST {:032} NAME ", 7);
+    assert!(bench.say(client, &digest).starts_with("*3\r\n:0\r\n:1\r\n"));
+}
+
+#[test]
 fn a_removal_that_was_refused_while_it_went_on_answers_no_other() {
     let mut pair = Pair::new(LIMITS);
     let without = Without::Stop;

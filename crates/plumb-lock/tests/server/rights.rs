@@ -2,9 +2,11 @@
 
 use std::sync::Mutex;
 
+use plumb_engine::{Ended, Service as _};
 use plumb_lock::{Event, ServerPlan, Users};
 use plumb_lock_table::table::Limits;
 
+use crate::lives::with_journal;
 use crate::waiting::{Bench, Still, plan};
 
 const LIMITS: Limits = Limits { rows: 1_000, scan: 1_000 };
@@ -67,10 +69,47 @@ fn users_change_no_locks_outside_their_names() {
         let said = bench.say(sales, line);
         assert!(said.starts_with("-NOPERM"), "{line}: {said}");
     }
+    // how long an owner lives is so of all its locks
+    for terms in ["KEEP S", "LEASE 1 S", "LEASE 1 U"] {
+        let said = bench.say(sales, &format!("ENQ a {terms} SALES2 2"));
+        assert!(said.starts_with("-NOPERM"), "{terms}: {said}");
+    }
+    for line in ["ENQ value LEASE 1 S SALES2 2", "INHERIT b a"] {
+        bench.say(sales, "ENQ b SCOPE 1 E SALES3 1");
+        let said = bench.say(sales, line);
+        assert!(said.starts_with("-NOPERM"), "{line}: {said}");
+    }
+    assert!(bench.say(sales, "ENQ a S SALES1 2").starts_with(':'), "it changes no life");
+    assert_eq!(bench.say(sales, "DEQ a S SALES1 2"), ":1\r\n");
     assert_eq!(bench.say(sales, "DEQ a E SALES1 1"), ":1\r\n");
     assert_eq!(bench.say(boss, "DEQ a E OTHER 1"), ":1\r\n");
     assert_eq!(bench.say(sales, "ENQ a E SALES2 1").chars().next(), Some(':'));
     assert_eq!(bench.say(sales, "DEQALL a"), ":1\r\n");
+}
+
+#[test]
+fn an_owner_that_may_come_back_is_bound_by_who_may_change_all_its_locks() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (mut before, _) = with_journal(folder.path(), plan());
+    let client = before.client();
+    before.say(client, "ENQ a E SALES1 1 E OTHER 1");
+    before.say(client, "ENQ b E SALES1 2");
+    before.turn();
+    drop(before);
+    let text = format!("user sales on {HASH} ~SALES* +@lock\nuser boss on {HASH} ~* +@all\n");
+    let users = Some(Users::parse(&text).expect("a file of users"));
+    let plan = ServerPlan { users, grace_ns: 1_000_000_000, ..plan() };
+    let (mut bench, _) = with_journal(folder.path(), plan);
+    let (sales, boss) = (bench.client(), bench.client());
+    bench.say(sales, "AUTH sales foobared");
+    bench.say(boss, "AUTH boss foobared");
+    assert!(bench.say(sales, "ENQ a E SALES1 3").starts_with("-NOPERM"));
+    assert!(bench.say(sales, "ENQ b E SALES1 3").starts_with(':'));
+    assert!(bench.say(boss, "ENQ a E SALES1 4").starts_with(':'));
+    bench.server.close(sales, Ended::ByClient);
+    bench.turn();
+    assert_eq!(bench.say(boss, "COUNT a"), ":3\r\n");
+    assert_eq!(bench.say(boss, "COUNT b"), ":0\r\n");
 }
 
 #[test]

@@ -54,3 +54,40 @@ fn a_user_may_do_what_its_line_says_and_the_audit_log_says_what_was_done() {
     assert!(refused.stderr.contains("users, line 1, column 11"), "{}", refused.stderr);
     assert!(!refused.stderr.contains("secret"));
 }
+
+#[test]
+fn who_may_look_and_not_remove_is_told_so_and_what_it_shows_is_what_it_named() {
+    let folder = tempdir().expect("a temporary folder");
+    let text =
+        format!("user sales on {HASH} +@lock\nuser ear on {HASH} +@list\nuser mon on {HASH}\n");
+    let text = text.replace("+@lock", "~* +@lock");
+    fs::write(folder.path().join("users"), text).expect("a file");
+    fs::write(folder.path().join("password"), "foobared\n").expect("a file");
+    let words = ["--users", "users", "--table-size", "1KiB"];
+    let server = Server::start(&words, folder.path());
+    let mut client = server.client();
+    assert_eq!(client.ask("AUTH sales foobared").expect("it answers"), ["+OK"]);
+    assert_eq!(client.ask("SET key value NX").expect("it answers"), ["+OK"]);
+    client.number("ENQ a KEEP E S 1");
+    assert!(client.ask("ENQ b E S 2").expect("it answers")[0].starts_with("-FULL"));
+    let lock = |user: &str, words: &[&str]| {
+        let login = ["--login", user, "--password-file", "password"];
+        kit::plumb(
+            &[&["lock", words[0], &server.address], &words[1..], &login].concat(),
+            folder.path(),
+        )
+    };
+    for (filter, found) in [("--name", 1), ("--owner", 0), ("--user", 2)] {
+        let listed = lock("ear", &["show", "--json", filter, ""]).with(0).json();
+        assert_eq!(listed["found"], found, "{filter} of an empty text");
+    }
+    let refused = lock("ear", &["show", "--delete", "--yes"]).with(2).stderr;
+    assert!(refused.contains("removed 0 locks and refused the rest: NOPERM"), "{refused}");
+    let full = lock("mon", &["status", "--over", "0s", "--full", "100%", "--json"]).with(1).json();
+    assert!(full["overflows"].is_null(), "they are not for it: {full}");
+    client.number("DEQALL a");
+    let status = lock("mon", &["status", "--over", "0s"]).with(0).stdout;
+    assert!(!status.contains("full: "), "{status}");
+    let told = lock("ear", &["status", "--over", "0s", "--json"]).with(0).json();
+    assert_eq!(told["overflows"][0]["owners"].as_array().map(Vec::len), Some(2), "{told}");
+}

@@ -26,7 +26,12 @@ impl<'a> Call<'a> {
 
     /// `KEYS[at + 1]`.
     pub(super) fn key(self, at: usize) -> &'a [u8] {
-        self.command.get(Self::FIRST + at)
+        self.command.get(self.key_at(at))
+    }
+
+    /// Which word of the command `KEYS[at + 1]` is.
+    pub(super) fn key_at(self, at: usize) -> usize {
+        Self::FIRST + at
     }
 
     /// `ARGV[at + 1]`.

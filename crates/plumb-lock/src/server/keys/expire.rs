@@ -86,9 +86,13 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         };
         let mut one = false;
         for at in 0..call.keys {
-            // its library calls it on any connection; one that deletes is for the one that took it
-            let lock = self.standing(call.key(at));
-            let lock = lock.filter(|lock| ms > 0 || self.took(client, *lock));
+            // its library calls it on any connection, for keys that count their holds; whatever
+            // else ends sooner, or at once, is for the one that took it
+            let lock = self.standing(call.key(at)).filter(|lock| {
+                self.took(client, *lock)
+                    || self.prolongs(*lock, ms)
+                    || ms > 0 && self.counts_holds(*lock)
+            });
             one |= lock.is_some_and(|lock| self.expire_key(lock, call.key(at), condition, ms));
         }
         Ok(one)

@@ -3,14 +3,15 @@
 //! In Redis such a key is a hash with one field, the holder, whose value is the count. Here it is
 //! an E, which cumulates, and its holder is the owner.
 
-use plumb_lock_table::table::{Mode, Rules, Scope};
-use plumb_measure::Clock;
+use plumb_lock_table::table::{Held, LockId, Mode, Rules, Scope};
+use plumb_measure::{Clock, counted};
 use plumb_wire::resp;
 
 use super::call::Call;
 use super::expire::time_ms;
 use super::{MS, TTL_MS_MAX, key};
 use crate::server::LockServer;
+use crate::server::notices::{self, About, Loss};
 use crate::server::refusal::Refusal;
 
 impl<C: Clock, R: Rules> LockServer<'_, C, R> {
@@ -94,7 +95,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         if gone {
             self.lives.forget_key(lock);
             if tells {
-                self.publish(call.key(1), call.arg(0));
+                self.publish_for_script(call.key(1), call.arg(0));
             }
         } else {
             self.live_on(lock, name, ms);
@@ -125,13 +126,36 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         Ok(())
     }
 
-    /// Ends the key whoever has it, and tells those who listen to the channel.
-    pub(super) fn force_release(&mut self, call: Call<'_>, out: &mut Vec<u8>) {
-        let gone = self.standing(call.key(0)).is_some_and(|lock| self.end_key(lock));
-        if gone {
+    /// Ends a key that counts its holds whoever has it, and one with a value for the connection
+    /// that took it; those are told who listen to the channel.
+    pub(super) fn force_release(&mut self, client: usize, call: Call<'_>, out: &mut Vec<u8>) {
+        let lock = self.standing(call.key(0));
+        let lock = lock.filter(|lock| self.counts_holds(*lock) || self.took(client, *lock));
+        let held = lock.and_then(|lock| self.table.by_id(lock));
+        let holder = held.filter(|held| held.mode == Held::E).map(|held| held.owner.to_vec());
+        let gone = lock.is_some_and(|lock| self.end_key(lock));
+        if let Some(holder) = holder.filter(|_| gone) {
             self.counts.removals += 1;
-            self.publish(call.key(1), call.arg(0));
+            self.tell_loss(&holder, Loss::Removed, 1);
+            let command = format!("EVAL forceUnlock {}", call.command.text(call.key_at(0)));
+            self.audit(client, &command, counted(1, "lock"));
+        }
+        if gone {
+            self.publish_for_script(call.key(1), call.arg(0));
         }
         resp::push_integer(out, u64::from(gone));
+    }
+
+    /// Says what a script says, on a channel of its library: on those of the server nobody else
+    /// speaks.
+    fn publish_for_script(&mut self, channel: &[u8], message: &[u8]) {
+        if notices::about(channel) == About::Other {
+            self.publish(channel, message);
+        }
+    }
+
+    /// True for the lock of a key that counts its holds.
+    pub(super) fn counts_holds(&self, lock: LockId) -> bool {
+        self.table.by_id(lock).is_some_and(|held| held.mode == Held::E)
     }
 }

@@ -41,7 +41,7 @@ pub(super) enum Script {
     ReleaseHold { tells: bool },
     /// Sets the time to live of each key to argument 1 that the argument behind has: 1 or 0 each.
     RenewHolds,
-    /// Deletes the key whoever has it, and tells those who listen.
+    /// Deletes the key whoever has it, if it counts its holds, and tells those who listen.
     ForceRelease,
 }
 

@@ -48,7 +48,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             Script::ReleaseHold { tells } => return self.release_hold(client, call, tells, out),
             Script::RenewHolds => return self.renew_holds(call, out),
             Script::ForceRelease => {
-                self.force_release(call, out);
+                self.force_release(client, call, out);
                 return Ok(());
             }
             Script::Release { absent } => match self.standing_value(call.key(0))? {
