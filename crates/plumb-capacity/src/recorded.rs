@@ -9,11 +9,12 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use plumb_measure::{ResultRecord, RunRecord};
-use plumb_nmon::{Moment, Options, Recording, Stamp, Window};
+use plumb_nmon::{BusyRule, Moment, Options, Recording, Stamp, Window};
 use serde::Serialize;
 
 /// How far two clocks and whole seconds may put a snapshot beside its step, seconds.
 const SLACK_S: i64 = 1;
+const SECOND_NS: u64 = 1_000_000_000;
 /// Snapshots that a step has at least.
 const SNAPSHOTS_MIN: usize = 2;
 
@@ -102,9 +103,7 @@ impl Recorded {
         let facts = &recording.facts;
         let ends = recording.timeline.ends();
         let ends = ends.with_context(|| format!("{shown} has no snapshot with its time"))?;
-        let cores = cores.or_else(|| facts.cpus()).with_context(|| {
-            format!("{shown} does not say how many processors there are: give --cores N")
-        })?;
+        let cores = cores.map_or_else(|| processors(file, &recording), Ok)?;
         ensure!(
             recording.busy_pct().is_some(),
             "{shown} does not say how busy the processors were: record CPU_ALL, or of Windows \
@@ -144,8 +143,14 @@ impl Recorded {
         record: &RunRecord,
         result: &ResultRecord,
     ) -> anyhow::Result<StepUse> {
-        let (from_s, to_s) = self.step_s(record, result)?;
-        let name = result.name();
+        let step_s = self.step_s(record, result)?;
+        let (busy_cores, memory_bytes) = self.used(step_s, &result.name())?;
+        Ok(StepUse { busy_cores, memory_bytes, elsewhere: self.is_elsewhere(record) })
+    }
+
+    /// Processors that were busy, and memory in use, from one second of its clock to another, which are
+    /// those of the step of `name`.
+    fn used(&self, (from_s, to_s): (i64, i64), name: &str) -> anyhow::Result<(f64, Option<f64>)> {
         let [first, last] = &self.ends;
         if from_s + SLACK_S < first.local_s - i64::from(first.seconds)
             || last.local_s + SLACK_S < to_s
@@ -163,9 +168,8 @@ impl Recorded {
                 shown(last.local_s),
             );
         }
-        // a snapshot stands for the time up to it: all of that lies within the step
-        let from = moment(from_s + self.interval_s - 1 - SLACK_S)?;
-        let window = Window { from: Some(from), to: Some(moment(to_s + SLACK_S)?) };
+        let from = Some(moment(from_s - SLACK_S)?);
+        let window = Window { from, to: Some(moment(to_s + SLACK_S)?), whole: true };
         let few = |found: usize| {
             format!(
                 "{} has {found} snapshots within the step of {name}, {} s apart: {SNAPSHOTS_MIN} are \
@@ -185,7 +189,7 @@ impl Recorded {
         };
         let busy_cores = of_cores.or_else(of_share).with_context(|| few(0))?;
         let memory_bytes = recording.memory_used_mb().map(|mb| mb * 1_048_576.0);
-        Ok(StepUse { busy_cores, memory_bytes, elsewhere: self.is_elsewhere(record) })
+        Ok((busy_cores, memory_bytes))
     }
 
     /// True when the load generator ran on another machine.
@@ -194,18 +198,46 @@ impl Recorded {
         short(&self.machine) != short(&record.host.name)
     }
 
-    /// When a step began and ended, seconds by the clock of the recording.
+    /// When a step began and ended, seconds by the clock of the recording: whole ones that lie within
+    /// it, wherever in its second the run began.
     fn step_s(&self, record: &RunRecord, result: &ResultRecord) -> anyhow::Result<(i64, i64)> {
         let (Some(first), Some(last)) = (result.intervals.first(), result.intervals.last()) else {
             bail!("the step of {} does not say when it ran", result.name());
         };
         let started: Timestamp =
             record.started.parse().context("the run does not say when it began")?;
-        let at = |ns: u64| -> anyhow::Result<i64> {
-            Ok(started.as_second() + self.clock.seconds + i64::try_from(ns / 1_000_000_000)?)
-        };
-        Ok((at(first.start_ns)?, at(last.start_ns.saturating_add(last.duration_ns))?))
+        let ended_ns = last.start_ns.saturating_add(last.duration_ns);
+        let (from_s, to_s) = whole_seconds(first.start_ns, ended_ns)?;
+        let began_s = started.as_second() + self.clock.seconds;
+        Ok((began_s + from_s, began_s + to_s))
     }
+}
+
+/// The whole seconds that lie within a step from one nanosecond of its run to another, counted from the
+/// whole second in which the run began.
+fn whole_seconds(from_ns: u64, to_ns: u64) -> anyhow::Result<(i64, i64)> {
+    let from_s = 1 + i64::try_from(from_ns.div_ceil(SECOND_NS))?;
+    Ok((from_s, i64::try_from(to_ns / SECOND_NS)?))
+}
+
+/// The processors that a recording counts, where nobody says how many there are.
+fn processors(file: &Path, recording: &Recording) -> anyhow::Result<u32> {
+    let shown = file.display();
+    let shared = recording.cores_busy().is_some_and(|it| it.rule == BusyRule::SharedPartition);
+    let found = recording.processors();
+    if let Some(most) = recording.capped_at().filter(|most| found.is_none_or(|it| *most < it)) {
+        bail!(
+            "{shown} is of a partition that is capped at {most} processors: give --cores N, as many as \
+             it gets"
+        );
+    }
+    let what =
+        if shared { "processors, not threads, its partition has" } else { "processors there are" };
+    let found =
+        found.with_context(|| format!("{shown} does not say how many {what}: give --cores N"))?;
+    #[expect(clippy::cast_possible_truncation, reason = "far below 2^32 processors")]
+    #[expect(clippy::cast_sign_loss, reason = "processors of a recording are more than none")]
+    Ok(found.round().max(1.0) as u32)
 }
 
 /// The only recording of a file.
@@ -248,27 +280,4 @@ fn shown(local_s: i64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn offsets_are_read_as_people_write_them() {
-        for (text, seconds, said) in [
-            ("+01:00", 3_600, "UTC+01:00"),
-            ("-05:30", -19_800, "UTC-05:30"),
-            ("UTC", 0, "UTC+00:00"),
-        ] {
-            let offset: ClockOffset = text.parse().unwrap();
-            assert_eq!((offset.seconds, offset.to_string().as_str()), (seconds, said));
-        }
-        for text in ["", "1", "+1", "+01", "01:00", "+15:00", "+01:60", "+1:000", "CET", "+é1:00"]
-        {
-            assert!(text.parse::<ClockOffset>().is_err(), "{text}");
-        }
-        assert_eq!(
-            in_brackets("W. Europe Standard Time (UTC+01:00)").unwrap().to_string(),
-            "UTC+01:00"
-        );
-        assert_eq!(in_brackets("somewhere"), None);
-    }
-}
+mod tests;

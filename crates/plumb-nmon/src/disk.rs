@@ -80,8 +80,19 @@ fn kind(section: &Section) -> &str {
 }
 
 fn is_whole(name: &str, names: &HashSet<&str>) -> bool {
-    const BUILT_UPON_OTHERS: [&str; 7] =
-        ["dm-", "md", "loop", "zram", "ram", "hdiskpower", "vpath"];
+    const BUILT_UPON_OTHERS: [&str; 11] = [
+        "dm-",
+        "md",
+        "loop",
+        "drbd",
+        "bcache",
+        "emcpower",
+        "zd",
+        "zram",
+        "ram",
+        "hdiskpower",
+        "vpath",
+    ];
     let built = BUILT_UPON_OTHERS.iter().any(|start| name.starts_with(start));
     let disk = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let is_there = |disk: &str| disk.len() < name.len() && names.contains(disk);
@@ -113,6 +124,8 @@ mod tests {
         let disks = ["sda", "sda1", "sda2", "dm-0", "nvme0n1", "nvme0n1p1", "vdb"];
         assert_eq!(counted(&[section("DISKREAD", &disks)]), [[0, 4, 6]]);
         assert_eq!(counted(&[section("DISKREAD", &["hdisk0", "hdisk1"])]), [[0, 1]]);
+        let disks = ["sda", "sdb", "drbd0", "bcache0", "emcpowera", "emcpowera1", "zd0", "zd16p1"];
+        assert_eq!(counted(&[section("DISKWRITE", &disks)]), [[0, 1]]);
         assert_eq!(counted(&[section("DISKREAD", &["dm-0", "dm-1"])]), [[0, 1]]);
     }
 

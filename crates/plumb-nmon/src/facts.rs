@@ -104,11 +104,19 @@ impl Facts {
         self.first("timezone")
     }
 
-    /// Processors, as the recorder counted them: of two numbers (AIX) the second, those in use.
+    /// Processors, as the recorder counted them: of two numbers the second, on AIX those in use, on
+    /// Linux on POWER their threads.
     #[must_use]
     pub fn cpus(&self) -> Option<u32> {
         let mut numbers = self.get("cpus")?.rsplit([',', ';']).map(str::trim);
         numbers.find_map(|number| number.parse().ok())
+    }
+
+    /// Processors of which the threads are [`cpus`](Self::cpus): on Linux on POWER the first of two
+    /// numbers.
+    #[must_use]
+    pub(crate) fn cores(&self) -> Option<u32> {
+        self.get("cpus")?.contains([',', ';']).then(|| self.first("cpus")?.parse().ok())?
     }
 
     /// Seconds between two snapshots, as announced.

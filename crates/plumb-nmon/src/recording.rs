@@ -171,6 +171,39 @@ impl Recording {
         (stat.count() > 0).then_some(CoresBusy { rule, stat })
     }
 
+    /// Processors of which [`cores_busy`](Self::cores_busy) could have been busy, counted as those are:
+    /// in a shared partition virtual processors, and not their threads. `None` where the file does not
+    /// say.
+    #[must_use]
+    pub fn processors(&self) -> Option<f64> {
+        let most = |section: &str, names: &[&str]| {
+            let column = names.iter().find_map(|name| self.column(section, name))?;
+            column.stat.max().filter(|most| *most > 0.0)
+        };
+        match self.cores_busy().map(|busy| busy.rule) {
+            Some(BusyRule::SharedPartition) => {
+                let told = most("LPAR", &["virtualCPUs", "partition_active_processors"]);
+                let is_linux = self.system() == System::Linux;
+                told.or_else(|| self.facts.cores().filter(|_| is_linux).map(f64::from))
+            }
+            Some(BusyRule::Dedicated | BusyRule::NotIdle) => {
+                most("CPU_ALL", &["CPUs", "PhysicalCPUs"]).or(self.facts.cpus().map(f64::from))
+            }
+            None => self.facts.cpus().map(f64::from),
+        }
+    }
+
+    /// The processors that a shared partition is entitled to, where it gets no more than these however
+    /// many are idle (capped); `None` of every other.
+    #[must_use]
+    pub fn capped_at(&self) -> Option<f64> {
+        let max =
+            |names: [&str; 2]| names.iter().find_map(|name| self.column("LPAR", name))?.stat.max();
+        let shared = self.cores_busy()?.rule == BusyRule::SharedPartition;
+        let capped = shared && max(["Capped", "capped"]).is_some_and(|it| it > 0.0);
+        max(["entitled", "partition_entitled_capacity"]).filter(|_| capped)
+    }
+
     /// The share of all processors that was busy, percent: of `CPU_ALL`, or what Windows calls the
     /// processor time of all of them; `None` without either.
     #[must_use]

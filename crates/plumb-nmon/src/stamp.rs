@@ -65,7 +65,11 @@ impl Timeline {
     pub(crate) fn keep(&mut self, window: &Window) {
         let Some([first, _]) = self.ends.filter(|_| !window.is_whole()) else { return };
         let (from_s, to_s) = window.ends_s(first.local_s);
-        self.stamps.retain(|stamp| from_s < stamp.local_s && stamp.local_s <= to_s);
+        self.stamps.retain(|stamp| {
+            let begun_s = stamp.local_s - i64::from(stamp.seconds);
+            let is_within = if window.whole { from_s <= begun_s } else { from_s < stamp.local_s };
+            is_within && stamp.local_s <= to_s
+        });
         self.is_part = true;
     }
 

@@ -15,6 +15,8 @@ pub struct Window {
     pub from: Option<Moment>,
     /// `None`: to its end.
     pub to: Option<Moment>,
+    /// Only snapshots whose time began at `from` or later as well.
+    pub whole: bool,
 }
 
 /// A moment by the clock of a host.
@@ -84,7 +86,7 @@ mod tests {
 
     fn ends(from: &str, to: &str, first: &str) -> (i64, i64) {
         let moment = |text: &str| (!text.is_empty()).then(|| text.parse().unwrap());
-        Window { from: moment(from), to: moment(to) }.ends_s(s(first))
+        Window { from: moment(from), to: moment(to), whole: false }.ends_s(s(first))
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub(crate) fn command() -> Command {
 pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let options = ShowOptions::from_arg_matches(words)?;
     let (mut shown, mut unread) = (Vec::new(), Vec::new());
-    let window = Window { from: options.from, to: options.to };
+    let window = Window { from: options.from, to: options.to, whole: false };
     let open = if options.html.is_some() { Shown::open_to_draw } else { Shown::open };
     for path in &recordings(&options.file)? {
         match open(path, window) {

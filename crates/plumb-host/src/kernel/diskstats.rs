@@ -103,7 +103,7 @@ fn disk(line: &[u8]) -> Option<(Disk, bool)> {
 impl DiskKind {
     /// What a name stands for where nothing else tells.
     pub(crate) fn by_name(name: &str) -> Self {
-        const STACKED: [&str; 6] = ["dm-", "md", "loop", "drbd", "bcache", "nbd"];
+        const STACKED: [&str; 8] = ["dm-", "md", "loop", "drbd", "bcache", "nbd", "emcpower", "zd"];
         const NUMBERED: [&str; 2] = ["nvme", "mmcblk"]; // disks end with a number, parts with pN
         const LETTERED: [&str; 4] = ["sd", "vd", "hd", "xvd"]; // disks end with a letter, parts with N
         let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
@@ -151,6 +151,8 @@ mod tests {
             ("mmcblk0p1", DiskKind::Partition),
             ("dm-0", DiskKind::Stacked),
             ("md127", DiskKind::Stacked),
+            ("emcpowera", DiskKind::Stacked),
+            ("zd16", DiskKind::Stacked),
             ("zram0", DiskKind::Memory),
             ("sr0", DiskKind::Whole),
         ] {

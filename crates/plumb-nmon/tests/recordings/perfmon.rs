@@ -53,7 +53,8 @@ fn every_counter_has_its_minimum_average_and_maximum() {
 
 #[test]
 fn a_part_of_the_time_is_read_and_series_are_kept() {
-    let window = Window { from: "02:57:10".parse().ok(), to: "02:57:30".parse().ok() };
+    let (from, to) = ("02:57:10".parse().ok(), "02:57:30".parse().ok());
+    let window = Window { from, to, whole: false };
     let options = Options { window, series: Series::All };
     let nmon = plumb_nmon::read(FIXTURE.as_bytes(), &options).unwrap();
     let busy = row(&nmon, "Processor(_Total): % Processor Time");
