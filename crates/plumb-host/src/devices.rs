@@ -84,13 +84,16 @@ fn disk_kind(root: &Root, name: Label) -> DiskKind {
 }
 
 /// What an interface stands for.
+///
+/// The adapters of Hyper-V and of virtio's failover are no bonds of software: they have devices of their
+/// own, and count what goes through the virtual function below them.
 pub(crate) fn interface_kind(root: &Root, name: &str) -> InterfaceKind {
-    if name == "lo" {
-        InterfaceKind::Loopback
-    } else if root.sys(&format!("class/net/{name}/device")).exists() {
-        InterfaceKind::Hardware
-    } else {
-        InterfaceKind::Virtual
+    let has = |what: &str| root.sys(&format!("class/net/{name}/{what}")).exists();
+    match name {
+        "lo" => InterfaceKind::Loopback,
+        _ if has("device") && has("master/device") => InterfaceKind::Lower,
+        _ if has("device") => InterfaceKind::Hardware,
+        _ => InterfaceKind::Virtual,
     }
 }
 
@@ -131,12 +134,16 @@ mod tests {
             ("sys/class/net/eth0/speed", "25000\n"),
             ("sys/class/net/eth0/device/vendor", "x"),
             ("sys/class/net/veth1/speed", "-1\n"),
+            ("sys/class/net/enP1s0/device/vendor", "x"),
+            ("sys/class/net/enP1s0/master/device/vendor", "x"),
+            ("sys/class/net/eth1/device/vendor", "x"),
+            ("sys/class/net/eth1/master/bonding/mode", "x"),
         ]);
         let mut devices = Devices::new(root);
         let interface =
             |name: &str| Interface { name: Label::new(name.as_bytes()), ..Interface::default() };
-        let mut all =
-            NetDev { interfaces: ["eth0", "veth1", "lo"].into_iter().map(interface).collect() };
+        let names = ["eth0", "veth1", "lo", "enP1s0", "eth1"];
+        let mut all = NetDev { interfaces: names.into_iter().map(interface).collect() };
         devices.tell_interfaces(&mut all);
         let told: Vec<_> = all.interfaces.iter().map(|each| (each.kind, each.speed_mbit)).collect();
         assert_eq!(
@@ -144,7 +151,9 @@ mod tests {
             [
                 (InterfaceKind::Hardware, Some(25_000)),
                 (InterfaceKind::Virtual, None),
-                (InterfaceKind::Loopback, None)
+                (InterfaceKind::Loopback, None),
+                (InterfaceKind::Lower, None),
+                (InterfaceKind::Hardware, None)
             ]
         );
     }

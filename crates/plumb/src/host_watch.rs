@@ -144,9 +144,9 @@ impl HostWatch {
             host.tested_memory_bytes = memory_of(&self.root, &tested);
             let limits = began.tested.iter().filter_map(|pid| memory_limit_of(&self.root, *pid));
             host.tested_memory_limit_bytes = limits.min();
-            let processors = began.tested.iter().map(|pid| processors_of(&self.root, *pid));
+            let processors = processors_of(&self.root, &began.tested);
             let all = self.recorder.facts().cpus_online;
-            host.tested_cpus = processors.max().flatten().filter(|it| *it < all);
+            host.tested_cpus = processors.filter(|it| *it < all);
             host.tested = began.tested;
         }
         result.validity = std::mem::take(&mut result.validity).with_host(&host, self.limit);

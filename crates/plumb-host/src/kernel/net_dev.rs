@@ -11,6 +11,9 @@ use crate::label::Label;
 pub enum InterfaceKind {
     /// A network adapter, real or of a hypervisor.
     Hardware,
+    /// A network adapter whose traffic another one counts as well, through which it goes: a virtual
+    /// function below the adapter of the hypervisor.
+    Lower,
     /// Made of software: bond, bridge, VLAN, tunnel, veth.
     #[default]
     Virtual,

@@ -1,11 +1,16 @@
 //! Memory that processes hold, how much they may, and on how many processors they run.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::ops::RangeInclusive;
 
 use crate::root::Root;
 
 /// A limit of this many bytes is none: control groups of version 1 write one that nobody reaches.
 const NO_LIMIT: u64 = 1 << 60;
+
+/// More processors than a kernel of Linux can be built for.
+const PROCESSORS_MAX: u32 = 1 << 16;
 
 /// Memory that cannot be taken back from `processes` without swapping, bytes: what they wrote
 /// themselves and what they share, not what the kernel keeps of files. `None` when none of them can
@@ -42,22 +47,32 @@ pub fn memory_limit_of(root: &Root, pid: u32) -> Option<u64> {
     groups.lines().filter_map(|line| limit_of_group(root, line)).min()
 }
 
-/// How many processors the process `pid` may run on; `None` where it cannot be read.
+/// How many processors the processes `pids` may run on together, each of them counted once; `None`
+/// where that can be read of none of them.
 ///
 /// # Source
 /// proc(5): `Cpus_allowed_list` of `/proc/PID/status`.
 #[must_use]
-pub fn processors_of(root: &Root, pid: u32) -> Option<u32> {
-    let status = fs::read_to_string(root.proc(&format!("{pid}/status"))).ok()?;
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
-    list.trim().split(',').map(of_range).sum()
+pub fn processors_of(root: &Root, pids: &[u32]) -> Option<u32> {
+    let mut all = BTreeSet::new();
+    pids.iter().filter_map(|pid| allowed(root, *pid)).flatten().for_each(|it| all.extend(it));
+    u32::try_from(all.len()).ok().filter(|count| *count > 0)
 }
 
-/// The numbers of `2` or `4-7`.
-fn of_range(range: &str) -> Option<u32> {
-    let (first, last) = range.split_once('-').unwrap_or((range, range));
+/// The ranges of processors on which the process `pid` may run.
+fn allowed(root: &Root, pid: u32) -> Option<Vec<RangeInclusive<u32>>> {
+    let status = fs::read_to_string(root.proc(&format!("{pid}/status"))).ok()?;
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    list.trim().split(',').map(range).collect()
+}
+
+/// `2` or `4-7`.
+fn range(text: &str) -> Option<RangeInclusive<u32>> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
     let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-    last.checked_sub(first)?.checked_add(1)
+    let some = first..=last;
+    // no kernel has so many, and a list that says so is none
+    (!some.is_empty() && last < PROCESSORS_MAX).then_some(some)
 }
 
 /// What a process holds, KiB: for itself, and of what others may hold as well.

@@ -185,7 +185,7 @@ pub(super) fn sum(interfaces: &[InterfaceSample], rdma: &[RdmaSample]) -> Traffi
     let counts = |each: &&InterfaceSample| match each.kind {
         InterfaceKind::Hardware => true,
         InterfaceKind::Virtual => !hardware,
-        InterfaceKind::Loopback => false,
+        InterfaceKind::Lower | InterfaceKind::Loopback => false,
     };
     let mut traffic = Traffic::default();
     for each in interfaces.iter().filter(counts) {
@@ -253,6 +253,8 @@ mod tests {
         };
         let bonded = [of(InterfaceKind::Hardware, 5.0), of(InterfaceKind::Virtual, 5.0)];
         assert!((sum(&bonded, &[]).received_bytes_per_s - 5.0).abs() < 1e-9);
+        let lower = [of(InterfaceKind::Hardware, 5.0), of(InterfaceKind::Lower, 5.0)];
+        assert!((sum(&lower, &[]).received_bytes_per_s - 5.0).abs() < 1e-9);
         let container = [of(InterfaceKind::Virtual, 7.0), of(InterfaceKind::Loopback, 9.0)];
         assert!((sum(&container, &[]).received_bytes_per_s - 7.0).abs() < 1e-9);
     }

@@ -34,11 +34,25 @@ fn processors_are_counted_from_their_list() {
     let of = |list: &str| {
         let status = format!("Name:\tx\nCpus_allowed_list:\t{list}\n");
         let (_folder, root) = machine(&[("proc/7/status", &status)]);
-        processors_of(&root, 7)
+        processors_of(&root, &[7])
     };
     assert_eq!(of("0-1"), Some(2));
     assert_eq!(of("0,2,4-7"), Some(6));
     assert_eq!((of("1"), of("7-4"), of("all")), (Some(1), None, None));
+    assert_eq!(of("0-4294967295"), None);
+}
+
+#[test]
+fn processors_of_several_processes_are_those_of_all_of_them() {
+    let status = |list: &str| format!("Name:\tx\nCpus_allowed_list:\t{list}\n");
+    let (_folder, root) = machine(&[
+        ("proc/7/status", &status("0")),
+        ("proc/8/status", &status("1")),
+        ("proc/9/status", &status("0-2,6")),
+    ]);
+    assert_eq!(processors_of(&root, &[7, 8]), Some(2), "each is pinned");
+    assert_eq!(processors_of(&root, &[9, 8, 7, 10]), Some(4), "none counts twice, one is gone");
+    assert_eq!((processors_of(&root, &[10]), processors_of(&root, &[])), (None, None));
 }
 
 #[test]
