@@ -6,12 +6,15 @@ use plumb_size::Bounded;
 use plumb_size::analysis::Figure;
 use plumb_size::ladder::Step;
 use plumb_size::model::{INSIDE, OUTSIDE};
-use plumb_size::sizing::{Answer, HeldOut, Need, Predicted, RANGE_MAX, Sizing};
+use plumb_size::sizing::{Answer, DRAWS_ENLARGED, HeldOut, Need, Predicted, RANGE_MAX, Sizing};
 
 use crate::figures::{
     GIB, between, gibibytes, mebibytes, plain, rate, target_words, time, times, whole,
 };
 use crate::{Offered, Report, changed, charts, next, sales};
+
+/// Processors that are busy without any load from which on they are told of.
+const REST_TOLD: f64 = 0.01;
 
 /// The one sentence that answers, or says why not.
 pub(crate) fn sentence(sizing: &Sizing) -> String {
@@ -197,6 +200,14 @@ fn needs(page: &mut Page, answer: &Answer, offered: Option<Offered>) {
         &["resource", "measured", "busy then", "needed"],
         needs.iter().map(row).collect(),
     );
+    if answer.needs_unmet > 0 {
+        page.sentence(format!(
+            "In {} of the {DRAWS_ENLARGED} landscapes drawn for these intervals, {RANGE_MAX:.0} times \
+             the places that were measured do not keep the target, or no number of them does; they \
+             count as {RANGE_MAX:.0} times.",
+            answer.needs_unmet
+        ));
+    }
     if let Some(offered) = offered {
         page.sentence(boxes(needs, answer.memory_bytes, offered));
     }
@@ -294,6 +305,14 @@ fn demands(page: &mut Page, sizing: &Sizing) {
     rows.push(vec![format!("{INSIDE}, while a place is held"), times(demands.inside_s)]);
     rows.push(vec![format!("{OUTSIDE}: everything else"), times(demands.outside_s)]);
     page.table("Demands of one operation", &["", "an operation"], rows);
+    if demands.cores_rest.value >= REST_TOLD {
+        let Bounded { value, low, high } = demands.cores_rest;
+        page.sentence(format!(
+            "What runs without any load keeps {value:.2} ({low:.2} to {high:.2}) of {} busy: operations \
+             have the rest.",
+            counted(u64::from(sizing.model.setup.cores), "core"),
+        ));
+    }
     page.sentence(format!(
         "Throughput of the steps is {:.1} % off the model (root mean square); their p95 lies {:.2} \
          times as far above the mean as the model's, and is {:.0} % off that.",

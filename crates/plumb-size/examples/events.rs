@@ -18,7 +18,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn station(name: &str, servers: Servers, service_s: f64) -> Element {
-    Element::Station(Station { name: name.into(), servers, service_s, variation: 1.0 })
+    let name = name.into();
+    Element::Station(Station { name, servers, service_s, variation: 1.0, background: 0.0 })
 }
 
 #[expect(clippy::print_stdout, reason = "an example for whoever runs it")]

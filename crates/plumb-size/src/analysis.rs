@@ -72,6 +72,14 @@ pub struct Busy {
     pub share: f64,
 }
 
+impl Busy {
+    /// A station at which so many operations a second are done.
+    fn of(station: &Station, rate_per_s: f64) -> Self {
+        let share = station.busy_share(rate_per_s);
+        Self { name: station.name.clone(), places: station.places(), share }
+    }
+}
+
 impl Analysis {
     /// Solves `landscape` for 1 to `users_max` users who think for `think_s` seconds between two
     /// operations.
@@ -176,7 +184,7 @@ struct Level {
 
 #[derive(Debug)]
 enum StationOrPool {
-    Station { name: String, servers: u32, service_s: f64, variation: f64, shared: bool },
+    Station(Station),
     Pool(Box<Inner>),
 }
 
@@ -204,15 +212,10 @@ impl Level {
                     level.2 += variation * service_s * service_s;
                 }
                 Element::Station(station) => {
-                    let servers = servers(station);
-                    stations.push(Speed::of_servers(station.service_s, servers)?);
-                    parts.push(StationOrPool::Station {
-                        name: station.name.clone(),
-                        servers,
-                        service_s: station.service_s,
-                        variation: station.variation,
-                        shared: matches!(station.servers, Servers::Shared(_)),
-                    });
+                    let Station { service_s, background, .. } = station;
+                    let places = station.places();
+                    stations.push(Speed::of_processors(*service_s, places, *background)?);
+                    parts.push(StationOrPool::Station(station.clone()));
                 }
                 Element::Pool(pool) => {
                     let inner = Inner::of(pool, users_max)?;
@@ -238,10 +241,7 @@ impl Level {
     fn busy(&self, solution: &Solution<'_>, users: usize, rate_per_s: f64, into: &mut Vec<Busy>) {
         for (at, part) in self.parts.iter().enumerate() {
             match part {
-                StationOrPool::Station { name, servers, service_s, .. } => {
-                    let share = rate_per_s * service_s / f64::from(*servers);
-                    into.push(Busy { name: name.clone(), places: *servers, share });
-                }
+                StationOrPool::Station(station) => into.push(Busy::of(station, rate_per_s)),
                 StationOrPool::Pool(inner) => {
                     let presence = solution.present(at, users);
                     let size = inner.size;
@@ -260,17 +260,10 @@ fn held(present: usize, size: u32) -> f64 {
     u32::try_from(present).map_or(f64::from(size), |present| f64::from(present.min(size)))
 }
 
-fn servers(station: &Station) -> u32 {
-    match station.servers {
-        Servers::Delay => 1, // delays are taken before
-        Servers::Queue(servers) | Servers::Shared(servers) => servers,
-    }
-}
-
 impl StationOrPool {
     fn name(&self) -> &str {
         match self {
-            Self::Station { name, .. } => name,
+            Self::Station(station) => &station.name,
             Self::Pool(inner) => &inner.name,
         }
     }
@@ -283,15 +276,16 @@ impl StationOrPool {
     /// The time of one who finds so many `others` here.
     fn given(&self, others: usize) -> Moments {
         match self {
-            Self::Station { servers, service_s, variation, shared, .. } => {
-                let servers = f64::from(*servers);
-                let stretch = (count(others + 1) / servers).max(1.0);
+            Self::Station(station) => {
+                let Station { service_s, variation, .. } = station;
+                let free = station.free();
+                let stretch = count(others + 1) / count(others + 1).min(free);
                 let mean = service_s * stretch;
-                let variance = if *shared {
+                let variance = if matches!(station.servers, Servers::Shared(_)) {
                     variation * mean * mean // all work is stretched alike
                 } else {
-                    // the wait for `others - servers + 1` ends of work, then the work
-                    let (ends, end_s) = ((stretch - 1.0) * servers, service_s / servers);
+                    // the wait for `others - free + 1` ends of work, then the work
+                    let (ends, end_s) = ((stretch - 1.0) * free, service_s / free);
                     ends * end_s * end_s + variation * service_s * service_s
                 };
                 Moments { mean, variance }
@@ -350,10 +344,7 @@ impl Inner {
     fn busy(&self, rate_per_s: f64, into: &mut Vec<Busy>) {
         for part in &self.level.parts {
             match part {
-                StationOrPool::Station { name, servers, service_s, .. } => {
-                    let share = rate_per_s * service_s / f64::from(*servers);
-                    into.push(Busy { name: name.clone(), places: *servers, share });
-                }
+                StationOrPool::Station(station) => into.push(Busy::of(station, rate_per_s)),
                 StationOrPool::Pool(inner) => {
                     // Little's law for what is inside, at the population with this throughput
                     let reached = |rate: &f64| *rate >= rate_per_s;

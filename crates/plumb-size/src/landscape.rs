@@ -27,6 +27,12 @@ pub enum LandscapeError {
     /// No server, or too many.
     #[error("`{0}` must have from 1 to {PLACES_MAX} servers or places")]
     Places(String),
+    /// Other work that leaves nothing, or is none of shared processors.
+    #[error(
+        "what runs without any load keeps all of `{0}` busy, so that nothing is left for operations: \
+         give it more"
+    )]
+    Background(String),
 }
 
 /// The elements that an operation passes, in this order.
@@ -57,6 +63,47 @@ pub struct Station {
     pub service_s: f64,
     /// Variance of that over the square of its mean: 0 constant, 1 exponential.
     pub variation: f64,
+    /// Of shared processors, so many as other work keeps busy all the time; of others 0.
+    #[serde(skip_serializing_if = "is_none")]
+    pub background: f64,
+}
+
+impl Station {
+    /// Servers or processors; 1 of a delay.
+    #[must_use]
+    pub fn places(&self) -> u32 {
+        match self.servers {
+            Servers::Delay => 1,
+            Servers::Queue(places) | Servers::Shared(places) => places,
+        }
+    }
+
+    /// Those that other work leaves to operations.
+    #[must_use]
+    pub fn free(&self) -> f64 {
+        f64::from(self.places()) - self.background
+    }
+
+    /// Seconds that an operation takes here when it is alone: longer than its work where less than
+    /// one processor is left to it.
+    #[must_use]
+    pub fn alone_s(&self) -> f64 {
+        match self.servers {
+            Servers::Shared(_) => self.service_s / self.free().min(1.0),
+            Servers::Delay | Servers::Queue(_) => self.service_s,
+        }
+    }
+
+    /// Share of the servers that is busy when so many operations a second are done.
+    #[must_use]
+    pub fn busy_share(&self, rate_per_s: f64) -> f64 {
+        (rate_per_s * self.service_s + self.background) / f64::from(self.places())
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+fn is_none(background: &f64) -> bool {
+    *background <= 0.0
 }
 
 /// Who does the work of a station.
@@ -93,7 +140,9 @@ pub struct Resource {
     pub name: String,
     /// Servers, processors or places.
     pub places: u32,
-    /// Seconds that an operation takes of one of them when it is alone.
+    /// Those that other work leaves to operations.
+    pub free: f64,
+    /// Seconds for which an operation needs one of them when it is alone.
     pub held_s: f64,
     /// True of a pool.
     pub pool: bool,
@@ -103,7 +152,7 @@ impl Resource {
     /// Operations a second that it can do at most; infinite where it is not needed.
     #[must_use]
     pub fn rate_max_per_s(&self) -> f64 {
-        f64::from(self.places) / self.held_s
+        self.free / self.held_s
     }
 }
 
@@ -121,7 +170,7 @@ impl Element {
     #[must_use]
     pub fn alone_s(&self) -> f64 {
         match self {
-            Self::Station(station) => station.service_s,
+            Self::Station(station) => station.alone_s(),
             Self::Pool(pool) => pool.inside.iter().map(Self::alone_s).sum(),
         }
     }
@@ -252,8 +301,16 @@ fn check_station(station: &Station) -> Result<(), LandscapeError> {
         return Err(LandscapeError::Time(station.name.clone()));
     }
     match station.servers {
-        Servers::Delay => Ok(()),
-        Servers::Queue(places) | Servers::Shared(places) => check_places(&station.name, places),
+        Servers::Delay => {}
+        Servers::Queue(places) | Servers::Shared(places) => check_places(&station.name, places)?,
+    }
+    let shared = matches!(station.servers, Servers::Shared(_));
+    let most = if shared { f64::from(station.places()) } else { f64::MIN_POSITIVE };
+    // a number that is none lies in no range
+    if (0.0..most).contains(&station.background) {
+        Ok(())
+    } else {
+        Err(LandscapeError::Background(station.name.clone()))
     }
 }
 
@@ -267,18 +324,25 @@ fn check_places(name: &str, places: u32) -> Result<(), LandscapeError> {
 
 fn resources(elements: &[Element], found: &mut Vec<Resource>) {
     for element in elements {
-        let held_s = element.alone_s();
-        let (places, pool) = match element {
-            Element::Station(Station { servers: Servers::Delay, .. }) => continue,
-            Element::Station(Station { servers: Servers::Queue(places), .. })
-            | Element::Station(Station { servers: Servers::Shared(places), .. }) => {
-                (*places, false)
+        match element {
+            Element::Station(Station { servers: Servers::Delay, .. }) => {}
+            Element::Station(station) => found.push(Resource {
+                name: station.name.clone(),
+                places: station.places(),
+                free: station.free(),
+                held_s: station.service_s,
+                pool: false,
+            }),
+            Element::Pool(pool) => {
+                found.push(Resource {
+                    name: pool.name.clone(),
+                    places: pool.size,
+                    free: f64::from(pool.size),
+                    held_s: element.alone_s(),
+                    pool: true,
+                });
+                resources(&pool.inside, found);
             }
-            Element::Pool(pool) => (pool.size, true),
-        };
-        found.push(Resource { name: element.name().into(), places, held_s, pool });
-        if let Element::Pool(pool) = element {
-            resources(&pool.inside, found);
         }
     }
 }
@@ -314,7 +378,8 @@ mod tests {
     use super::*;
 
     fn station(name: &str, servers: Servers, service_s: f64) -> Element {
-        Element::Station(Station { name: name.into(), servers, service_s, variation: 1.0 })
+        let name = name.into();
+        Element::Station(Station { name, servers, service_s, variation: 1.0, background: 0.0 })
     }
 
     fn shop() -> Landscape {
@@ -351,5 +416,28 @@ mod tests {
         let mut time = shop();
         time.station_mut("cores").unwrap().service_s = f64::NAN;
         assert_eq!(time.check(), Err(LandscapeError::Time("cores".into())));
+        for (name, background) in
+            [("cores", 4.0), ("cores", -0.1), ("cores", f64::NAN), ("network", 0.1)]
+        {
+            let mut busy = shop();
+            busy.station_mut(name).unwrap().background = background;
+            assert_eq!(busy.check(), Err(LandscapeError::Background(name.into())));
+        }
+    }
+
+    #[test]
+    fn what_other_work_takes_is_left_to_nobody() {
+        let mut shop = shop();
+        shop.resize("processes", 100);
+        shop.station_mut("cores").unwrap().background = 1.0;
+        shop.check().unwrap();
+        let full = shop.bottleneck().unwrap();
+        assert_eq!((full.name.as_str(), full.places), ("cores", 4));
+        assert!((full.rate_max_per_s() - 300.0).abs() < 1e-9);
+        assert!((shop.alone_s() - 0.041).abs() < 1e-9);
+        // of less than one processor, whoever is alone has that much as well
+        shop.station_mut("cores").unwrap().background = 3.5;
+        assert!((shop.alone_s() - 0.051).abs() < 1e-9);
+        assert!((shop.bottleneck().unwrap().rate_max_per_s() - 50.0).abs() < 1e-9);
     }
 }

@@ -1,9 +1,9 @@
 //! A straight line through steps of a ladder, with neither a negative slope nor a negative rest.
 
-use plumb_measure::statistics::student;
+use plumb_measure::statistics::{SplitMix64, student};
 use serde::Serialize;
 
-use crate::bounded::Bounded;
+use crate::bounded::{Bounded, normal};
 
 /// Points that a line needs: two would leave nothing to tell how well they fit.
 pub const POINTS_MIN: usize = 3;
@@ -18,6 +18,12 @@ pub struct Line {
     /// Standard error of the slope.
     #[serde(skip)]
     pub slope_error: f64,
+    /// Mean of `x`, where the error of `y` is independent of that of the slope.
+    #[serde(skip)]
+    centre: f64,
+    /// Standard error of `y` there.
+    #[serde(skip)]
+    centre_error: f64,
 }
 
 impl Line {
@@ -81,7 +87,24 @@ impl Line {
             rest: Bounded::around(rest, t * rest_error).not_negative(),
             slope: Bounded::around(slope, t * slope_error).not_negative(),
             slope_error,
+            centre: mean_x,
+            centre_error: if through_zero { 0.0 } else { (variance / count(points)).sqrt() },
         }
+    }
+
+    /// A line through zero whose slope is known otherwise.
+    pub(crate) fn of_slope(slope: Bounded, slope_error: f64) -> Self {
+        let rest = Bounded::around(0.0, 0.0);
+        Self { rest, slope, slope_error, centre: 0.0, centre_error: 0.0 }
+    }
+
+    /// Rest and slope as they might be as well, neither of them negative: a steeper line has less of
+    /// a rest. One through zero stays there.
+    pub(crate) fn drawn(&self, random: &mut SplitMix64) -> (f64, f64) {
+        let slope = (self.slope.value + self.slope_error * normal(random)).max(0.0);
+        let at_centre = self.rest.value + self.slope.value * self.centre;
+        let rest = at_centre + self.centre_error * normal(random) - slope * self.centre;
+        (rest.max(0.0), slope)
     }
 
     /// The line at `x`; its interval takes the ends of both figures, which is wider than need be.
@@ -127,6 +150,26 @@ mod tests {
         let line = Line::through(&[(1.0, 0.5), (2.0, 2.0), (3.0, 3.5)]).unwrap();
         assert!(line.rest.value.abs() < 1e-12 && line.rest.high.abs() < 1e-12);
         assert!((line.slope.value - 15.0 / 14.0).abs() < 1e-9, "through zero: sum xy / sum xx");
+    }
+
+    #[test]
+    fn lines_are_drawn_as_far_off_as_the_points_were() {
+        let points = [(1.0, 2.1), (2.0, 3.9), (3.0, 6.2), (4.0, 7.8), (5.0, 10.1)];
+        let line = Line::through(&points.map(|(x, y)| (x, y + 1.0))).unwrap();
+        let mut random = SplitMix64::new(3);
+        let draws: Vec<(f64, f64)> = (0..4_000).map(|_| line.drawn(&mut random)).collect();
+        let n = f64::from(4_000);
+        let spread = |figure: &dyn Fn(&(f64, f64)) -> f64| {
+            let mean = draws.iter().map(figure).sum::<f64>() / n;
+            (draws.iter().map(|it| (figure(it) - mean).powi(2)).sum::<f64>() / n).sqrt()
+        };
+        // the standard errors of numpy; far out the two errors do not cancel, in the middle they do
+        assert!((spread(&|it| it.0) / 0.1979 - 1.0).abs() < 0.05, "{}", spread(&|it| it.0));
+        assert!((spread(&|it| it.1) / 0.0597 - 1.0).abs() < 0.05);
+        let at_centre = spread(&|it| it.0 + 3.0 * it.1);
+        assert!((at_centre / (0.0597 * 2.0_f64.sqrt()) - 1.0).abs() < 0.05, "{at_centre}");
+        let through_zero = Line::through(&[(1.0, 0.5), (2.0, 2.0), (3.0, 3.5)]).unwrap();
+        assert!(through_zero.drawn(&mut random).0.abs() < 1e-12);
     }
 
     #[test]

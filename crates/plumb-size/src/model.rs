@@ -5,14 +5,18 @@
 //! anyway). What else an operation takes when nobody is in its way is a delay: inside the pool as far as
 //! the server says that the time was spent there, outside otherwise.
 
+mod demands;
+
 use plumb_measure::statistics::SplitMix64;
 use serde::Serialize;
 
+pub use demands::Demands;
+
+use demands::{Delays, Drawn};
+
 use crate::analysis::{Analysis, AnalysisError, Tail};
-use crate::bounded::{Bounded, normal};
 use crate::ladder::{Ladder, Step, ending};
 use crate::landscape::{Element, Landscape, Pool, Servers, Station};
-use crate::line::Line;
 
 /// The name of the processors in a landscape.
 pub const CORES: &str = "cores";
@@ -37,12 +41,6 @@ const VARIATIONS: [(f64, f64); 12] = [
     (1.0, 1.0),
     (2.0, 1.0),
 ];
-/// How far the clock of a server's processes may be off what its work takes of the processors, as a
-/// share: it knows nothing of interrupts.
-const OWN_CLOCK: f64 = 0.10;
-/// Share of the response time from which on a wait for a place is more than noise.
-const QUEUE_SHARE: f64 = 0.05;
-
 /// What the runs do not tell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Setup {
@@ -66,6 +64,17 @@ pub enum ModelError {
          measure for longer, on the machine itself or with --far-host"
     )]
     Processors,
+    /// What runs without any load leaves no processor.
+    #[error(
+        "without any load {rest:.2} of {cores} processors would be busy already, so that nothing is left \
+         for operations: measure when nothing else runs, or say how many there are with --cores"
+    )]
+    Busy {
+        /// Processors that are busy without any load.
+        rest: f64,
+        /// As many as there are.
+        cores: u32,
+    },
     /// Operations waited for places of a pool whose size nobody told.
     #[error(
         "with {users} user{} an operation waited {wait_ms:.1} ms for a place in the server's pool: \
@@ -89,51 +98,6 @@ pub enum ModelError {
     /// The landscape cannot be solved.
     #[error(transparent)]
     Analysis(#[from] AnalysisError),
-}
-
-/// Figures of one operation, from which a landscape is made.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Demands {
-    /// Processor time of everything on the machine under test, seconds.
-    pub cores_s: Bounded,
-    /// Processors that are busy without any load.
-    pub cores_rest: Bounded,
-    /// Of the processor time, what the load generator took, seconds; 0 where it ran elsewhere.
-    pub generator_s: f64,
-    /// Delays while a place of the pool is held, seconds.
-    pub inside_s: Bounded,
-    /// Other delays, seconds.
-    pub outside_s: Bounded,
-    /// Stations of their own, seconds.
-    pub stations_s: Vec<(String, Bounded)>,
-    #[serde(skip)]
-    cores_error_s: f64,
-    /// How much longer the delays are where the load generator's work is none of the landscape.
-    #[serde(skip)]
-    without_generator: Delays,
-}
-
-/// The delays of one operation, seconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Delays {
-    inside_s: f64,
-    outside_s: f64,
-}
-
-impl Delays {
-    /// Those of an operation of `whole_s` seconds that holds its place for `held_s`, `worked_s` of them
-    /// at processors and stations of their own.
-    fn of(whole_s: f64, held_s: f64, worked_s: f64) -> Self {
-        let inside_s = (held_s - worked_s).max(0.0);
-        Self { inside_s, outside_s: (whole_s - worked_s - inside_s).max(0.0) }
-    }
-
-    fn less(self, other: Self) -> Self {
-        Self {
-            inside_s: self.inside_s - other.inside_s,
-            outside_s: self.outside_s - other.outside_s,
-        }
-    }
 }
 
 /// A landscape that was fitted to a ladder.
@@ -205,20 +169,23 @@ impl Model {
     /// The landscape that was measured, the load generator included.
     #[must_use]
     pub fn landscape(&self) -> Landscape {
-        self.of(&Drawn::none(&self.demands))
+        self.of(&self.demands.as_found())
     }
 
     fn of(&self, drawn: &Drawn) -> Landscape {
         let setup = &self.setup;
         let station = |name: &str, servers, service_s, variation| {
-            Element::Station(Station { name: name.into(), servers, service_s, variation })
+            let name = name.into();
+            Element::Station(Station { name, servers, service_s, variation, background: 0.0 })
         };
-        let mut inside = vec![station(
-            CORES,
-            Servers::Shared(setup.cores.max(1)),
-            drawn.cores_s,
-            self.work_variation,
-        )];
+        let cores = Station {
+            name: CORES.into(),
+            servers: Servers::Shared(setup.cores.max(1)),
+            service_s: drawn.cores_s,
+            variation: self.work_variation,
+            background: drawn.cores_rest,
+        };
+        let mut inside = vec![Element::Station(cores)];
         for ((name, servers), service_s) in setup.servers.iter().zip(&drawn.stations_s) {
             inside.push(station(name, Servers::Queue(*servers), *service_s, 1.0));
         }
@@ -265,7 +232,7 @@ impl Model {
     pub fn drawn(&self, draws: usize, seed: u64, whose: Generator) -> Vec<(Landscape, Tail)> {
         let mut random = SplitMix64::new(seed);
         let one = |_| {
-            let drawn = self.demands.drawn(self.misfit, &mut random);
+            let drawn = self.demands.drawn(self.setup.cores, self.misfit, &mut random);
             let mut landscape = self.of(&drawn);
             if whose == Generator::LeftOut {
                 self.leave_generator_out(&mut landscape);
@@ -292,132 +259,6 @@ pub enum Generator {
     Included,
     /// As others would use it.
     LeftOut,
-}
-
-/// One value for each demand.
-struct Drawn {
-    cores_s: f64,
-    inside_s: f64,
-    outside_s: f64,
-    stations_s: Vec<f64>,
-}
-
-impl Drawn {
-    fn none(demands: &Demands) -> Self {
-        Self {
-            cores_s: demands.cores_s.value,
-            inside_s: demands.inside_s.value,
-            outside_s: demands.outside_s.value,
-            stations_s: demands.stations_s.iter().map(|(_, it)| it.value).collect(),
-        }
-    }
-}
-
-impl Demands {
-    fn of(ladder: &Ladder, setup: &Setup) -> Result<Self, ModelError> {
-        let steps = ladder.steps();
-        let line = processors(steps).ok_or(ModelError::Processors)?;
-        let first = ladder.lowest();
-        check_pool(ladder, setup)?;
-        let mut stations_s = Vec::new();
-        for (name, _) in &setup.servers {
-            stations_s.push((name.clone(), part(steps, first, name)?));
-        }
-        let generator_s = average(steps.iter().filter_map(|step| step.generator_s)).unwrap_or(0.0);
-        let own_s: f64 = stations_s.iter().map(|(_, it)| it.value).sum();
-        let held_s = held_s(ladder, setup);
-        // all processor time stands inside the pool, whoever's it is: what is left of the time that a
-        // place is held makes up for it, so that the pool does as much as it did
-        let with = |cores_s: f64| Delays::of(first.mean_s, held_s, cores_s + own_s);
-        let delays = with(line.slope.value);
-        let without_generator = with((line.slope.value - generator_s).max(0.0)).less(delays);
-        let half = first.mean_half_s.unwrap_or(0.0);
-        let around = |value: f64| Bounded::around(value, half.min(value)).not_negative();
-        Ok(Self {
-            cores_s: line.slope,
-            cores_rest: line.rest,
-            generator_s,
-            inside_s: around(delays.inside_s),
-            outside_s: around(delays.outside_s),
-            stations_s,
-            cores_error_s: line.slope_error,
-            without_generator,
-        })
-    }
-
-    fn drawn(&self, misfit: f64, random: &mut SplitMix64) -> Drawn {
-        let all = (misfit * normal(random)).exp();
-        let mut within = |of: &Bounded| {
-            let error = (of.high - of.value) / 1.96;
-            (of.value + error * normal(random)).max(0.0) * all
-        };
-        let inside_s = within(&self.inside_s);
-        let outside_s = within(&self.outside_s);
-        let stations_s = self.stations_s.iter().map(|(_, it)| within(it)).collect();
-        let cores_s = self.cores_s.value + self.cores_error_s * normal(random);
-        Drawn { cores_s: cores_s.max(0.0) * all, inside_s, outside_s, stations_s }
-    }
-}
-
-/// How long an operation holds its place when nobody is in its way, seconds, as the server tells it. Of
-/// a server that tells nothing, or no more than the wait for a place, all else of an operation is taken
-/// to hold it.
-fn held_s(ladder: &Ladder, setup: &Setup) -> f64 {
-    let is_work = |(name, _): &&(String, f64)| name != QUEUE_PART;
-    let told = ladder.steps().iter().any(|step| step.parts.iter().any(|it| is_work(&it)));
-    let first = ladder.lowest();
-    let (work, wait): (Vec<_>, Vec<_>) = first.parts.iter().partition(is_work);
-    let sum = |parts: &[&(String, f64)]| parts.iter().map(|(_, s)| s).sum::<f64>();
-    if told || setup.pool.is_none() { sum(&work) } else { (first.mean_s - sum(&wait)).max(0.0) }
-}
-
-/// Busy processors over throughput. Where fewer steps know them than a line needs, but the clock of
-/// the server's own processes told of some, that is the slope.
-fn processors(steps: &[Step]) -> Option<Line> {
-    let known = |step: &Step| step.busy_cores.map(|busy| (step.throughput_per_s, busy));
-    let points: Vec<(f64, f64)> = steps.iter().filter_map(known).collect();
-    Line::through(&points).or_else(|| {
-        let own: Vec<f64> = steps.iter().filter_map(|step| step.server_s).collect();
-        let mean = average(own.iter().copied())?;
-        let apart = own.iter().map(|it| (it - mean).abs()).fold(OWN_CLOCK * mean, f64::max);
-        Some(Line {
-            rest: Bounded::around(0.0, 0.0),
-            slope: Bounded::around(mean, apart).not_negative(),
-            slope_error: apart / 1.96,
-        })
-    })
-}
-
-/// A pool whose places were waited for must be known.
-fn check_pool(ladder: &Ladder, setup: &Setup) -> Result<(), ModelError> {
-    if setup.pool.is_some() {
-        return Ok(());
-    }
-    for step in ladder.steps() {
-        let wait = step.parts.iter().find(|(name, _)| name == QUEUE_PART);
-        if let Some((_, wait_s)) = wait.filter(|(_, wait_s)| *wait_s > QUEUE_SHARE * step.mean_s) {
-            return Err(ModelError::PoolUnknown { users: step.users, wait_ms: wait_s * 1e3 });
-        }
-    }
-    Ok(())
-}
-
-/// What a part takes when nobody is in its way: the step of fewest users; its interval reaches to
-/// what the step after it had.
-fn part(steps: &[Step], first: &Step, name: &str) -> Result<Bounded, ModelError> {
-    let of = |step: &Step| step.parts.iter().find(|(it, _)| it == name).map(|(_, s)| *s);
-    let Some(value) = of(first) else {
-        let known: Vec<&str> = first.parts.iter().map(|(it, _)| it.as_str()).collect();
-        let known = if known.is_empty() { "none".into() } else { known.join(", ") };
-        return Err(ModelError::NoPart { asked: name.into(), known });
-    };
-    let next = steps.iter().find(|step| step.users > first.users).and_then(of).unwrap_or(value);
-    Ok(Bounded::around(value, (next - value).abs()).not_negative())
-}
-
-fn average(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let values: Vec<f64> = values.collect();
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / count(values.len()))
 }
 
 /// The users of a step, whole.

@@ -6,23 +6,25 @@ mod drawn;
 mod knee;
 mod memory;
 mod next;
+mod places;
 mod sensitivity;
 
 use serde::Serialize;
 
-pub use answer::{Answer, HeldOut, Need, Predicted};
+pub use answer::{Answer, HeldOut, Predicted};
 pub use curve::CurvePoint;
 pub use knee::Knee;
 pub use memory::MEMORY;
 pub use next::{Enlarged, Upgrade};
+pub use places::Need;
 pub use sensitivity::{SHIFT, Sensitivity};
 
-use drawn::{enlarged, knee_users, predicted, within};
+use drawn::{knee_users, predicted, within};
 
-use crate::analysis::{Analysis, AnalysisError, Figure, Tail};
+use crate::analysis::{Analysis, AnalysisError, Figure};
 use crate::bounded::Bounded;
 use crate::ladder::{Ladder, LadderError};
-use crate::landscape::{Landscape, Resource};
+use crate::landscape::Landscape;
 use crate::line::Line;
 use crate::model::{Generator, Model, ModelError, Setup, users};
 use crate::scalability::Scalability;
@@ -35,8 +37,8 @@ pub const RANGE_MAX: f64 = 2.0;
 const TAIL_MISFIT_MAX: f64 = 0.25;
 /// Landscapes that are drawn for an interval.
 const DRAWS: usize = 200;
-/// Landscapes that are drawn where each has to be enlarged step by step.
-const DRAWS_ENLARGED: usize = 40;
+/// Landscapes that are drawn where each is solved many times.
+pub const DRAWS_ENLARGED: usize = 40;
 /// Share of the highest throughput of the model at which a ladder has shown its knee.
 const KNEE_SHOWN: f64 = 0.85;
 
@@ -287,9 +289,10 @@ impl Sizing {
             None => None,
         };
         let needs = match self.question.target {
-            Some(target) => self.needs(&served, &drawn, target)?,
+            Some(target) => places::needs(self, &served, &drawn, target)?,
             None => None,
         };
+        let needs_unmet = needs.as_ref().map_or(0, |it| it.unmet);
         let remembered = self.ladder.highest().users * RANGE_MAX;
         let memory = self.memory.filter(|_| f64::from(self.question.users) <= remembered);
         Ok(Answer {
@@ -299,38 +302,12 @@ impl Sizing {
             p95_s,
             at,
             users_within,
-            needs,
+            needs: needs.map(|it| it.places),
+            needs_unmet,
             memory_bytes: memory.map(|line| line.at(f64::from(self.question.users))),
             upgrades: next::upgrades(self, &served, drawn, most)?,
             sensitivity: sensitivity::of(self, &served, most)?,
         })
-    }
-
-    /// The places that the users asked for need; `None` where more than twice of what was measured
-    /// would be needed.
-    fn needs(
-        &self,
-        served: &Landscape,
-        drawn: &[(Landscape, Tail)],
-        target: Target,
-    ) -> Result<Option<Vec<Need>>, SizingError> {
-        let users = self.question.users.max(1) as usize;
-        let think_s = self.think_s();
-        let enlarge = |it: &Landscape, tail: &Tail| enlarged(it, tail, think_s, users, target);
-        let Some(value) = enlarge(served, &self.model.tail)? else { return Ok(None) };
-        let mut draws = vec![Vec::new(); value.len()];
-        for (it, tail) in drawn.iter().take(DRAWS_ENLARGED) {
-            let Some(places) = enlarge(it, tail)? else { return Ok(None) };
-            draws.iter_mut().zip(places).for_each(|(of, places)| of.push(f64::from(places)));
-        }
-        let resources = served.resources().into_iter().zip(value).zip(draws);
-        let need = |((resource, places), draws): ((Resource, u32), Vec<f64>)| Need {
-            name: resource.name,
-            had: resource.places,
-            places: Bounded::of_draws(f64::from(places), draws)
-                .unwrap_or(Bounded::around(f64::from(places), 0.0)),
-        };
-        Ok(Some(resources.map(need).collect()))
     }
 }
 

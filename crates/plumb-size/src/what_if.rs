@@ -297,6 +297,7 @@ mod tests {
             servers: Servers::Shared(1),
             service_s: 0.01,
             variation: 1.0,
+            background: 0.0,
         };
         let inside = vec![Element::Station(station)];
         let pool = crate::landscape::Pool { name: "places".into(), size: 1_000, queue, inside };
@@ -334,6 +335,7 @@ mod tests {
             servers: Servers::Delay,
             service_s: 0.01,
             variation: 1.0,
+            background: 0.0,
         };
         landscape.pool_mut("places").unwrap().inside.push(Element::Station(wait));
         // two machines and one repairman, as long each: 2 / (1 + 2 + 2) of the time both run

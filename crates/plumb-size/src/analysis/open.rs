@@ -67,10 +67,7 @@ impl OpenAnalysis {
 
 fn busy(part: &StationOrPool, present: &AtRandom, rate_per_s: f64, into: &mut Vec<Busy>) {
     match part {
-        StationOrPool::Station { name, servers, service_s, .. } => {
-            let share = rate_per_s * service_s / f64::from(*servers);
-            into.push(Busy { name: name.clone(), places: *servers, share });
-        }
+        StationOrPool::Station(station) => into.push(Busy::of(station, rate_per_s)),
         StationOrPool::Pool(inner) => {
             let Inner { name, size, .. } = &**inner;
             let share = present.mean(|there| held(there, *size)) / f64::from(*size);

@@ -1,7 +1,8 @@
 use super::*;
 
 fn station(name: &str, servers: Servers, service_s: f64) -> Element {
-    Element::Station(Station { name: name.into(), servers, service_s, variation: 1.0 })
+    let name = name.into();
+    Element::Station(Station { name, servers, service_s, variation: 1.0, background: 0.0 })
 }
 
 fn pool(name: &str, size: u32, inside: Vec<Element>) -> Element {
@@ -20,6 +21,57 @@ fn a_pool_of_one_delay_is_a_station_of_as_many_servers() {
         assert!((a.throughput_per_s / b.throughput_per_s - 1.0).abs() < 1e-12);
         assert!((a.mean_s / b.mean_s - 1.0).abs() < 1e-9);
         assert!((a.resources[0].share / b.resources[0].share - 1.0).abs() < 1e-9);
+    }
+}
+
+/// One station of four processors, of which other work keeps so many busy.
+fn beside(background: f64) -> Landscape {
+    let station = Station {
+        name: "cores".into(),
+        servers: Servers::Shared(4),
+        service_s: 0.01,
+        variation: 1.0,
+        background,
+    };
+    Landscape { elements: vec![Element::Station(station)] }
+}
+
+#[test]
+fn beside_other_work_there_are_so_many_processors_fewer() {
+    let three = Landscape { elements: vec![station("cores", Servers::Shared(3), 0.01)] };
+    let three = Analysis::of(&three, 1.0, 400).unwrap();
+    let beside = Analysis::of(&beside(1.0), 1.0, 400).unwrap();
+    for users in [1, 100, 303, 400] {
+        let (a, b) = (beside.at(users).unwrap(), three.at(users).unwrap());
+        assert!((a.throughput_per_s / b.throughput_per_s - 1.0).abs() < 1e-12);
+        assert!((a.mean_s / b.mean_s - 1.0).abs() < 1e-9);
+        assert!((a.p95_s / b.p95_s - 1.0).abs() < 1e-9, "{a:?} {b:?}");
+        assert!((a.resources[0].share - (b.resources[0].share * 3.0 + 1.0) / 4.0).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn a_part_of_a_processor_is_as_births_and_deaths_say() {
+    for background in [1.5, 3.2] {
+        let free = 4.0 - background;
+        let solved = Analysis::of(&beside(background), 1.0, 300).unwrap();
+        for users in [1_u32, 50, 150, 300] {
+            // k users have min(k, free) processors
+            let (mut weight, mut all, mut done) = (1.0_f64, 1.0_f64, 0.0_f64);
+            for k in 1..=users {
+                let speed = f64::from(k).min(free) / 0.01;
+                weight *= f64::from(users - k + 1) / 1.0 / speed;
+                all += weight;
+                done += weight * speed;
+            }
+            let found = solved.throughput_per_s(users as usize);
+            assert!((found / (done / all) - 1.0).abs() < 1e-9, "{background} {users}: {found}");
+        }
+        let open = OpenAnalysis::of(&beside(background)).unwrap();
+        assert_eq!(open.bottleneck().map(|it| it.0), Some("cores"));
+        assert!((open.bottleneck().unwrap().1 - free / 0.01).abs() < 1e-9);
+        let half = open.at(free / 0.02).unwrap();
+        assert!((half.resources[0].share - (free / 2.0 + background) / 4.0).abs() < 1e-9);
     }
 }
 

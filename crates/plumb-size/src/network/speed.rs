@@ -21,6 +21,21 @@ impl Speed {
         Self::of_factors(demand_s, (1..=servers.max(1)).map(f64::from).collect())
     }
 
+    /// Processors that are shared evenly, of which other work keeps `background` busy: `k` users have
+    /// `k` of them, as far as so many are left. 0 processors count as 1.
+    ///
+    /// # Errors
+    /// [`NetworkError::Time`], and [`NetworkError::Speed`] where nothing is left.
+    pub fn of_processors(
+        demand_s: f64,
+        processors: u32,
+        background: f64,
+    ) -> Result<Self, NetworkError> {
+        let processors = processors.max(1);
+        let free = f64::from(processors) - background;
+        Self::of_factors(demand_s, (1..=processors).map(|k| f64::from(k).min(free)).collect())
+    }
+
     /// A station that works `factors[k - 1]` times as fast when `k` users are there as its demand
     /// of `demand_s` seconds says.
     ///

@@ -49,7 +49,8 @@ impl Flow {
                             Move::Queue(self.queues.len() - 1)
                         }
                         Servers::Shared(processors) => {
-                            self.shared.push(Shared::new(name, processors, draw));
+                            let background = station.background;
+                            self.shared.push(Shared::new(name, processors, background, draw));
                             Move::Shared(self.shared.len() - 1)
                         }
                     };

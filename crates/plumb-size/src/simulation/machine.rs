@@ -1,10 +1,12 @@
 //! The loop that takes event by event.
 
 mod ending;
+mod thinking;
 
 use plumb_measure::statistics::SplitMix64;
 
 use self::ending::nothing;
+use self::thinking::Crowd;
 use super::calendar::{Calendar, Event};
 use super::draw::Draw;
 use super::flow::{Flow, Move};
@@ -67,6 +69,7 @@ pub(super) struct Machine<'a> {
     tries: Vec<Try>,
     free_tries: Vec<u32>,
     ready: Vec<u32>, // tries that go on now
+    crowd: Crowd,
     bursting: bool,
     arrivals: u32, // generation of the next arrival
     tally: Tally,
@@ -94,6 +97,7 @@ impl<'a> Machine<'a> {
             tries: Vec::new(),
             free_tries: Vec::new(),
             ready: Vec::new(),
+            crowd: Crowd::default(),
             bursting: false,
             arrivals: 0,
             tally: Tally::new(plan.for_s),
@@ -130,16 +134,7 @@ impl<'a> Machine<'a> {
             Load::Closed { users, think_s, variation } => {
                 let asleep = User { first_s: 0.0, tries: 0, session: 0 };
                 self.users = vec![asleep; users as usize];
-                for user in 0..users {
-                    // whoever thinks evenly long is somewhere in the middle of it
-                    let even = variation < 1.0;
-                    let first_s = if even {
-                        think_s * self.random.uniform()
-                    } else {
-                        self.think.next(&mut self.random)
-                    };
-                    self.after(first_s, code(Kind::Thought, 0, user));
-                }
+                self.first_thoughts(users, think_s, variation);
             }
         }
     }
@@ -149,7 +144,7 @@ impl<'a> Machine<'a> {
         let number = (code & 0xffff_ffff) as u32;
         let generation = (code >> 32) as u32 & GENERATION;
         match code >> 60 {
-            0 => self.asks(number),
+            0 => self.has_thought(number, generation),
             1 => self.served(number),
             2 => self.shared_done(number as usize, generation),
             3 => self.timed_out(number, generation),
@@ -184,9 +179,10 @@ impl<'a> Machine<'a> {
         let mean_s = if self.bursting { bursts.on_s } else { bursts.off_s };
         let length_s = Draw::of(mean_s, 1.0).next(&mut self.random);
         self.after(length_s, code(Kind::Burst, 0, 0));
-        // arrivals have no memory: the next one is drawn anew at the new rate
+        // neither arrivals nor thoughts have a memory: the next one is drawn anew at the new rate
         self.arrivals = self.arrivals.wrapping_add(1) & GENERATION;
         self.next_arrival();
+        self.next_thought();
     }
 
     fn arrives(&mut self, generation: u32) {
@@ -197,27 +193,6 @@ impl<'a> Machine<'a> {
         let new = User { first_s: self.now_s, tries: 0, session: 0 };
         let user = take_place(&mut self.users, &mut self.free_users, new);
         self.begins_try(user, self.now_s, 0);
-    }
-
-    /// A user has thought and asks.
-    fn asks(&mut self, user: u32) {
-        if let Some(sessions) = self.plan.sessions
-            && self.users[user as usize].session == 0
-        {
-            if self.open_sessions >= sessions.most {
-                self.found.refused_sessions += u64::from(self.recording);
-                return self.thinks(user);
-            }
-            self.open_sessions += 1;
-            self.found.sessions_max = self.found.sessions_max.max(self.open_sessions);
-            self.users[user as usize].session = sessions.operations.max(1);
-        }
-        self.begins_try(user, self.now_s, 0);
-    }
-
-    fn thinks(&mut self, user: u32) {
-        let think_s = self.think.next(&mut self.random) / self.urgency();
-        self.after(think_s, code(Kind::Thought, 0, user));
     }
 
     fn tries_again(&mut self, user: u32) {

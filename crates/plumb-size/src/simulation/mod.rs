@@ -117,7 +117,8 @@ pub struct Sessions {
 
 /// Times at which more is asked: they last `on_s` on average, `off_s` lie between, both
 /// exponential; meanwhile arrivals come `factor` times as often, and users think so much
-/// shorter.
+/// shorter, who are in the middle of a thought as well. With bursts all think times are exponential,
+/// whatever their variation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Bursts {
     /// How many times as much.

@@ -97,6 +97,7 @@ pub(super) struct Shared {
     pub(super) name: String,
     pub(super) draw: Draw,
     processors: u32,
+    background: f64, // of these, busy with other work all the time
     received_s: f64,
     since_s: f64,
     work: BinaryHeap<Reverse<(u64, u32)>>, // the bits of `received_s` at the end
@@ -106,11 +107,12 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(name: String, processors: u32, draw: Draw) -> Self {
+    pub(super) fn new(name: String, processors: u32, background: f64, draw: Draw) -> Self {
         Self {
             name,
             draw,
             processors,
+            background,
             received_s: 0.0,
             since_s: 0.0,
             work: BinaryHeap::new(),
@@ -125,7 +127,7 @@ impl Shared {
         let end = (self.received_s + work_s).to_bits();
         let first = self.work.peek().is_none_or(|Reverse((bits, _))| end < *bits);
         self.work.push(Reverse((end, who)));
-        let crowded = self.work.len() > self.processors as usize;
+        let crowded = count(self.work.len()) > self.free();
         if first || crowded { self.appoint() } else { None }
     }
 
@@ -149,7 +151,12 @@ impl Shared {
 
     /// Work that each receives in a second.
     fn speed(&self) -> f64 {
-        (f64::from(self.processors) / count(self.work.len())).min(1.0)
+        (self.free() / count(self.work.len())).min(1.0)
+    }
+
+    /// Processors that other work leaves.
+    fn free(&self) -> f64 {
+        f64::from(self.processors) - self.background
     }
 
     fn advance(&mut self, now_s: f64) {
@@ -161,8 +168,8 @@ impl Shared {
     }
 
     fn account(&mut self, now_s: f64) {
-        let (all, most) = (count(self.work.len()), f64::from(self.processors));
-        self.over_time.add(now_s, all.min(most), (all - most).max(0.0));
+        let (all, most) = (count(self.work.len()), self.free());
+        self.over_time.add(now_s, self.background + all.min(most), (all - most).max(0.0));
     }
 
     pub(super) fn forget(&mut self, now_s: f64) {

@@ -3,7 +3,8 @@ use crate::analysis::Analysis;
 use crate::landscape::{Element, Pool, Servers, Station};
 
 fn station(name: &str, servers: Servers, service_s: f64, variation: f64) -> Element {
-    Element::Station(Station { name: name.into(), servers, service_s, variation })
+    let name = name.into();
+    Element::Station(Station { name, servers, service_s, variation, background: 0.0 })
 }
 
 fn pool(size: u32, queue: Option<u32>, inside: Vec<Element>) -> Element {
@@ -186,6 +187,91 @@ fn bursts_ask_for_more_and_wait_longer() {
     let rate = with.throughput_per_s.unwrap();
     assert!((rate.value - 3.0 * (60.0 + 3.0 * 20.0) / 80.0).abs() < 0.2, "{rate:?}");
     assert!(with.mean_s.unwrap().low > 2.0 * without.mean_s.unwrap().high);
+}
+
+/// Throughput and mean response time of one exponential server and `users` who think, whose thoughts are
+/// over `factor` times as fast in bursts: by the balance of all states, one sweep after the other.
+fn one_server_with_bursts(users: u32, (think_s, service_s): (f64, f64), of: Bursts) -> (f64, f64) {
+    let most = users as usize;
+    let ask = |fast: usize, k: usize| {
+        let thinking = f64::from(users - u32::try_from(k).unwrap());
+        thinking / think_s * if fast == 1 { of.factor } else { 1.0 }
+    };
+    let turn = [1.0 / of.off_s, 1.0 / of.on_s];
+    let mut p = [vec![1.0; most + 1], vec![1.0; most + 1]];
+    for _ in 0..20_000 {
+        for fast in [0, 1] {
+            for k in 0..=most {
+                let served = if k > 0 { 1.0 / service_s } else { 0.0 };
+                let mut into = p[1 - fast][k] * turn[1 - fast];
+                if k > 0 {
+                    into += p[fast][k - 1] * ask(fast, k - 1);
+                }
+                if k < most {
+                    into += p[fast][k + 1] / service_s;
+                }
+                p[fast][k] = into / (ask(fast, k) + served + turn[fast]);
+            }
+        }
+    }
+    let all: f64 = p.iter().flatten().sum();
+    let share = |k: usize| (p[0][k] + p[1][k]) / all;
+    let present: f64 = (0..).zip(0..=most).map(|(n, k)| f64::from(n) * share(k)).sum();
+    let throughput_per_s = (1.0 - share(0)) / service_s;
+    (throughput_per_s, present / throughput_per_s)
+}
+
+#[test]
+fn in_bursts_users_ask_so_much_more_whether_they_think_already_or_not() {
+    let long = Bursts { factor: 3.0, on_s: 10.0, off_s: 60.0 };
+    let cases = [
+        // hardly any service: all the time everybody thinks, and 3 times as much is asked in 10 of 70 s
+        (30, (60.0, 1e-4), long, 20_000.0),
+        (20, (10.0, 0.3), long, 40_000.0),
+        (12, (5.0, 0.3), Bursts { factor: 0.2, on_s: 20.0, off_s: 20.0 }, 20_000.0),
+    ];
+    for (users, (think_s, service_s), bursts, for_s) in cases {
+        let (throughput_per_s, mean_s) =
+            one_server_with_bursts(users, (think_s, service_s), bursts);
+        let elements = vec![station("cores", Servers::Queue(1), service_s, 1.0)];
+        let mut plan = plan(elements, closed(users, think_s), for_s);
+        plan.bursts = Some(bursts);
+        in_intervals(&plan, throughput_per_s, |it| it.throughput_per_s);
+        in_intervals(&plan, mean_s, |it| it.mean_s);
+    }
+    // the balance itself, where nobody ever waits
+    let (rate, _) = one_server_with_bursts(30, (60.0, 1e-4), long);
+    assert!((rate / (0.5 * (60.0 + 3.0 * 10.0) / 70.0) - 1.0).abs() < 1e-3, "{rate}");
+}
+
+#[test]
+fn users_without_thoughts_have_none_to_hurry() {
+    let elements = vec![station("cores", Servers::Queue(1), 0.1, 1.0)];
+    let mut busy = plan(elements, closed(3, 0.0), 2_000.0);
+    busy.bursts = Some(Bursts { factor: 3.0, on_s: 1.0, off_s: 1.0 });
+    in_intervals(&busy, 10.0, |it| it.throughput_per_s);
+    in_intervals(&busy, 0.3, |it| it.mean_s);
+}
+
+#[test]
+fn other_work_leaves_as_much_as_the_model_says() {
+    for background in [1.0, 1.5, 2.6] {
+        let shared = Station {
+            name: "cores".into(),
+            servers: Servers::Shared(3),
+            service_s: 0.5,
+            variation: 1.0,
+            background,
+        };
+        let elements = vec![Element::Station(shared)];
+        let landscape = Landscape { elements: elements.clone() };
+        let exact = Analysis::of(&landscape, 10.0, 40).unwrap().at(40).unwrap();
+        let plan = plan(elements, closed(40, 10.0), 10_000.0);
+        in_intervals(&plan, exact.throughput_per_s, |it| it.throughput_per_s);
+        in_intervals(&plan, exact.mean_s, |it| it.mean_s);
+        let used = plan.simulate().unwrap().resources;
+        assert!((used[0].share - exact.resources[0].share).abs() < 0.01, "{used:?} {exact:?}");
+    }
 }
 
 #[test]

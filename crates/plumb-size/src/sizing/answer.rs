@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Sensitivity, Upgrade};
+use super::{Need, Sensitivity, Upgrade};
 use crate::analysis::Point;
 use crate::bounded::Bounded;
 
@@ -62,6 +62,10 @@ pub struct Answer {
     /// What these users need; absent without a target, and where it lies beyond twice of what was
     /// measured.
     pub needs: Option<Vec<Need>>,
+    /// Of the [`DRAWS_ENLARGED`](super::DRAWS_ENLARGED) landscapes that were drawn for the intervals of
+    /// `needs`, those in which twice of what was measured does not keep the target: they count as
+    /// twice.
+    pub needs_unmet: usize,
     /// Memory of these users, bytes; absent where it was not recorded, and beyond twice the users
     /// that were.
     pub memory_bytes: Option<Bounded>,
@@ -69,15 +73,4 @@ pub struct Answer {
     pub upgrades: Vec<Upgrade>,
     /// What would change the number of users, the most first.
     pub sensitivity: Vec<Sensitivity>,
-}
-
-/// How many places of a resource are needed.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Need {
-    /// The resource.
-    pub name: String,
-    /// As many as were measured.
-    pub had: u32,
-    /// As many as are needed.
-    pub places: Bounded,
 }

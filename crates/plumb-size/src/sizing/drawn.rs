@@ -4,7 +4,6 @@ use super::{DRAWS_ENLARGED, Target, count};
 use crate::analysis::{Analysis, AnalysisError, Point, Tail};
 use crate::bounded::Bounded;
 use crate::landscape::Landscape;
-use crate::model::CORES;
 
 /// What so many users would see on any of the `drawn` landscapes: throughput, mean, 95th percentile.
 pub(super) fn predicted(
@@ -65,46 +64,4 @@ pub(super) fn within(
         draws.push(of(it, tail)?);
     }
     Ok(bounded(value, draws))
-}
-
-/// The places of each resource with which the target is met: those of the fullest are added to
-/// one by one, and what is not needed is taken away from the processors. `None` beyond
-/// [`RANGE_MAX`] times what was measured, and where even that is too slow.
-pub(super) fn enlarged(
-    landscape: &Landscape,
-    tail: &Tail,
-    think_s: f64,
-    users: usize,
-    target: Target,
-) -> Result<Option<Vec<u32>>, AnalysisError> {
-    let had = landscape.resources();
-    let mut enlarged = landscape.clone();
-    let meets = |it: &Landscape| {
-        let point = Analysis::of(it, think_s, users)?.at(users)?;
-        let met = tail.figure_s(target.figure, &point) <= target.most_s;
-        Ok::<(bool, Point), AnalysisError>((met, point))
-    };
-    loop {
-        let (met, point) = meets(&enlarged)?;
-        if met {
-            break;
-        }
-        let fullest = point.resources.iter().max_by(|a, b| a.share.total_cmp(&b.share));
-        let Some(fullest) = fullest else { return Ok(None) };
-        let most = had.iter().find(|it| it.name == fullest.name).map_or(0, |it| it.places * 2);
-        if fullest.places >= most {
-            return Ok(None);
-        }
-        enlarged.resize(&fullest.name, fullest.places + 1);
-    }
-    let cores =
-        |it: &Landscape| it.resources().iter().find(|it| it.name == CORES).map(|it| it.places);
-    while let Some(fewer) = cores(&enlarged).filter(|cores| *cores > 1) {
-        enlarged.resize(CORES, fewer - 1);
-        if !meets(&enlarged)?.0 {
-            enlarged.resize(CORES, fewer);
-            break;
-        }
-    }
-    Ok(Some(enlarged.resources().into_iter().map(|it| it.places).collect()))
 }

@@ -7,7 +7,7 @@ use super::memory::{self, MEMORY};
 use super::{RANGE_MAX, Sizing, SizingError, count};
 use crate::analysis::Tail;
 use crate::bounded::Bounded;
-use crate::landscape::Landscape;
+use crate::landscape::{Landscape, PLACES_MAX};
 
 /// Bottlenecks that are told.
 const UPGRADES: usize = 4;
@@ -85,15 +85,27 @@ pub(super) fn upgrades(
 impl Built<'_> {
     /// What is full first, and with how many users.
     fn full(&self) -> Option<(String, Bounded)> {
-        let think_s = self.sizing.think_s();
-        let by_landscape = self.landscape.bottleneck();
-        let by_landscape =
-            by_landscape.map(|it| (it.name, knee_users(&self.landscape, &self.drawn, think_s)));
-        let by_memory = self.memory_bytes.zip(self.sizing.memory.as_ref());
-        let by_memory = by_memory.and_then(|(limit, line)| memory::held(limit, line));
-        let by_memory = by_memory.map(|users| (MEMORY.to_owned(), users));
+        let name = self.first()?;
+        let users = if name == MEMORY {
+            self.held()?
+        } else {
+            knee_users(&self.landscape, &self.drawn, self.sizing.think_s())
+        };
+        Some((name, users))
+    }
+
+    /// What is full first.
+    fn first(&self) -> Option<String> {
+        let knee = self.landscape.knee_users(self.sizing.think_s());
+        let by_landscape = self.landscape.bottleneck().map(|it| it.name).zip(knee);
+        let by_memory = self.held().map(|users| (MEMORY.to_owned(), users.value));
         let all = by_landscape.into_iter().chain(by_memory);
-        all.min_by(|(_, a), (_, b)| a.value.total_cmp(&b.value))
+        all.min_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(name, _)| name)
+    }
+
+    /// The users whom memory holds; `None` where nothing limits it.
+    fn held(&self) -> Option<Bounded> {
+        memory::held(self.memory_bytes?, self.sizing.memory.as_ref()?)
     }
 
     /// Users within the target, whom memory must hold as well; `None` without a target, and at the end
@@ -124,30 +136,34 @@ impl Built<'_> {
         let (add, most) = if name == MEMORY {
             ((had / MEMORY_PARTS).max(1), twice(had))
         } else {
-            (1, twice(had))
+            (1, twice(had).min(u64::from(PLACES_MAX)))
         };
         let mut amount = self.amount(name);
-        while self.full().is_some_and(|(full, _)| full == name) {
-            if amount >= most {
-                return false;
-            }
+        let mut is_first = self.first().is_some_and(|it| it == name);
+        while is_first && amount < most {
             amount = (amount + add).min(most);
             self.set(name, amount);
+            is_first = self.first().is_some_and(|it| it == name);
         }
-        true
+        // those that were drawn say nothing of what is first, and there are many of them
+        if name != MEMORY {
+            self.drawn.iter_mut().for_each(|(it, _)| _ = it.resize(name, places(amount)));
+        }
+        !is_first
     }
 
+    /// As much of it, but for the landscapes that were drawn.
     fn set(&mut self, name: &str, amount: u64) {
         if name == MEMORY {
             self.memory_bytes = Some(amount);
-            return;
-        }
-        let places = u32::try_from(amount).unwrap_or(u32::MAX);
-        self.landscape.resize(name, places);
-        for (it, _) in &mut self.drawn {
-            it.resize(name, places);
+        } else {
+            self.landscape.resize(name, places(amount));
         }
     }
+}
+
+fn places(amount: u64) -> u32 {
+    u32::try_from(amount).unwrap_or(u32::MAX)
 }
 
 /// [`RANGE_MAX`] times as much.

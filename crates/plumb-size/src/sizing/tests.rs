@@ -1,4 +1,5 @@
 use super::*;
+use crate::analysis::Tail;
 use crate::ladder::Step;
 use crate::landscape::{Element, Pool, Servers, Station};
 use crate::model::CORES;
@@ -6,7 +7,8 @@ use crate::simulation::{Load, Patience, Plan};
 use crate::what_if::{WhatIfError, changes};
 
 fn station(name: &str, servers: Servers, service_s: f64) -> Element {
-    Element::Station(Station { name: name.into(), servers, service_s, variation: 1.0 })
+    let name = name.into();
+    Element::Station(Station { name, servers, service_s, variation: 1.0, background: 0.0 })
 }
 
 /// A landscape with two processors, a pool and a database that waits, as a server would run it.
@@ -313,4 +315,99 @@ fn a_step_of_few_operations_refuses_nothing_by_chance() {
     known[4].mean_s = 120.0 / known[4].throughput_per_s - 1.0;
     let sized = size(Ladder::of(known).unwrap(), &setup(4), question(160, None)).unwrap();
     assert!(sized.refusals.iter().any(|it| it.contains("with 120 users")), "{:?}", sized.refusals);
+}
+
+/// Steps as the exact network has them, of a machine on which other work has one of the four
+/// processors all the time: three are left, 10 ms an operation, a second of thoughts.
+fn beside_other_work(users: &[u32]) -> Vec<Step> {
+    let three = Landscape { elements: vec![station(CORES, Servers::Shared(3), 0.010)] };
+    let solved = Analysis::of(&three, 1.0, 600).unwrap();
+    let step = |users: &u32| {
+        let point = solved.at(*users as usize).unwrap();
+        Step {
+            users: f64::from(*users),
+            throughput_per_s: point.throughput_per_s,
+            mean_s: point.mean_s,
+            mean_half_s: Some(0.0),
+            p95_s: point.p95_s,
+            busy_cores: Some(1.0 + 0.010 * point.throughput_per_s),
+            ..Step::default()
+        }
+    };
+    users.iter().map(step).collect()
+}
+
+#[test]
+fn what_runs_without_any_load_is_left_to_nobody() {
+    let setup = Setup { cores: 4, ..Setup::default() };
+    let of = |ladder: &[u32], users, most_s| {
+        let target = Some(Target { figure: Figure::Mean, most_s });
+        let question = Question { users, think_s: None, target, seed: 5 };
+        let ladder = Ladder::of(beside_other_work(ladder)).unwrap();
+        size(ladder, &setup, question).unwrap()
+    };
+    let three = Landscape { elements: vec![station(CORES, Servers::Shared(3), 0.010)] };
+    let exact = Analysis::of(&three, 1.0, 600).unwrap();
+    // a ladder far below the knee, and one beyond it
+    for ladder in [&[1, 20, 50, 80, 110][..], &[1, 100, 200, 300, 400]] {
+        let sizing = of(ladder, 200, 0.012);
+        assert!(sizing.refusals.is_empty(), "{:?}", sizing.refusals);
+        let knee = &sizing.knee;
+        assert!((knee.limit_per_s.value - 300.0).abs() < 0.01, "{knee:?}");
+        assert!((knee.users.value - 303.0).abs() < 0.01, "{knee:?}");
+        let answer = sizing.answer.unwrap();
+        let known = exact.throughput_per_s(200);
+        assert!((answer.throughput_per_s.value / known - 1.0).abs() < 1e-6, "{answer:?}");
+        let busy = (1.0 + 0.010 * known) / 4.0;
+        assert!((answer.at.resources[0].share - busy).abs() < 1e-6, "{answer:?}");
+        // one more than operations need of processors of their own
+        let fits = |cores: &u32| {
+            let own = Landscape { elements: vec![station(CORES, Servers::Shared(*cores), 0.010)] };
+            Analysis::of(&own, 1.0, 200).unwrap().mean_s(200) <= 0.012
+        };
+        let own = (1..20).find(fits).unwrap();
+        let needs = answer.needs.unwrap();
+        assert!((needs[0].places.value - f64::from(own + 1)).abs() < 1e-9, "{needs:?} {own}");
+        let within = exact.users_within(Figure::Mean, 0.012, &Tail::default()).unwrap().unwrap();
+        let found = answer.users_within.unwrap().value;
+        let most = 2.0 * f64::from(*ladder.last().unwrap());
+        assert!((found - count(within).min(most)).abs() <= 1.0, "{found} {within}");
+    }
+    let full = Setup { cores: 1, ..Setup::default() };
+    let ladder = Ladder::of(beside_other_work(&[1, 20, 50, 80, 110])).unwrap();
+    let error = size(ladder, &full, question(100, None)).unwrap_err();
+    assert!(matches!(error, SizingError::Model(ModelError::Busy { cores: 1, .. })), "{error}");
+}
+
+#[test]
+fn a_draw_that_nothing_keeps_within_the_target_does_not_take_the_answer() {
+    let landscape = Landscape { elements: vec![station(CORES, Servers::Shared(8), 0.100)] };
+    let solved = Analysis::of(&landscape, 1.0, 60).unwrap();
+    let step = |(users, off): (u32, f64)| {
+        let point = solved.at(users as usize).unwrap();
+        Step {
+            users: f64::from(users),
+            throughput_per_s: point.throughput_per_s,
+            mean_s: point.mean_s,
+            p95_s: point.p95_s * off,
+            busy_cores: Some(0.100 * point.throughput_per_s),
+            ..Step::default()
+        }
+    };
+    let steps = [(2, 1.1), (10, 0.9), (20, 1.1), (30, 0.9), (40, 1.1), (50, 0.9), (60, 1.1)];
+    let ladder = || Ladder::of(steps.map(step).into()).unwrap();
+    let setup = Setup { cores: 8, ..Setup::default() };
+    let of = |most_s| {
+        let target = Some(Target { figure: Figure::P95, most_s });
+        size(ladder(), &setup, Question { users: 20, think_s: None, target, seed: 5 }).unwrap()
+    };
+    let alone_s = of(10.0).answer.unwrap().p95_s.value;
+    let answer = of(alone_s * 1.1).answer.unwrap();
+    assert!(answer.p95_s.high > alone_s * 1.1, "some draws are beyond it: {answer:?}");
+    let [need] = &answer.needs.unwrap()[..] else { panic!("one resource") };
+    assert!((1..DRAWS_ENLARGED / 2).contains(&answer.needs_unmet), "{}", answer.needs_unmet);
+    assert!(need.places.value <= 8.0 && (need.places.high - 16.0).abs() < 1e-9, "{need:?}");
+    // what cannot be kept has no answer, whatever some draws say
+    let never = of(alone_s * 0.9).answer.unwrap();
+    assert_eq!((never.needs, never.needs_unmet), (None, 0));
 }

@@ -144,6 +144,7 @@ pub(super) fn apply(landscape: &mut Landscape, change: &Change) -> Result<(), Wh
                 servers: Servers::Delay,
                 service_s: *service_s,
                 variation: 0.0,
+                background: 0.0,
             };
             landscape.elements.insert(0, Element::Station(station));
         }
@@ -238,6 +239,7 @@ mod tests {
             servers: Servers::Shared(2),
             service_s: 0.1,
             variation: 1.0,
+            background: 0.0,
         };
         let mut landscape = Landscape { elements: vec![Element::Station(station)] };
         let error = apply(&mut landscape, &Change::Places("core".into(), 3)).unwrap_err();

@@ -20,7 +20,8 @@ use tempfile::tempdir;
 /// Two processors that each operation needs for 50 ms, and 20 ms of waiting.
 fn landscape() -> Landscape {
     let station = |name: &str, servers, service_s| {
-        Element::Station(Station { name: name.into(), servers, service_s, variation: 1.0 })
+        let name = name.into();
+        Element::Station(Station { name, servers, service_s, variation: 1.0, background: 0.0 })
     };
     let cores = station("cores", Servers::Shared(2), 0.050);
     Landscape { elements: vec![cores, station("wait", Servers::Delay, 0.020)] }
