@@ -82,7 +82,8 @@ pub fn step_figures(folder: &Path) -> Result<(Option<Figures>, Option<String>), 
 
 fn figures(folder: &Path, result: &ResultRecord) -> Result<Option<Figures>, LabError> {
     let Some(response) = &result.response_ns else { return Ok(None) };
-    let lines = read_intervals(folder, &hdr::log_tag("response", &result.labels))?;
+    let tag = hdr::log_tag("response", &result.labels);
+    let lines = by_interval(read_intervals(folder, &tag)?);
     // what was begun before the first interval and ends in it is missing there, and after the last
     // nothing more begins
     let inner = lines.get(1..lines.len().saturating_sub(1)).unwrap_or_default();
@@ -99,6 +100,19 @@ fn figures(folder: &Path, result: &ResultRecord) -> Result<Option<Figures>, LabE
         p95_ns: response.p95,
         p95_half: hdr::decode(&response.histogram).ok().and_then(|it| p95_half(&it)),
     }))
+}
+
+/// A line an interval of `lines`, which have one an interval and row: requests of one user may take
+/// longer than those of another in every interval alike.
+fn by_interval(lines: Vec<hdr::LogLine>) -> Vec<hdr::LogLine> {
+    let mut whole: Vec<hdr::LogLine> = Vec::new();
+    for line in lines {
+        match whole.last_mut().filter(|last| last.start_ns == line.start_ns) {
+            Some(last) => last.histogram.merge(&line.histogram),
+            None => whole.push(line),
+        }
+    }
+    whole
 }
 
 /// Operations a second of so many intervals.
@@ -182,7 +196,8 @@ fn count(n: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use plumb_measure::Histogram;
+    use plumb_folder::RunFolder;
+    use plumb_measure::{Distribution, Histogram};
 
     use super::*;
 
@@ -212,6 +227,37 @@ mod tests {
         assert_eq!(shown(figures(104.0, 1_040, 0.03)), [false, false], "within a twentieth");
         assert_eq!(shown(figures(90.0, 1_200, 0.03)), [true, true]);
         assert_eq!(shown(figures(90.0, 1_200, 0.30)), [false, false], "not known well enough");
+    }
+
+    /// What is read of 20 intervals of 500 ms, in each of which every row has so many operations of so
+    /// many milliseconds.
+    fn read_back(rows: &[(u64, u64)]) -> Figures {
+        let at = tempfile::tempdir().unwrap();
+        let mut folder = RunFolder::create_new(&at.path().join("run")).unwrap();
+        let result = ResultRecord { throughput_per_s: 40.0, ..ResultRecord::default() };
+        let tag = hdr::log_tag("response", &result.labels);
+        let (mut log, mut all) = (hdr::log_header(0, "then"), Histogram::new());
+        for interval in 0..20 {
+            for (operations, ms) in rows {
+                let mut histogram = Histogram::new();
+                histogram.record_n(ms * 1_000_000, *operations);
+                all.merge(&histogram);
+                log += &hdr::log_line(&tag, interval * 500_000_000, 500_000_000, &histogram);
+            }
+        }
+        folder.append_intervals(&log).unwrap();
+        let result = ResultRecord { response_ns: Distribution::of(&all), ..result };
+        super::figures(folder.path(), &result).unwrap().unwrap()
+    }
+
+    #[test]
+    fn rows_that_differ_are_no_change_over_time() {
+        for rows in [&[(10, 5), (10, 500)][..], &[(99, 5), (1, 500)], &[(0, 0), (20, 5), (0, 0)]] {
+            let figures = read_back(rows);
+            for half in [figures.throughput_half, figures.mean_half] {
+                assert!(half.is_some_and(|half| half < 1e-9), "{rows:?}: {figures:?}");
+            }
+        }
     }
 
     #[test]
