@@ -120,6 +120,14 @@ pub(crate) fn told(error: &clap::Error) -> anyhow::Error {
     anyhow!("{}", parts.join("; "))
 }
 
+/// `words`, those behind `plumb`, with `further` options. They stand before a `--`, behind which nothing is
+/// an option: what an options file says of arguments stands there.
+pub(crate) fn with_further(words: &[String], further: &[String]) -> Vec<String> {
+    let at = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    let (options, arguments) = words.split_at(at);
+    [options, further, arguments].concat()
+}
+
 /// The words that watch this machine, and a far one, as `host` says.
 pub(crate) fn watching(host: &HostOptions) -> Vec<String> {
     let mut words = vec![
@@ -129,4 +137,23 @@ pub(crate) fn watching(host: &HostOptions) -> Vec<String> {
     ];
     words.extend(host.far_host.as_ref().map(|far| format!("--far-host={far}")));
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn further_options_stand_before_what_ends_options() {
+        let further = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            with_further(&words, &["--out=x".to_owned()])
+        };
+        for line in ["net ping db1 --for 1s", "net ping --for=1s -- db1", "http ping -- a b"] {
+            let words = further(line);
+            let (_, of) = parse(&words).unwrap();
+            let out = leaf(&of).get_one::<std::path::PathBuf>("out");
+            assert_eq!(out.map(|it| it.display().to_string()).as_deref(), Some("x"), "{words:?}");
+        }
+    }
 }

@@ -215,7 +215,7 @@ impl Watch {
         // several may begin within a second
         let name = format!("{RUNS}/{}-{}", at.replace(':', ""), self.entries.len() + 1);
         let out = self.folder.join(&name);
-        let words = [&options.words[..], &[format!("--out={}", out.display())]].concat();
+        let words = job::with_further(&options.words, &[format!("--out={}", out.display())]);
         let measured = measurement(&words).and_then(|mut job| match &options.on {
             Some(remote) => measure_there(remote, job.as_mut(), &words, stop),
             None => {

@@ -9,7 +9,7 @@ use plumb_measure::{FindingKind, RemoteSelector, Scope, Status};
 use plumb_net::NetError;
 use plumb_report::checkup;
 
-use crate::job::measurement;
+use crate::job::{measurement, with_further};
 use crate::measure::{Run, measure};
 use crate::metrics::Receivers;
 use crate::remote::{MEASURED_ON, measure_there};
@@ -101,7 +101,7 @@ fn attempt(
     let part = checkup.parts[number].clone();
     let name = format!("{:02}-{}", number + 1, name(&part));
     let (shown, path) = folder.part(&name)?;
-    let words = [&part.words[..], &[format!("--out={}", path.display())]].concat();
+    let words = with_further(&part.words, &[format!("--out={}", path.display())]);
     let title = format!("{}, {} s left: ", part.server, checkup.left_ns() / 1_000_000_000);
     let measured = measurement(&words).and_then(|mut job| {
         if let Some(remote) = remote {

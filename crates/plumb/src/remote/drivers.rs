@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::{target, told};
 use crate::commands;
+use crate::job::with_further;
 use crate::layers::plain;
 
 /// Options of the controller that are none of its remotes, each with the words behind it.
@@ -75,7 +76,8 @@ impl Drivers {
         let words: Vec<String> =
             words.into_iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
         let seed = ["--seed".to_owned(), job.outline().seed.to_string()];
-        fleet.begin(&[&without_own(&words)[..], &seed, &told].concat(), files);
+        let further = [&seed[..], &told].concat();
+        fleet.begin(&with_further(&without_own(&words), &further), files);
         Ok(Self::Remotes(Box::new(fleet)))
     }
 
@@ -178,6 +180,11 @@ pub(super) fn without_own(words: &[String]) -> Vec<String> {
     let mut kept = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {
+        if word == "--" {
+            kept.push(word.clone());
+            kept.extend(words.by_ref().cloned()); // arguments, whatever they look like
+            break;
+        }
         let (name, joined) = word.split_once('=').map_or((word.as_str(), false), |it| (it.0, true));
         match OWN.iter().find(|(own, _)| *own == name) {
             Some((_, behind)) if !joined => {
@@ -200,5 +207,7 @@ mod tests {
             "net ping h --remotes local:2 --size 1B --out=x --json --out y --seed 7 --for 1s";
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
         assert_eq!(without_own(&words).join(" "), "net ping h --size 1B --for 1s");
+        let ended = ["net", "ping", "--json", "--", "--json"].map(str::to_owned);
+        assert_eq!(without_own(&ended).join(" "), "net ping -- --json");
     }
 }

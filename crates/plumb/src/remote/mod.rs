@@ -23,6 +23,7 @@ use plumb_remote::{Carried, Hello, Nats, RunOrder, WallClock};
 use rustix::process::getppid;
 
 use crate::exit::Exit;
+use crate::job::with_further;
 use crate::layers::plain;
 use crate::measure::measure_with;
 use crate::metrics::Receivers;
@@ -222,7 +223,7 @@ fn carried_out(
         (false, false) => &["--part", &part, "--out", &out],
     };
     let further: Vec<String> = further.iter().map(|word| (*word).to_owned()).collect();
-    let words = [&["plumb".to_owned()], &order.words[..], &further].concat();
+    let words = [vec!["plumb".to_owned()], with_further(&order.words, &further)].concat();
     let matches = commands::all().try_get_matches_from(&words)?;
     let (name, matches) = matches.subcommand().ok_or_else(|| anyhow!("no measurement"))?;
     let verb = matches.subcommand().map_or("", |(verb, _)| verb);
@@ -233,7 +234,7 @@ fn carried_out(
             bail!("a server is started for a controller")
         };
         let records = servers::leaves_files(&order.words).then(|| format!("--out={out}"));
-        let words = [&order.words[..], records.as_slice()].concat();
+        let words = with_further(&order.words, records.as_slice());
         servers::run(&words, &led, stop)?;
         let files = if records.is_some() { host_files(Path::new(&out))? } else { Vec::new() };
         return Ok(Carried { record: None, files, folder });

@@ -68,6 +68,21 @@ fn what_all_remotes_recorded_is_one_record_of_all_samples() {
 }
 
 #[test]
+fn a_host_behind_the_end_of_options_is_that_of_every_remote() {
+    let server = Server::start(&["--quiet"]);
+    let at = tempdir().expect("a folder");
+    fs::write(at.path().join("o.toml"), format!("host = \"{}\"\n", server.address))
+        .expect("written");
+    let load = ["--remotes", "local:2", "--connections", "2", "--count", "30", "--interval", "50s"];
+    for host in [&["--", server.address.as_str()][..], &["--options", "o.toml"]] {
+        let asked =
+            [&["net", "ping"], &CALM[..], &load, &["--foreign-limit", "100%", "--json"], host];
+        let record = plumb(&asked.concat(), at.path()).with(0).json();
+        assert_eq!(record["results"][0]["operations"], 30);
+    }
+}
+
+#[test]
 fn what_cannot_be_divided_or_reached_is_refused() {
     let server = Server::start(&["--quiet"]);
     let at = tempdir().expect("a folder");

@@ -102,6 +102,18 @@ fn a_folder_is_of_one_command_and_goes_on_behind_a_line_that_was_cut() {
 }
 
 #[test]
+fn a_host_that_the_options_file_names_is_watched() {
+    let server = Server::start(&["--quiet"]);
+    let at = tempdir().expect("a folder");
+    let of_file = format!("host = \"{}\"\ncount = 20\nwarmup = \"0s\"\n", server.address);
+    fs::write(at.path().join("o.toml"), of_file).expect("written");
+    let words = ["watch", "--every", "1h", "--for", "1ms", "--out", "w", "net", "ping"];
+    let calm = ["--options", "o.toml", "--foreign-limit", "100%", "--lag", "50s"];
+    plumb(&[&words[..], &calm].concat(), at.path()).with(0);
+    assert_eq!(log(at.path())[0]["operations"], 20);
+}
+
+#[test]
 fn a_measurement_without_response_times_is_not_without_an_answer() {
     let server = Server::start(&["--quiet"]);
     let at = tempdir().expect("a folder");
