@@ -3,7 +3,7 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | [`RunFolder`], [`ExperimentFolder`], [`CheckFolder`] | made by this process, written whole, never overwritten |
+//! | [`RunFolder`], [`ExperimentFolder`], [`CheckFolder`], [`PathsFolder`] | made by this process, written whole, never overwritten |
 //! | [`Place`] | what these are made in, and recordings of hosts |
 //! | [`read_record`], [`read_comparison`], [`read_check`], [`read_checkup`] | records, held against their digests and their own figures |
 //! | [`read_intervals`], [`read_responses`], [`read_host_tracks`] | what a chart needs of a run, without the rest |
@@ -23,6 +23,7 @@ mod host_track;
 mod moment;
 mod names;
 mod order;
+mod paths;
 mod place;
 mod read;
 mod responses;
@@ -40,6 +41,7 @@ pub use folder_of::FolderOf;
 pub use host_track::read_host_tracks;
 pub use moment::wall_ns;
 pub use names::{CHECK, CHECKUP, EXPERIMENT, RECORD};
+pub use paths::{NetPaths, PathsFolder};
 pub use place::Place;
 pub use read::{
     is_check, is_checkup, is_experiment, read_check, read_checkup, read_comparison, read_intervals,

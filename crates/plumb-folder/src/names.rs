@@ -16,6 +16,8 @@ pub const EXPERIMENT: &str = "experiment.toml";
 pub(crate) const ORDER: &str = "order.json";
 /// What a load ladder came to.
 pub(crate) const LADDER: &str = "ladder.json";
+/// The figures of the paths between machines.
+pub(crate) const PATHS: &str = "paths.json";
 /// The baselines of a folder of runs.
 pub(crate) const BASELINES: &str = "baselines.json";
 /// The report for people, of either.

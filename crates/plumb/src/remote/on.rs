@@ -4,15 +4,16 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_engine::layer::NamedFile;
+use plumb_folder::Place;
 use plumb_measure::RemoteSelector;
 use plumb_remote::{Fleet, Nats, PlanFiles};
 
 use super::{measure_there, servers, target, told};
 use crate::exit::Exit;
-use crate::job::{measurement, refuse, with_options};
+use crate::job::{measurement, refuse, with_further, with_options};
 use crate::measure::print;
 use crate::signals;
 
@@ -59,9 +60,8 @@ const NOWHERE: [&str; 6] = ["junit", "sarif", "summary", "otlp", "remote_write",
 
 /// Has a remote measure, and keeps its run here.
 fn measured(options: &OnOptions) -> anyhow::Result<Exit> {
-    let mut words = options.words.clone();
     let out = options.out.iter().map(|out| format!("--out={}", out.display()));
-    words.extend(out);
+    let words = with_further(&options.words, &out.collect::<Vec<_>>());
     refuse(&words, &NOWHERE)?;
     let stop = signals::stop()?;
     let mut job = measurement(&words)?;
@@ -95,16 +95,26 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     if fleet.members().count() != 1 {
         bail!("a server is started on one machine: name one remote");
     }
+    // a folder that cannot be made is known before anything is recorded for it
+    let folder = options.out.as_deref().map(Place::create_new).transpose()?;
     fleet.begin_alone(&options.words, files);
     let mut out = io::stdout();
-    fleet.follow(&stop, |_, line| {
+    let followed = fleet.follow(&stop, |_, line| {
         let _ = writeln!(out, "{line}").and_then(|()| out.flush()); // nobody may listen
-    })?;
-    if let Some(folder) = &options.out {
-        fs::create_dir(folder).with_context(|| format!("--out {}", folder.display()))?;
-        for (name, bytes) in fleet.end(told).into_iter().flat_map(|part| part.files) {
-            fs::write(folder.join(name), bytes)?;
+    });
+    match (followed, folder) {
+        (Err(error), folder) => {
+            if let Some(folder) = folder {
+                folder.discard(&[]);
+            }
+            Err(error.into())
         }
+        (Ok(()), Some(folder)) => {
+            for (name, bytes) in fleet.end(told).into_iter().flat_map(|part| part.files) {
+                fs::write(folder.path().join(name), bytes)?;
+            }
+            Ok(Exit::Ran)
+        }
+        (Ok(()), None) => Ok(Exit::Ran),
     }
-    Ok(Exit::Ran)
 }

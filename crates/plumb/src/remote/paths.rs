@@ -6,6 +6,7 @@ use anyhow::{Context as _, anyhow, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_engine::{Stop, clock};
 use plumb_experiment::{ExperimentFile, ServerSection, Start, Template};
+use plumb_folder::PathsFolder;
 use plumb_measure::{ByteSize, RemoteSelector, RunRecord, Span};
 use plumb_page::table::{Column, Table};
 use plumb_remote::{Hello, Nats};
@@ -102,28 +103,33 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let stop = signals::stop()?;
     let there = Nats::connect(&target::of_controller(url.as_deref())?)?.there(of)?;
     let machines = machines(there, &options.address_label)?;
-    let now_ns = clock::wall_ns();
-    let folder = options.out.clone().unwrap_or_else(|| {
-        Path::new("plumb-runs").join(format!("{}-paths", clock::utc(now_ns).replace(':', "")))
-    });
-    std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-    let mut paths = Paths {
+    let started = clock::utc(clock::wall_ns());
+    let folder = match &options.out {
+        Some(path) => PathsFolder::create_new(path)?,
+        None => {
+            let stem = format!("{}-paths", started.replace(':', ""));
+            PathsFolder::create_in(Path::new("plumb-runs"), &stem)?
+        }
+    };
+    let measured = match all_paths(&machines, &options, folder.path(), &stop) {
+        Ok(measured) => measured,
+        Err(error) => {
+            folder.discard();
+            return Err(error);
+        }
+    };
+    let paths = Paths {
         schema: SCHEMA,
-        started: clock::utc(now_ns),
+        started,
         size: options.size,
         machines: machines.iter().map(|(name, _)| name.clone()).collect(),
-        paths: Vec::new(),
+        paths: measured,
     };
-    for to in &machines {
-        paths.paths.extend(paths_to(to, &machines, &options, &folder, &stop)?);
-        if stop.asked() {
-            break;
-        }
-    }
-    std::fs::write(folder.join("paths.json"), serde_json::to_string_pretty(&paths)? + "\n")?;
+    let json = serde_json::to_string_pretty(&paths)? + "\n";
+    folder.write_paths(&json)?;
     exit::print(&match options.json {
-        true => serde_json::to_string_pretty(&paths)? + "\n",
-        false => format!("{}runs: {}\n", paths.shown(), folder.display()),
+        true => json,
+        false => format!("{}runs: {}\n", paths.shown(), folder.path().display()),
     })?;
     Ok(match () {
         () if stop.asked() => Exit::Interrupted,
@@ -145,6 +151,23 @@ fn machines(there: Vec<Hello>, label: &str) -> anyhow::Result<Vec<(String, Strin
         )),
     };
     there.into_iter().map(known).collect()
+}
+
+/// The paths between all `machines`, as far as nobody ends that.
+fn all_paths(
+    machines: &[(String, String)],
+    options: &PathsOptions,
+    folder: &Path,
+    stop: &Stop,
+) -> anyhow::Result<Vec<NetPath>> {
+    let mut all = Vec::new();
+    for to in machines {
+        all.extend(paths_to(to, machines, options, folder, stop)?);
+        if stop.asked() {
+            break;
+        }
+    }
+    Ok(all)
 }
 
 /// The paths of all others to one machine, which has a server as long as they are measured.
@@ -277,15 +300,15 @@ impl Paths {
     fn slowest(&self) -> String {
         let mut known: Vec<_> = self.paths.iter().filter(|path| path.valid).collect();
         known.sort_unstable_by_key(|path| path.p50_ns);
-        let (Some(last), Some(median)) = (known.last(), known.get(known.len() / 2)) else {
-            return "No path was measured.".into();
-        };
         let ns = |path: &NetPath| path.p50_ns.unwrap_or(0);
-        let ratio = plumb_measure::real(ns(last)) / plumb_measure::real(ns(median).max(1));
+        let Some(last) = known.last() else { return "No path was measured.".into() };
+        // of an even number it lies between the two in the middle
+        let median_ns = u64::midpoint(ns(known[(known.len() - 1) / 2]), ns(known[known.len() / 2]));
+        let ratio = plumb_measure::real(ns(last)) / plumb_measure::real(median_ns.max(1));
         if ratio < SLOW {
             return format!(
                 "No path takes more than {SLOW} times the median of all, {}.",
-                Span::from_ns(ns(median))
+                Span::from_ns(median_ns)
             );
         }
         format!(
@@ -346,6 +369,15 @@ mod tests {
             "{}",
             even.slowest()
         );
+        let upper = paths(&[
+            ("a", "b", us(50)),
+            ("b", "a", us(50)),
+            ("a", "c", us(50)),
+            ("c", "a", us(100)),
+            ("b", "c", us(190)),
+            ("c", "b", us(190)),
+        ]);
+        assert!(upper.slowest().ends_with("190us or 2.5 times the median of all paths."));
         assert_eq!(paths(&[("a", "b", None)]).slowest(), "No path was measured.");
     }
 }

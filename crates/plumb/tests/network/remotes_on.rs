@@ -44,9 +44,13 @@ fn a_server_runs_on_another_machine_as_long_as_whoever_asked_for_it() {
     server.kill();
     until(|| TcpStream::connect(&address).is_err().then_some(()));
     // a recorder hands its files over
-    let words = ["on", "--out", "rec", "db", "host", "record", "--every", "20ms", "--for", "200ms"];
+    let record = ["db", "host", "record", "--every", "20ms", "--for", "200ms"];
+    let words = [&["on", "--out", "new/rec"], &record[..]].concat();
     until(|| (start(&nats, &words, at.path()).wait().code == Some(0)).then_some(()));
-    assert!(read(&at.path().join("rec/vm.nmon")).starts_with("AAA"));
+    assert!(read(&at.path().join("new/rec/vm.nmon")).starts_with("AAA"));
+    let in_a_file = [&["on", "--out", "o.toml/rec"], &record[..]].concat();
+    fs::write(at.path().join("o.toml"), "").expect("written");
+    refused(&nats, &in_a_file, "o.toml/rec", at.path());
     let of_app = ["on", "app", "net", "serve", "--listen", "127.0.0.1:0"];
     refused(&nats, &of_app, "started with --allow \"net serve\"", at.path());
     refused(&nats, &["on", "app,db", "net", "serve"], "name one remote", at.path());
@@ -79,6 +83,12 @@ fn a_measurement_is_carried_out_there_and_its_run_is_kept_here() {
     for file in ["vm.nmon", "report.html", "SHA256SUMS", "intervals.hlog"] {
         assert!(at.path().join("there").join(file).exists(), "{file}");
     }
+    // a host that a file of options names
+    let of_file = format!("host = \"{}\"\ncount = 70\n", server.address);
+    fs::write(at.path().join("o.toml"), of_file).expect("written");
+    let words = ["on", "--out", "named", "app", "net", "ping", "--options", "o.toml"];
+    start(&nats, &[&words[..], &CALM].concat(), at.path()).wait().with(0);
+    assert_eq!(record(&at.path().join("named"))["results"][0]["operations"], 70);
     // also what remotes cannot divide
     let words =
         ["on", "app", "net", "stream", &server.address, "--for", "200ms", "--out", "stream"];
@@ -188,6 +198,9 @@ fn the_paths_between_machines_are_a_table_and_a_slow_one_is_named() {
         let run = record(&at.path().join("paths").join(name));
         assert_eq!(run["plan"]["options"]["measured-on"], path["from"]);
     }
+    let before = read(&at.path().join("paths/paths.json"));
+    refused(&nats, &words, "paths", at.path());
+    assert_eq!(read(&at.path().join("paths/paths.json")), before, "what was measured stays");
     // a machine that may not serve is a column of nothing, and the rest is measured
     let ended =
         start(&nats, &["paths", "one,two,no", "--for", "100ms", "--json"], at.path()).wait();

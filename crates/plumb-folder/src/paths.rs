@@ -1,0 +1,47 @@
+//! The folder of the paths between machines: what they came to, and a run folder for each.
+
+use std::path::PathBuf;
+
+use crate::error::FolderError;
+use crate::folder_of::FolderOf;
+use crate::names::PATHS;
+
+/// The folder of the paths between machines, made by this process.
+pub type PathsFolder = FolderOf<NetPaths>;
+
+/// What stands in a [`PathsFolder`].
+#[derive(Debug)]
+pub struct NetPaths;
+
+impl FolderOf<NetPaths> {
+    /// Writes `paths.json`, and says where it is.
+    ///
+    /// # Errors
+    /// [`FolderError::Write`].
+    pub fn write_paths(&self, json: &str) -> Result<PathBuf, FolderError> {
+        self.place.replace(PATHS, json)
+    }
+
+    /// Removes the folder of paths of which none was measured, if it was made for them.
+    pub fn discard(self) {
+        self.place.discard(&[]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_that_were_measured_are_never_written_over() {
+        let at = tempfile::tempdir().unwrap();
+        let folder = PathsFolder::create_new(&at.path().join("x/paths")).unwrap();
+        folder.write_paths("{}").unwrap();
+        let again = PathsFolder::create_new(folder.path());
+        assert!(matches!(again, Err(FolderError::NotEmpty { .. })), "{again:?}");
+        folder.discard();
+        assert!(at.path().join("x/paths/paths.json").is_file());
+        PathsFolder::create_new(&at.path().join("y/none")).unwrap().discard();
+        assert!(!at.path().join("y").exists());
+    }
+}
