@@ -30,7 +30,9 @@ struct Document {
 
 #[derive(Debug, Deserialize)]
 struct DocumentStep {
-    folder: PathBuf,
+    /// Absent where it left no run.
+    #[serde(default)]
+    folder: Option<PathBuf>,
     counts: bool,
     #[serde(default)]
     invalid: Option<String>,
@@ -68,7 +70,7 @@ impl Declared {
         // a run that a longer one stands for is left out in silence, one that is not valid by name
         let wanted = |step: &DocumentStep| step.counts || step.invalid.is_some();
         let runs = document.steps.iter().filter(|step| wanted(step));
-        let runs = runs.map(|step| path.join(&step.folder)).collect();
+        let runs = runs.filter_map(|step| Some(path.join(step.folder.as_ref()?))).collect();
         self.ladders.push((path.to_owned(), runs));
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use plumb_measure::{Share, Span};
 use plumb_wire::document;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{Fault, ServerSection, Template};
 
@@ -59,7 +59,7 @@ struct LadderSection {
 }
 
 /// Where a ladder ends.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Until {
     /// As soon as the knee is shown, or behind the last level.
@@ -200,12 +200,14 @@ impl LadderPlan {
         self.servers.iter().map(|server| server.name.get_ref().as_str()).collect()
     }
 
-    /// About how long it takes at least and at most, seconds.
+    /// About how long it takes at least and at most, nanoseconds.
     #[must_use]
-    pub fn takes_s(&self) -> (u64, u64) {
-        let steps = self.levels.len() as u64 + 1;
-        let of = |step: Span| (step.ns() + self.warmup.ns()) / 1_000_000_000;
-        (steps * of(self.step), steps * of(self.step_max) * u64::from(self.attempts))
+    pub fn takes_ns(&self) -> [u64; 2] {
+        let of = |step: Span, times: u32| {
+            let steps = (self.levels.len() as u64 + 1) * u64::from(times);
+            step.ns().saturating_add(self.warmup.ns()).saturating_mul(steps)
+        };
+        [of(self.step, 1), of(self.step_max, self.attempts)]
     }
 }
 
@@ -340,6 +342,13 @@ mod tests {
         let unknown = "[ladder]\nrun = \"http ping http://${app}/\"\nconnections = [1, 2]";
         let said = LadderPlan::read(unknown, "x").unwrap_err().to_string();
         assert!(said.contains("${app}") && said.contains("no server"), "{said}");
+    }
+
+    #[test]
+    fn short_steps_take_their_time_too() {
+        let short = plan("users = [1, 2, 3]\nstep = \"500ms\"\nwarmup = \"200ms\"").unwrap();
+        let s = 1_000_000_000;
+        assert_eq!(short.takes_ns(), [4 * 7 * s / 10, 4 * 3 * 32 * s / 10]);
     }
 
     #[test]

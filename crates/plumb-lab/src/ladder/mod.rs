@@ -117,7 +117,7 @@ mod tests {
         };
         Step {
             level,
-            folder: format!("blocks/{level}"),
+            folder: Some(format!("blocks/{level}")),
             length_ns: 1,
             counts: true,
             repeated: false,
@@ -143,6 +143,17 @@ mod tests {
         assert_eq!(all.knee_after(before), None, "what does not count shows nothing");
         all.steps.push(step(32, 195.0, 90));
         assert_eq!(all.knee_after(before), Some(32));
+    }
+
+    #[test]
+    fn the_step_that_was_interrupted_is_called_that() {
+        let mut all = ladder(vec![step(8, 100.0, 20), Step { counts: false, ..step(8, 90.0, 20) }]);
+        assert!(all.text().contains("too wide, taken again"), "{}", all.text());
+        all.interrupted = true;
+        let text = all.text();
+        assert!(text.contains("interrupted") && !text.contains("too wide"), "{text}");
+        all.steps.truncate(1);
+        assert!(!all.text().contains("interrupted"), "the next one had not begun");
     }
 
     #[test]

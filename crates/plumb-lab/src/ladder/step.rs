@@ -23,8 +23,9 @@ const Z95: f64 = 1.96;
 pub struct Step {
     /// Users, connections or operations a second that were asked for.
     pub level: u32,
-    /// Its run, within the folder of the ladder.
-    pub folder: String,
+    /// Its run, within the folder of the ladder; absent where it left none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
     /// Its recorded part, nanoseconds.
     pub length_ns: u64,
     /// True when its figures may be used and no longer run of the level stands in its place.

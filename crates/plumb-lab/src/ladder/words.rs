@@ -25,8 +25,8 @@ fn in_words(ladder: &LadderRecord, bar: &str) -> String {
     if !bar.is_empty() {
         text += "|---:|---:|---:|---:|---:|---:|---|\n";
     }
-    for step in &ladder.steps {
-        text += &row(&cells(step), bar);
+    for (at, step) in ladder.steps.iter().enumerate() {
+        text += &row(&cells(step, remark(ladder, at)), bar);
     }
     text += "\n";
     for sentence in sentences(ladder) {
@@ -46,15 +46,22 @@ fn row(cells: &[String; 7], bar: &str) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
-fn cells(step: &Step) -> [String; 7] {
-    let unknown = || "-".to_owned();
-    let half = |half: Option<f64>| half.map_or_else(unknown, |it| format!("{:.1} %", it * 100.0));
-    let rest = match (&step.invalid, step.counts, step.repeated) {
+/// What is to be said of the step `at`.
+fn remark(ladder: &LadderRecord, at: usize) -> String {
+    let step = &ladder.steps[at];
+    let is_last = at + 1 == ladder.steps.len();
+    match (&step.invalid, step.counts, step.repeated) {
         (Some(why), ..) => format!("not valid: {why}"),
+        (None, false, _) if ladder.interrupted && is_last => "interrupted".into(),
         (None, false, _) => "too wide, taken again".into(),
         (None, true, true) => "again, against drift".into(),
         (None, true, false) => String::new(),
-    };
+    }
+}
+
+fn cells(step: &Step, remark: String) -> [String; 7] {
+    let unknown = || "-".to_owned();
+    let half = |half: Option<f64>| half.map_or_else(unknown, |it| format!("{:.1} %", it * 100.0));
     let level = step.level.to_string();
     match &step.figures {
         Some(it) => [
@@ -64,9 +71,9 @@ fn cells(step: &Step) -> [String; 7] {
             show_ns(it.mean_ns),
             show_ns(it.p95_ns),
             half(it.p95_half),
-            rest,
+            remark,
         ],
-        None => [level, unknown(), unknown(), unknown(), unknown(), unknown(), rest],
+        None => [level, unknown(), unknown(), unknown(), unknown(), unknown(), remark],
     }
 }
 

@@ -1,5 +1,7 @@
 //! A ladder under way: step after step, each until its figures are known well enough.
 
+use std::path::Path;
+
 use plumb_engine::options::HostOptions;
 use plumb_engine::{Stop, clock};
 use plumb_experiment::{Until, names::Values};
@@ -8,7 +10,7 @@ use plumb_lab::{Figures, LadderRecord, Step, step_figures};
 use plumb_measure::{Span, real};
 
 use super::plan::Ladder;
-use crate::experiment::{self, Servers};
+use crate::experiment::{self, Probe, Servers, without_secrets};
 
 /// An interval that is so many times as wide as asked is no reason to measure again.
 const NEARLY: f64 = 1.25;
@@ -39,25 +41,30 @@ impl<'a> Climb<'a> {
         Self { ladder, folder, host, servers: Servers::default(), climbed }
     }
 
-    /// Takes every level until the knee is shown, then one of them again.
+    /// Takes every level until the knee is shown, then one of them again, and writes down what came of it.
     ///
     /// # Errors
-    /// When a server does not start, a command cannot be carried out, or a folder cannot be written.
+    /// When the first step cannot begin, or a folder cannot be written.
     pub(super) fn run(&mut self, stop: &Stop) -> anyhow::Result<()> {
+        let climbed = self.climb(stop);
+        let written = self.write();
+        climbed.and(written)
+    }
+
+    fn climb(&mut self, stop: &Stop) -> anyhow::Result<()> {
         let mut length = self.ladder.plan.step;
         for level in &self.ladder.plan.levels {
             let before = self.climbed.last_good();
             length = self.level(*level, length, stop)?;
             if stop.asked() {
-                return self.write();
+                return Ok(());
             }
             self.climbed.knee = self.climbed.knee.or_else(|| self.climbed.knee_after(before));
             if self.climbed.knee.is_some() && self.ladder.plan.until == Until::Knee {
                 break;
             }
         }
-        self.again(stop)?;
-        self.write()
+        self.again(stop)
     }
 
     /// Takes the step of `level`, for `length` at first, until it is valid and its intervals are as
@@ -65,11 +72,11 @@ impl<'a> Climb<'a> {
     fn level(&mut self, level: u32, length: Span, stop: &Stop) -> anyhow::Result<Span> {
         let mut length = length;
         for _ in 0..self.ladder.plan.attempts {
-            let step = self.take((level, length), false, stop)?;
+            let figures = self.take((level, length), false, stop)?;
             if stop.asked() {
                 break;
             }
-            let Some(figures) = step.figures.filter(|_| step.counts) else { continue };
+            let Some(figures) = figures else { continue };
             let wanted = self.long_enough(length, &figures);
             if wanted.ns() <= length.ns() || self.is_narrow(&figures) {
                 return Ok(wanted);
@@ -98,11 +105,11 @@ impl<'a> Climb<'a> {
         let Some(first) = good.get(good.len() / 2) else { return Ok(()) };
         for _ in 0..self.ladder.plan.attempts {
             let length = Span::from_ns(first.length_ns);
-            let step = self.take((first.level, length), true, stop)?;
+            let figures = self.take((first.level, length), true, stop)?;
             if stop.asked() {
                 return Ok(());
             }
-            if let (Some(one), Some(two), true) = (step.figures, first.figures, step.counts) {
+            if let (Some(one), Some(two)) = (figures, first.figures) {
                 self.climbed.drift = Some(one.drift_from(&two));
                 return Ok(());
             }
@@ -110,39 +117,55 @@ impl<'a> Climb<'a> {
         Ok(())
     }
 
-    /// Measures one run of a level, and writes down what came of it.
+    /// Measures one run of a level, and writes down what came of it; its figures where they count.
+    ///
+    /// # Errors
+    /// When nothing can be written, or the first step of all cannot begin: one that comes later is a step
+    /// without figures.
     fn take(
         &mut self,
         (level, length): (u32, Span),
         repeated: bool,
         stop: &Stop,
-    ) -> anyhow::Result<Step> {
-        let stepped = self.ladder.plan.stepped;
+    ) -> anyhow::Result<Option<Figures>> {
         let probe = self.ladder.probe(level, length)?;
         let number = self.climbed.steps.len() as u64 + 1;
-        let path = self.folder.block(number, &format!("{stepped}-{level}"))?;
-        let addresses =
-            self.servers.ready(&self.ladder.servers, &self.ladder.plan.commands, stop)?;
-        let names = self.ladder.plan.names().into_iter().map(str::to_owned);
-        let known: Values = names.zip(addresses).collect();
-        let title = format!("{level} {stepped}: ");
-        let measured = probe.measure(&known, self.host, (&path, &title), stop);
+        let path = self.folder.block(number, &format!("{}-{level}", self.ladder.plan.stepped))?;
+        let measured = self.measure(&probe, (&path, level), stop);
         self.servers.end_of_block();
-        if stop.asked() {
-            self.climbed.interrupted = true;
-        }
-        measured?;
-        let (figures, invalid) = step_figures(&path)?;
-        let folder = path.strip_prefix(self.folder.path()).unwrap_or(&path).display().to_string();
+        self.climbed.interrupted = stop.asked();
+        let (figures, invalid) = match measured.and_then(|()| Ok(step_figures(&path)?)) {
+            Ok(read) => read,
+            Err(_) if self.climbed.interrupted => return Ok(None),
+            Err(error) if self.climbed.steps.is_empty() => return Err(error),
+            Err(error) => (None, Some(without_secrets(&format!("{error:#}")))),
+        };
+        let within = path.strip_prefix(self.folder.path()).unwrap_or(&path);
+        let folder = path.exists().then(|| within.display().to_string());
         let counts = invalid.is_none() && figures.is_some() && !self.climbed.interrupted;
         let length_ns = length.ns();
         let step = Step { level, folder, length_ns, counts, repeated, invalid, figures };
         if counts && !repeated {
             self.climbed.replace(level);
         }
-        self.climbed.steps.push(step.clone());
+        self.climbed.steps.push(step);
         self.write()?;
-        Ok(step)
+        Ok(figures.filter(|_| counts))
+    }
+
+    /// Starts the servers that are not there yet, and measures the step of `level` into `folder`.
+    fn measure(
+        &mut self,
+        probe: &Probe,
+        (folder, level): (&Path, u32),
+        stop: &Stop,
+    ) -> anyhow::Result<()> {
+        let Ladder { plan, servers } = self.ladder;
+        let addresses = self.servers.ready(servers, &plan.commands, stop)?;
+        let names = plan.names().into_iter().map(str::to_owned);
+        let known: Values = names.zip(addresses).collect();
+        let title = format!("{level} {}: ", plan.stepped);
+        probe.measure(&known, self.host, (folder, &title), stop)
     }
 
     fn write(&self) -> anyhow::Result<()> {

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::kit::{plumb, read};
+use crate::kit::{self, Program, plumb, read};
 
 use super::{experiment, folder};
 
@@ -61,6 +62,76 @@ fn what_it_would_do_is_shown_and_nothing_is_left() {
     let shown = plumb(&["lab", "run", "x.toml", "--dry-run"], at.path()).with(0).stdout;
     assert!(shown.starts_with("echoes: 2 of connections 1, 2, one of them twice"), "{shown}");
     assert!(!at.path().join("plumb-runs").exists());
+}
+
+#[test]
+fn what_it_would_do_is_one_document_where_that_is_asked_for() {
+    let at = folder();
+    experiment(at.path(), &CONNECTIONS.replace("warmup = \"0s\"", "warmup = \"200ms\""));
+    let shown = plumb(&["lab", "run", "x.toml", "--dry-run", "--json"], at.path()).with(0).json();
+    assert_eq!(
+        (&shown["schema"], &shown["name"]),
+        (&"plumb.ladder-plan/1".into(), &"echoes".into())
+    );
+    assert_eq!(shown["levels"], serde_json::json!([1, 2]));
+    assert_eq!(shown["predicted_ns"], serde_json::json!([900_000_000, 900_000_000]));
+}
+
+/// A server that is there for the first steps, and tells when it is started in vain.
+fn gone_after(starts: usize, meanwhile: &str) -> String {
+    let exec = format!(
+        "echo >> starts; if test $(wc -l < starts) -gt {starts}; then {meanwhile}; fi; \
+         exec {} net serve --listen 127.0.0.1:0 --quiet",
+        kit::PLUMB
+    );
+    let server =
+        format!("exec = '{exec}'\nready = \"listening on ${{address}}\"\nstart = \"block\"\n");
+    CONNECTIONS.replace("run = \"net serve --listen 127.0.0.1:0\"\n", &server)
+}
+
+#[test]
+fn a_step_that_cannot_begin_is_one_without_figures() {
+    let at = folder();
+    experiment(
+        at.path(),
+        &gone_after(1, "echo no more; exit 1").replace("attempts = 1", "attempts = 2"),
+    );
+    let ended = plumb(&["lab", "run", "x.toml", "--out", "one"], at.path()).with(3);
+    assert!(ended.stdout.contains("not valid: the server `echo`"), "{ended:?}");
+    let ladder = document(&at.path().join("one/ladder.json"));
+    let steps = ladder["steps"].as_array().expect("steps");
+    let of =
+        |level: u64| steps.iter().filter(move |it| it["level"] == level && it["folder"].is_null());
+    assert_eq!(of(2).count(), 2, "as often as attempts says: {steps:?}");
+    assert_eq!(steps[0]["level"], 1);
+    // the first of all is a ladder that did not run
+    experiment(at.path(), &gone_after(0, "echo no more; exit 1"));
+    let ended = plumb(&["lab", "run", "x.toml", "--out", "two"], at.path()).with(2);
+    assert!(ended.stderr.contains("the server `echo`"), "{ended:?}");
+    assert!(!at.path().join("two").exists());
+}
+
+#[test]
+fn a_ladder_that_is_interrupted_while_a_server_starts_keeps_its_steps() {
+    let at = folder();
+    for (starts, steps) in [(0, 0), (1, 1)] {
+        let _ = std::fs::remove_file(at.path().join("starts"));
+        experiment(at.path(), &gone_after(starts, "touch waits; sleep 600"));
+        let out = format!("after-{starts}");
+        let running = Program::start(&["lab", "run", "x.toml", "--out", &out], at.path());
+        kit::until(|| at.path().join("waits").exists().then_some(()));
+        std::fs::remove_file(at.path().join("waits")).expect("it is there");
+        running.signal(Signal::INT);
+        let ended = running.wait().with(130);
+        if steps == 0 {
+            assert!(!at.path().join(out).exists(), "nothing was measured: {ended:?}");
+            continue;
+        }
+        assert!(ended.stdout.contains("connections"), "the steps so far: {ended:?}");
+        let ladder = document(&at.path().join(out).join("ladder.json"));
+        assert_eq!(ladder["interrupted"], true);
+        assert_eq!(ladder["steps"].as_array().map(Vec::len), Some(steps));
+    }
 }
 
 #[test]
