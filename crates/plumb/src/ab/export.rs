@@ -9,6 +9,7 @@ use plumb_measure::{BlockFigures, Comparison, Contrast};
 use serde::Serialize;
 
 use super::options::AbOptions;
+use super::parameter::Choice;
 
 /// The label of a choice of parameters.
 const PROBE: &str = "probe";
@@ -46,14 +47,16 @@ pub(super) fn write(compared: &Comparison, options: &AbOptions, path: &Path) -> 
 fn of(compared: &Comparison, options: &AbOptions) -> anyhow::Result<Export> {
     let mut results: Vec<Command> = Vec::new();
     for contrast in &compared.contrasts {
+        let choice = options.choice(contrast.labels.get(PROBE).map(String::as_str))?;
         for (name, side) in
             [(&contrast.baseline, baseline as Side), (&contrast.candidate, candidate as Side)]
         {
             let variant = compared.variants.iter().position(|variant| variant.name == *name);
-            let choice = contrast.labels.get(PROBE).map_or("", String::as_str);
-            let command = options.command(variant.unwrap_or(0), choice)?;
+            let command = options.command(variant.unwrap_or(0), &choice);
             // the baseline stands in the contrast of every candidate
-            if let Some(one) = one(contrast, &command, side).filter(|it| !results.contains(it)) {
+            if let Some(one) =
+                one(contrast, (command, &choice), side).filter(|it| !results.contains(it))
+            {
                 results.push(one);
             }
         }
@@ -72,7 +75,7 @@ fn candidate(block: &BlockFigures) -> Option<f64> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a number of runs")]
-fn one(contrast: &Contrast, command: &str, side: Side) -> Option<Command> {
+fn one(contrast: &Contrast, (command, choice): (String, &Choice), side: Side) -> Option<Command> {
     let figures = |key: &str| -> Vec<f64> {
         let endpoint = contrast.endpoints.iter().find(|endpoint| endpoint.key == key);
         endpoint.map_or_else(Vec::new, |it| it.blocks.iter().filter_map(side).collect())
@@ -91,11 +94,8 @@ fn one(contrast: &Contrast, command: &str, side: Side) -> Option<Command> {
     };
     let squares: f64 = times.iter().map(|it| (it - mean(&times)).powi(2)).sum();
     let stddev = (times.len() > 1).then(|| (squares / (times.len() - 1) as f64).sqrt());
-    let chosen = contrast.labels.get(PROBE).into_iter().flat_map(|choice| choice.split(", "));
-    let parameters = chosen.filter_map(|it| it.split_once(' '));
-    let parameters = parameters.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     Some(Command {
-        command: command.to_owned(),
+        command,
         mean: mean(&times),
         stddev,
         median,
@@ -106,6 +106,6 @@ fn one(contrast: &Contrast, command: &str, side: Side) -> Option<Command> {
         exit_codes: vec![0; times.len()], // another one ends the comparison
         times,
         memory_usage_byte: memory,
-        parameters,
+        parameters: choice.values(),
     })
 }

@@ -202,12 +202,17 @@ impl AbOptions {
         }
     }
 
-    /// The command of the variant `at`, from 0, for the choice of parameters called `choice`.
-    pub(super) fn command(&self, at: usize, choice: &str) -> anyhow::Result<String> {
+    /// The choice of parameters that cells are called after; a name is in no cell where there is one
+    /// choice only.
+    pub(super) fn choice(&self, name: Option<&str>) -> anyhow::Result<Choice> {
         let choices = parameter::choices(&self.parameter)?;
-        let command = self.commands.get(at).map_or("", String::as_str);
-        let chosen = choices.iter().find(|it| it.name() == choice);
-        Ok(chosen.map_or_else(|| command.to_owned(), |it| it.fill(command)))
+        let mut named = choices.into_iter().filter(|it| name.is_none_or(|name| it.name() == name));
+        Ok(named.next().unwrap_or_default())
+    }
+
+    /// The command of the variant `at`, from 0, with the values of `choice`.
+    pub(super) fn command(&self, at: usize, choice: &Choice) -> String {
+        choice.fill(self.commands.get(at).map_or("", String::as_str))
     }
 
     /// All commands, each with the place of its variant, the first of each choice of parameters first.

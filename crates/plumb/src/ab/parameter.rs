@@ -1,5 +1,6 @@
 //! Parameters of shell commands: the values of each, and every choice of them.
 
+use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use anyhow::ensure;
@@ -38,6 +39,11 @@ impl Choice {
     pub(super) fn name(&self) -> String {
         let words: Vec<String> = self.0.iter().map(|(k, v)| format!("{k} {v}")).collect();
         words.join(", ")
+    }
+
+    /// The values by their names.
+    pub(super) fn values(&self) -> BTreeMap<String, String> {
+        self.0.iter().cloned().collect()
     }
 
     /// `command` with the values in the place of their names. What else stands as `${...}` is the
