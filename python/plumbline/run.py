@@ -135,17 +135,33 @@ class Run:
         return typed(pd.DataFrame([{**around, **result.row()} for result in self.results]))
 
     def intervals(self, series: Optional[str] = None) -> pd.DataFrame:
-        """What happened when, from ``intervals.hlog``: one row an interval and series.
+        """What happened when, from ``intervals.hlog``: one row an interval and series. The steps of a scenario, which have
+        a line each there, are one row.
 
         Columns: ``series`` (``response``, ``service``, ...), the labels as ``label_...``, ``start_s`` and ``length_s``
         (seconds, from the beginning of the run), ``count``, ``rate_per_s``, quantiles (``p50_ns`` ...) and ``max_ns``,
         and ``histogram``. Only ``series`` when it is named. A last line without its end, as an interruption leaves it,
         is left out.
         """
-        rows = [row for row in self._log() if series in (None, row["series"])]
+        whole: dict[tuple[str, float], tuple[float, list[Histogram]]] = {}
+        for tag, start_s, length_s, histogram in self._log():
+            if series in (None, tag.partition(";")[0]):
+                whole.setdefault((tag, start_s), (length_s, []))[1].append(histogram)
+        rows = []
+        for (tag, start_s), (length_s, histograms) in whole.items():
+            histogram = Histogram.merged(histograms)
+            name, *labels = tag.split(";")
+            row: dict[str, Any] = {"series": name}
+            row.update((f"label_{key}", value) for key, _, value in (it.partition("=") for it in labels))
+            row.update(start_s=start_s, length_s=length_s, count=histogram.count)
+            row["rate_per_s"] = histogram.count / length_s if length_s > 0 else None
+            row.update((f"{name}_ns", histogram.quantile(q)) for name, q in _QUANTILES.items())
+            row.update(max_ns=histogram.maximum, histogram=histogram)
+            rows.append(row)
         return typed(pd.DataFrame(rows))
 
-    def _log(self) -> Iterator[dict[str, Any]]:
+    def _log(self) -> Iterator[tuple[str, float, float, Histogram]]:
+        """The lines of the log: tag, start and length in seconds, histogram."""
         path = self.folder / _LOG
         try:
             text = path.read_text(encoding="utf-8")
@@ -167,14 +183,7 @@ class Run:
                 raise BrokenFolder(
                     path, f"line {number}: expected [Tag=TAG,]start,length,max,histogram"
                 ) from error
-            name, *labels = tag[len("Tag=") :].split(";")
-            row: dict[str, Any] = {"series": name}
-            row.update((f"label_{key}", value) for key, _, value in (it.partition("=") for it in labels))
-            row.update(start_s=start_s, length_s=length_s, count=histogram.count)
-            row["rate_per_s"] = histogram.count / length_s if length_s > 0 else None
-            row.update((f"{name}_ns", histogram.quantile(q)) for name, q in _QUANTILES.items())
-            row.update(max_ns=histogram.maximum, histogram=histogram)
-            yield row
+            yield tag[len("Tag=") :], start_s, length_s, histogram
 
     def host(self) -> pd.DataFrame:
         """What the machine that drove the load did meanwhile, from the CSV file beside the record; one row a sample,

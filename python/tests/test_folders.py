@@ -71,6 +71,20 @@ class Folders(unittest.TestCase):
             pd.testing.assert_frame_equal(merged.buckets(), result.response.buckets())
         self.assertGreater(len(run.intervals()), len(frame))
 
+    def test_the_rows_of_an_interval_are_one(self) -> None:
+        home = self.copy("ping")
+        frame = Run(home).intervals("response")
+        log = home / "intervals.hlog"
+        lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
+        # each row twice, as of a scenario of two steps
+        log.write_text("".join(line if line[0] in '#"' else line * 2 for line in lines), encoding="utf-8")
+        (home / "SHA256SUMS").unlink()
+        twice = Run(home).intervals("response")
+        self.assertEqual(list(twice["start_s"]), list(frame["start_s"]))
+        self.assertEqual(list(twice["count"]), [2 * count for count in frame["count"]])
+        self.assertEqual(list(twice["rate_per_s"]), [2 * rate for rate in frame["rate_per_s"]])
+        self.assertEqual(list(twice["p95_ns"]), list(frame["p95_ns"]))
+
     def test_what_the_machine_did_stands_beside_it(self) -> None:
         host = Run(RUNS / "ping").host()
         self.assertIn("cpu_busy_pct", host.columns)
