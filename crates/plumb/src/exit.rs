@@ -4,6 +4,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use plumb_experiment::shell::ShellError;
 use plumb_measure::{RunRecord, Status};
 
 /// The meaning of each exit code.
@@ -59,6 +60,17 @@ pub(crate) fn pipe_was_closed(error: &anyhow::Error) -> bool {
             .downcast_ref::<io::Error>()
             .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     })
+}
+
+/// An end that somebody asked for before there was anything to keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("interrupted before anything was measured")]
+pub(crate) struct Interrupted;
+
+/// True when nothing came of a command because somebody ended it.
+pub(crate) fn was_interrupted(error: &anyhow::Error) -> bool {
+    error.is::<Interrupted>()
+        || matches!(error.downcast_ref::<ShellError>(), Some(ShellError::Interrupted))
 }
 
 /// The help of a command within others, which was asked for and is no error.

@@ -66,7 +66,11 @@ fn main() -> ExitCode {
             }
             // with standard error gone there is nobody left to tell
             let _ = writeln!(io::stderr(), "plumb: {error:#}");
-            Exit::DidNotRun.into()
+            match exit::was_interrupted(&error) {
+                true => Exit::Interrupted,
+                false => Exit::DidNotRun,
+            }
+            .into()
         }
     }
 }

@@ -45,8 +45,9 @@ pub(crate) fn run_layer(
             let (files, receivers) = (VerdictFiles::of(matches)?, Receivers::of(matches)?);
             let stop = signals::stop()?;
             let run = measure(job.as_mut(), command, "", &receivers, &stop)?;
+            let printed = print(&run, None, job.output());
             files.write(|| pipeline::of_run(&run.record, run.folder.path()))?;
-            print(&run, None, job.output())?;
+            printed?;
             Ok(run.exit())
         }
     }

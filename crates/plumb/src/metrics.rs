@@ -78,6 +78,11 @@ impl Receivers {
         });
         Ok(Self(named.collect::<Result<_, _>>()?))
     }
+
+    /// True when nobody is told.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 /// Threads that show and send what has been measured so far; they end with [`end`](Self::end), or when

@@ -1,7 +1,7 @@
 //! Files of verdicts for pipelines: `--junit`, `--sarif` and `--summary` of every command that gives a
 //! verdict.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail, ensure};
@@ -96,13 +96,7 @@ impl VerdictFiles {
             if let Some((other, _)) = named.iter().find(|(_, known)| *known == path) {
                 bail!("--{other} and --{option} name the same file, {}", path.display());
             }
-            ensure!(!path.is_dir(), "--{option} {}: this is a folder: name a file", path.display());
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            ensure!(
-                folder.is_none_or(Path::is_dir),
-                "--{option} {}: there is no such folder: make it, or name a file in another",
-                path.display()
-            );
+            writable(option, path)?;
             named.push((option, path));
         }
         Ok(files)
@@ -123,9 +117,7 @@ impl VerdictFiles {
                 "sarif" => sarif::render(&verdict),
                 _ => summary::render(&verdict),
             };
-            fs::write(path, text).with_context(|| {
-                format!("--{option}: cannot write {}; name a file you may write", path.display())
-            })?;
+            fs::write(path, text).with_context(|| cannot_write(option, path))?;
         }
         Ok(())
     }
@@ -139,6 +131,34 @@ impl VerdictFiles {
         let all = [("junit", &self.junit), ("sarif", &self.sarif), ("summary", &self.summary)];
         all.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?)))
     }
+}
+
+/// Refuses a `path` behind `--option` where no file can be written, and leaves nothing there.
+///
+/// # Errors
+/// When that is so.
+pub(crate) fn writable(option: &str, path: &Path) -> anyhow::Result<()> {
+    let shown = path.display();
+    ensure!(!path.is_dir(), "--{option} {shown}: this is a folder: name a file");
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    ensure!(
+        folder.is_none_or(Path::is_dir),
+        "--{option} {shown}: there is no such folder: make it, or name a file in another"
+    );
+    let tried = match path.symlink_metadata() {
+        Err(_) => OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(path)
+            .and_then(|_| fs::remove_file(path)),
+        Ok(found) if found.is_file() => OpenOptions::new().append(true).open(path).map(drop),
+        Ok(_) => Ok(()), // whoever reads a pipe would take it for closed
+    };
+    tried.with_context(|| cannot_write(option, path))
+}
+
+fn cannot_write(option: &str, path: &Path) -> String {
+    format!("--{option}: cannot write {}; name a file you may write", path.display())
 }
 
 #[cfg(test)]
@@ -201,6 +221,28 @@ mod tests {
                 assert_eq!(state, expected, "{scopes:?}, met: {met}, {status:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_known_before_and_one_that_can_stays_as_it_is() {
+        let at = tempfile::tempdir().expect("a folder");
+        let of = |path: &Path| {
+            let words = [Path::new("plumb"), Path::new("net"), Path::new("ping"), Path::new("h")];
+            let words = words.into_iter().chain([Path::new("--junit"), path]);
+            VerdictFiles::of(&crate::commands::all().get_matches_from(words))
+        };
+        let (new, old) = (at.path().join("new.xml"), at.path().join("old.xml"));
+        fs::write(&old, "of before").expect("written");
+        assert!(of(&new).is_ok() && of(&old).is_ok());
+        assert!(!new.exists(), "nothing is left of the trial");
+        assert_eq!(fs::read_to_string(&old).expect("it is there"), "of before");
+        // nobody makes files there, root neither
+        let error = of(Path::new("/proc/plumb.xml")).expect_err("no file can be there");
+        assert!(
+            format!("{error:#}").contains("--junit: cannot write /proc/plumb.xml"),
+            "{error:#}"
+        );
+        assert!(of(at.path()).is_err() && of(&at.path().join("none/v.xml")).is_err());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 
 use crate::exit::Exit;
 use crate::experiment;
-use crate::pipeline::VerdictFiles;
+use crate::pipeline::{VerdictFiles, writable};
 use crate::signals;
 use options::AbOptions;
 use plumb_options::Form;
@@ -42,12 +42,17 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let options = AbOptions::from_arg_matches(words)?;
     let files = VerdictFiles::of(words)?;
     options.file(options.figure)?; // what is wrong in it is told before anything runs
+    if let Some(path) = &options.export_json {
+        writable("export-json", path)?;
+    }
     let stop = signals::stop()?;
     let figure = rehearsal::figure(&options, &stop)?;
     let file = options.file(figure)?;
     rehearsal::warm_up(&options, &stop)?;
     let place = (options.output.out.as_deref(), "ab");
     let (compared, folder) = experiment::take(&file, options.overrides(), place, &stop)?;
+    let form = Form::of(options.output.json, options.output.markdown);
+    let printed = experiment::print(&compared, form, Some(folder.path()));
     files.write(|| {
         let verdict = experiment::verdict(&compared, Some(folder.path()));
         if stop.asked() { verdict.interrupted() } else { verdict }
@@ -55,10 +60,6 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     if let Some(path) = &options.export_json {
         export::write(&compared, &options, path)?;
     }
-    experiment::print(
-        &compared,
-        Form::of(options.output.json, options.output.markdown),
-        Some(folder.path()),
-    )?;
+    printed?;
     Ok(if stop.asked() { Exit::Interrupted } else { experiment::exit(&compared, options.fail_on) })
 }

@@ -87,6 +87,12 @@ pub(crate) fn run(words: &ArgMatches, command: Vec<String>) -> anyhow::Result<Ex
     if let Some(file) = file {
         let parts = file.parts(&scale)?;
         let (target, left_out, remote) = (file.shown(), file.left_out(), file.remote()?);
+        if remote.is_some() && !outlets.1.is_empty() {
+            bail!(
+                "`hosts` has another machine measure, which sends its figures to nobody: leave --otlp \
+                 and --remote-write out"
+            );
+        }
         let host = remote.is_none().then(|| host::facts(&[]));
         let asked = remote.as_ref().and_then(RemoteSelector::asked_for);
         let begun = new(parts, command);
@@ -115,8 +121,9 @@ fn measure_all(
     conduct::keep(&mut checkup, &folder)?;
     announce(&checkup);
     conduct::carry_out(&mut checkup, remote, &folder, receivers, stop)?;
+    let printed = print(&checkup, output, folder.path());
     files.write(|| pipeline::of_checkup(&checkup, folder.path()))?;
-    print(&checkup, output, folder.path())?;
+    printed?;
     Ok(match () {
         () if stop.asked() => Exit::Interrupted,
         () if checkup.has_findings() => Exit::Finding,

@@ -8,7 +8,7 @@ use plumb_experiment::{
 };
 use std::path::Path;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use plumb_engine::Stop;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_folder::{ExperimentFolder, record_digest};
@@ -25,6 +25,7 @@ use super::program;
 use super::servers::Servers;
 use super::surroundings;
 use super::words::without_secrets;
+use crate::exit::Interrupted;
 use crate::host;
 
 /// Why an experiment that was asked to stop ended before its plan.
@@ -404,11 +405,11 @@ impl<'a> Rounds<'a> {
     fn cut_short(&mut self, reason: &str) -> anyhow::Result<()> {
         self.order.cut_short = Some(reason.into());
         self.folder.write_order(&self.order.to_json())?;
-        anyhow::ensure!(
-            self.variants.iter().any(|variant| !variant.blocks.is_empty()),
-            "{reason}; no block came to anything"
-        );
-        Ok(())
+        match self.variants.iter().any(|variant| !variant.blocks.is_empty()) {
+            true => Ok(()),
+            false if reason == INTERRUPTED => Err(Interrupted.into()),
+            false => bail!("{reason}; no block came to anything"),
+        }
     }
 }
 

@@ -95,11 +95,12 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
         }
         return Err(error);
     }
+    let printed = print(&check, &options.output, folder.path());
     files.write(|| {
         let verdict = pipeline::of_check(&check, folder.path());
         if stop.asked() { verdict.interrupted() } else { verdict }
     })?;
-    print(&check, &options.output, folder.path())?;
+    printed?;
     Ok(if stop.asked() {
         Exit::Interrupted
     } else if check.worst() == Judgement::Bad {

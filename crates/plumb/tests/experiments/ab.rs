@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use kit::{Server, only_run, plumb};
+use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -216,6 +217,40 @@ fn commands_are_prepared_warmed_up_and_tried_with_every_value_and_written_as_hyp
         assert!((result["min"].as_f64().expect("a number") - least).abs() < 1e-12, "{result}");
         let n = result["parameters"]["n"].as_str().expect("the value");
         assert!(result["command"].as_str().is_some_and(|it| it.contains(&format!("{n} >> ran"))));
+    }
+}
+
+#[test]
+fn a_parameter_of_one_value_is_written_with_its_command() {
+    let at = folder();
+    let how = ["--pairs", "6", "--export-json", "out.json", "--foreign-limit", "100%"];
+    let commands = ["sleep 0.00${n}", "sleep 0.01${n}"];
+    exec(&[&["--parameter", "n=4"][..], &how].concat(), &commands, at.path());
+    let export: Value =
+        serde_json::from_str(&kit::read(&at.path().join("out.json"))).expect("JSON");
+    for (result, command) in
+        export["results"].as_array().expect("results").iter().zip(["sleep 0.004", "sleep 0.014"])
+    {
+        assert_eq!(
+            (&result["command"], &result["parameters"]["n"]),
+            (&command.into(), &"4".into())
+        );
+    }
+    let away = exec(&["--export-json", "/proc/none/x.json"], &commands, at.path()).with(2);
+    assert!(away.stderr.contains("no such folder"), "{away:?}");
+}
+
+#[test]
+fn who_is_stopped_before_the_first_block_is_interrupted_and_leaves_nothing() {
+    for figure in [&["--figure", "wall"][..], &[]] {
+        let at = folder();
+        let words = [&["ab", "--exec", "touch began; sleep 600", "true"], figure].concat();
+        let running = kit::Program::start(&words, at.path());
+        kit::until(|| at.path().join("began").exists().then_some(()));
+        running.signal(Signal::INT);
+        let ended = running.wait().with(130);
+        assert!(ended.stderr.contains("interrupted"), "{ended:?}");
+        assert!(!at.path().join("plumb-runs").exists());
     }
 }
 

@@ -139,6 +139,17 @@ fn under_way(at: &Path, temporary: &Path) -> (Program, PathBuf) {
 }
 
 #[test]
+fn a_remote_that_measures_sends_its_figures_to_nobody() {
+    let at = tempfile::tempdir().expect("a folder");
+    let file = "hosts = \"app-1\"\n[net]\nservers = [\"127.0.0.1:1\"]\n";
+    std::fs::write(at.path().join("l.toml"), file).expect("written");
+    let words = ["checkup", "--target", "l.toml", "--otlp", "http://127.0.0.1:1"];
+    let ended = plumb(&words, at.path()).with(2);
+    assert!(ended.stderr.contains("leave --otlp"), "{ended:?}");
+    assert!(!at.path().join("plumb-runs").exists());
+}
+
+#[test]
 fn an_interrupted_checkup_ends_its_servers_and_keeps_what_it_has() {
     let (at, temporary) = (folder(), folder());
     let (program, run) = under_way(at.path(), temporary.path());

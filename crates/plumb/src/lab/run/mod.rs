@@ -135,7 +135,7 @@ impl RunOptions {
              them out"
         );
         if self.dry_run {
-            return ladder::show(file, text);
+            return ladder::show((file, text), self.form.into());
         }
         let stop = signals::stop()?;
         ladder::run((file, text), self.out.as_deref(), (self.form.into(), &self.host), &stop)
@@ -177,11 +177,12 @@ fn finish(
     let compared = rounds.compare()?;
     drop(rounds); // its servers have nothing more to do
     experiment::keep(&compared, folder)?;
+    let printed = experiment::print(&compared, options.form.into(), Some(folder.path()));
     files.write(|| {
         let verdict = experiment::verdict(&compared, Some(folder.path()));
         if stop.asked() { verdict.interrupted() } else { verdict }
     })?;
-    experiment::print(&compared, options.form.into(), Some(folder.path()))?;
+    printed?;
     let go_on = format!("plumb lab run --resume {}", folder.path().display());
     if stop.asked() {
         let _ = writeln!(io::stderr(), "interrupted; go on with: {go_on}");
