@@ -82,8 +82,8 @@ class Folders(unittest.TestCase):
         twice = Run(home).intervals("response")
         self.assertEqual(list(twice["start_s"]), list(frame["start_s"]))
         self.assertEqual(list(twice["count"]), [2 * count for count in frame["count"]])
-        self.assertEqual(list(twice["rate_per_s"]), [2 * rate for rate in frame["rate_per_s"]])
-        self.assertEqual(list(twice["p95_ns"]), list(frame["p95_ns"]))
+        pd.testing.assert_series_equal(twice["rate_per_s"], 2 * frame["rate_per_s"])
+        pd.testing.assert_series_equal(twice["p95_ns"], frame["p95_ns"])
 
     def test_what_the_machine_did_stands_beside_it(self) -> None:
         host = Run(RUNS / "ping").host()

@@ -5,7 +5,7 @@ use crate::kit;
 use kit::golden;
 
 /// Every command, by its words.
-const COMMANDS: [&[&str]; 56] = [
+const COMMANDS: [&[&str]; 67] = [
     &[],
     &["checkup"],
     &["net", "ping"],
@@ -52,14 +52,25 @@ const COMMANDS: [&[&str]; 56] = [
     &["host", "record"],
     &["host", "serve"],
     &["host", "show"],
+    &["host", "idle"],
     &["ab"],
     &["compare"],
+    &["baseline", "set"],
+    &["baseline", "check"],
+    &["baseline", "list"],
+    &["baseline", "remove"],
     &["lab", "run"],
     &["lab", "calibrate"],
     &["check"],
     &["size"],
     &["report"],
     &["ui"],
+    &["smc", "status"],
+    &["smc", "setup"],
+    &["remote"],
+    &["on"],
+    &["paths"],
+    &["watch"],
     &["man"],
     &["complete"],
 ];
@@ -81,6 +92,20 @@ fn the_chapter_of_commands_is_what_help_says() {
         chapter += &format!("\n## {name}\n\n```text\n{}\n```\n", help.trim_end());
     }
     golden::check("../../../../docs/commands.md", &chapter);
+}
+
+#[test]
+fn no_command_is_left_out() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    kit::plumb(&["man", "--out", "."], folder.path()).with(0);
+    let pages = kit::names_in(folder.path());
+    let pages: Vec<&str> = pages.iter().filter_map(|page| page.strip_suffix(".1")).collect();
+    let known: Vec<String> =
+        COMMANDS.iter().map(|words| [&["plumb"], *words].concat().join("-")).collect();
+    for page in &pages {
+        let is_group = pages.iter().any(|other| other.starts_with(&format!("{page}-")));
+        assert!(is_group || known.iter().any(|name| name == page), "{page}");
+    }
 }
 
 #[test]
