@@ -13,8 +13,9 @@ use plumb_lock::Locks;
 use plumb_measure::{FindingKind, Floor, ResultRecord, Scope, Transport};
 use serde_json::Value;
 
-use crate::exit::Exit;
+use crate::exit::{Exit, Unread};
 use crate::layers::plain;
+use crate::measure::carry_out;
 use crate::signals;
 use profile::Profile;
 
@@ -50,7 +51,6 @@ pub(crate) fn main(line: &[OsString]) -> Exit {
     }
     match run(&words, &mut out) {
         Ok(exit) => exit,
-        Err(error) if crate::exit::pipe_was_closed(&error) => Exit::Ran,
         Err(error) => {
             let _ = writeln!(out, "*** ERROR => {error:#}");
             Exit::DidNotRun
@@ -75,7 +75,7 @@ fn run(words: &[String], out: &mut (impl Write + Send)) -> anyhow::Result<Exit> 
         other => bail!("opcode {other} is not one of 8, 10, 11, 12 and 20\n{USAGE}"),
     };
     let profile = profile::read(path)?;
-    announce(out, &profile)?;
+    announce(&mut Unread(&mut *out), &profile)?;
     let line = words_of(opcode, arguments, &profile)?;
     let matches = Locks.command().try_get_matches_from(&line).map_err(|message| {
         let text = message.to_string();
@@ -85,13 +85,13 @@ fn run(words: &[String], out: &mut (impl Write + Send)) -> anyhow::Result<Exit> 
     let stop = signals::stop()?;
     match Locks.job(&matches).map_err(plain)? {
         Job::Verb(mut verb) => {
-            verb.run(out, &mut io::stderr(), &stop).map_err(plain)?;
-            Ok(if verb.was_interrupted() { Exit::Interrupted } else { Exit::Ran })
+            // with nobody to read on it ends
+            carry_out(verb.as_mut(), (out, &mut io::stderr()), &stop)
         }
         Job::Measure(mut job) => {
             let options = &job.outline().options;
             let published = published(opcode, options);
-            let mut lines = Lines { out, opcode, published, valid: true };
+            let mut lines = Lines { out: &mut Unread(out), opcode, published, valid: true };
             job.run(&mut lines, &stop).map_err(plain)?;
             Ok(match (stop.asked(), lines.valid) {
                 (true, _) => Exit::Interrupted,

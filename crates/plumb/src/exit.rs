@@ -87,6 +87,27 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     unless_closed(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
+/// Output whose reader may go: what is written then is read by nobody, and what was under way goes on
+/// to the exit code that it earns.
+#[derive(Debug)]
+pub(crate) struct Unread<W>(pub(crate) W);
+
+impl<W: io::Write> io::Write for Unread<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.0.write(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(bytes.len()),
+            written => written,
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self.0.flush() {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            flushed => flushed,
+        }
+    }
+}
+
 /// What came of writing to standard output, where a reader that has gone is no error.
 ///
 /// # Errors

@@ -40,7 +40,12 @@ pub(crate) fn run_layer(
 ) -> anyhow::Result<Exit> {
     let layer = layers::find(name).ok_or_else(|| anyhow!("there is no layer `{name}`"))?;
     match layer.job(matches).map_err(plain)? {
-        Job::Verb(verb) => carry_out(verb),
+        Job::Verb(mut verb) => {
+            raise_descriptor_limit();
+            let stop = signals::stop()?;
+            signals::end_with_parent(&stop)?;
+            carry_out(verb.as_mut(), (&mut io::stdout(), &mut io::stderr()), &stop)
+        }
         Job::Measure(mut job) => {
             let (files, receivers) = (VerdictFiles::of(matches)?, Receivers::of(matches)?);
             let stop = signals::stop()?;
@@ -53,11 +58,13 @@ pub(crate) fn run_layer(
     }
 }
 
-fn carry_out(mut verb: Box<dyn Verb>) -> anyhow::Result<Exit> {
-    raise_descriptor_limit();
-    let stop = signals::stop()?;
-    signals::end_with_parent(&stop)?;
-    if let Err(error) = verb.run(&mut io::stdout(), &mut io::stderr(), &stop) {
+/// Carries out what leaves no run.
+pub(crate) fn carry_out(
+    verb: &mut dyn Verb,
+    (out, err): (&mut (dyn io::Write + Send), &mut (dyn io::Write + Send)),
+    stop: &Stop,
+) -> anyhow::Result<Exit> {
+    if let Err(error) = verb.run(out, err, stop) {
         let error = error.downcast::<io::Error>().map_or_else(plain, |error| (*error).into());
         // what was found by then is still told by the exit code when nobody reads on
         if !exit::pipe_was_closed(&error) {

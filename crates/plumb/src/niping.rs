@@ -22,7 +22,7 @@ use plumb_report::niping::block;
 use plumb_wire::ni::ReturnCode;
 use plumb_wire::route::{Route, port_of};
 
-use crate::exit::Exit;
+use crate::exit::{Exit, Unread};
 use crate::signals;
 
 /// The largest payload a server takes: what NI peers accept by default.
@@ -97,7 +97,7 @@ pub(crate) fn main(line: &[OsString]) -> Exit {
             return Exit::Ran;
         }
     };
-    let mut out = io::stdout();
+    let mut out = Unread(io::stdout());
     let ran = match &words {
         Words { server: true, .. } => run_server(&words, &mut out),
         Words { client: true, .. } => hidden::passwords(&words, line)
@@ -106,7 +106,6 @@ pub(crate) fn main(line: &[OsString]) -> Exit {
     };
     match ran {
         Ok(exit) => exit,
-        Err(error) if crate::exit::pipe_was_closed(&error) => Exit::Ran,
         Err(error) => {
             let _ = writeln!(out, "*** ERROR => {}", with_code(&error));
             Exit::DidNotRun

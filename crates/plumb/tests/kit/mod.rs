@@ -189,10 +189,15 @@ pub(crate) fn plumb(words: &[&str], folder: &Path) -> Ended {
 
 /// How `plumb` ends in `folder` when nobody reads a word of it.
 pub(crate) fn unread(words: &[&str], folder: &Path) -> Option<i32> {
+    unread_as(Path::new(PLUMB), words, folder)
+}
+
+/// The same of the program at `path`.
+pub(crate) fn unread_as(path: &Path, words: &[&str], folder: &Path) -> Option<i32> {
     let (reader, out) = std::io::pipe().expect("a pipe");
     drop(reader);
     let log = out.try_clone().expect("a descriptor");
-    let mut program = command(Path::new(PLUMB), words, folder);
+    let mut program = command(path, words, folder);
     program.stdout(out).stderr(log).status().expect("it can be started").code()
 }
 

@@ -286,6 +286,8 @@ fn enqt_takes_its_opcodes_and_prints_its_tables() {
     assert!(destroyed.contains("locks of 2 owners released in "), "{destroyed}");
     let gone = run(&["20", "2", "300"]).with(1).stdout;
     assert!(gone.contains("*** ERROR => 1 operations failed: collided"), "{gone}");
+    let unread = kit::unread_as(&enqt, &[profile.as_str(), "20", "2", "300"], folder.path());
+    assert_eq!(unread, Some(1), "whoever stops reading gets the exit code that was earned");
     let again = run(&["11", "2", "300", "--depth", "16"]).with(0).stdout;
     assert!(again.contains("no published table: with --depth requests share"), "{again}");
     run(&["12", "2", "300", "--depth", "16"]).with(0);
