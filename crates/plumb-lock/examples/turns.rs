@@ -148,7 +148,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         users: None,
         epoch: restored.epoch,
         grace_ns: 0,
-        wall_offset_ns: 0,
+        wall_offset: || 0,
         tick: Tick::Free,
         replication: plumb_lock::ReplicationPlan::default(),
     };

@@ -187,8 +187,7 @@ impl ServeOptions {
             users,
             epoch,
             grace_ns: self.grace.ns(),
-            // both clocks in one breath: what was restored may have taken minutes
-            wall_offset_ns: clock::wall_ns().wrapping_sub(MonotonicClock.now_ns()),
+            wall_offset,
             tick: self.server_loop.tick(),
             replication: self.pair.plan(password.as_deref(), identity)?,
             password,
@@ -280,6 +279,11 @@ impl Serve {
         run((&plan, &listeners), &mut server, (tls.as_ref(), &connectors), stop)?;
         server.into_notes().close().map_err(LockError::Close)
     }
+}
+
+/// The wall clock less the monotonic clock at this moment, nanoseconds.
+pub(crate) fn wall_offset() -> u64 {
+    clock::wall_ns().wrapping_sub(MonotonicClock.now_ns())
 }
 
 /// Serves until it is to stop; `tls` are the links that are accepted, and those to other servers by

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use plumb_engine::clock::{self, MonotonicClock};
+use plumb_engine::clock::MonotonicClock;
 use plumb_engine::layer::{JobError, Output, Verb, announce, note};
 use plumb_engine::options::ServerLoopOptions;
 use plumb_engine::tls::ServerTlsOptions;
 use plumb_engine::{HELD_TICK, Listener, Stop};
 use plumb_lock_pair::election::FileStore;
 use plumb_lock_table::table::Sound;
-use plumb_measure::{Clock as _, Span};
+use plumb_measure::Span;
 
 use crate::server::{Event, LockServer, ReplicationPlan, ServerPlan};
 use crate::users::Users;
@@ -80,7 +80,6 @@ impl Witness {
         let tls = options.tls.acceptor(&[])?;
         let (store, state) = FileStore::open(&options.state)?;
         let listeners = Listener::bind_all(&options.listen, PORT_OF_WITNESSES)?;
-        let wall_ns = clock::wall_ns();
         let plan = ServerPlan {
             limits: serve::LIMITS,
             wait_ns_max: 0,
@@ -88,7 +87,7 @@ impl Witness {
             users,
             epoch: state.register().epoch,
             grace_ns: 0,
-            wall_offset_ns: wall_ns.wrapping_sub(MonotonicClock.now_ns()),
+            wall_offset: serve::wall_offset,
             tick: options.server_loop.tick(),
             replication: ReplicationPlan::default(),
         };

@@ -71,8 +71,9 @@ pub struct ServerPlan {
     pub epoch: u64,
     /// How long after a restart an owner without a lease may come back, nanoseconds.
     pub grace_ns: u64,
-    /// Wall clock less monotonic clock, nanoseconds.
-    pub wall_offset_ns: u64,
+    /// Tells the wall clock less the monotonic clock, nanoseconds. It is asked again and again: the
+    /// wall clock may be set while the server runs.
+    pub wall_offset: fn() -> u64,
     /// What the loop that serves does about its processor's tick, as clients are told.
     pub tick: Tick,
     /// Whether it is one of two.
@@ -179,6 +180,9 @@ pub struct LockServer<'a, C, R = Sound> {
     counts: Counts,
     clock: C,
     now: u64,
+    /// Wall clock less monotonic clock, and when it was asked for, nanoseconds.
+    wall_offset_ns: u64,
+    wall_asked_at: u64,
     started: u64,
     /// The last command looked at many locks: others come first now.
     looked: bool,
@@ -259,6 +263,8 @@ impl<'a, C: Clock, R: Rules> LockServer<'a, C, R> {
             lives_of(&restored.table, &restored.lives, now, plan.grace_ns)
         };
         Self {
+            wall_offset_ns: (plan.wall_offset)(),
+            wall_asked_at: now,
             plan,
             table: restored.table,
             notes,
@@ -329,9 +335,17 @@ impl<'a, C: Clock, R: Rules> LockServer<'a, C, R> {
         self.work() - self.turn.began
     }
 
+    /// Asks for the wall clock anew when that was a while ago.
+    fn look_at_wall_clock(&mut self) {
+        const AGAIN_NS: u64 = 100_000_000;
+        if self.now.saturating_sub(self.wall_asked_at) >= AGAIN_NS {
+            (self.wall_offset_ns, self.wall_asked_at) = ((self.plan.wall_offset)(), self.now);
+        }
+    }
+
     /// The wall clock as of the last wake, milliseconds since 1970.
     fn wall_ms(&self) -> u64 {
-        self.now.wrapping_add(self.plan.wall_offset_ns) / 1_000_000
+        self.now.wrapping_add(self.wall_offset_ns) / 1_000_000
     }
 
     /// A request found no room.

@@ -233,7 +233,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     }
 
     fn wall_us(&self) -> u64 {
-        self.now.wrapping_add(self.plan.wall_offset_ns) / 1_000
+        self.now.wrapping_add(self.wall_offset_ns) / 1_000
     }
 
     /// This server gives locks out under this epoch.

@@ -199,6 +199,7 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
 
     fn due(&mut self, now: u64) {
         self.now = now;
+        self.look_at_wall_clock();
         self.pass_election();
         self.care();
     }

@@ -1,9 +1,10 @@
 //! Keys of clients of Redis that are set again.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use plumb_engine::Service as _;
-use plumb_lock::Event;
+use plumb_lock::{Event, ServerPlan};
 use plumb_lock_table::table::Limits;
 
 use crate::waiting::{Bench, Still, plan};
@@ -112,4 +113,24 @@ fn a_lock_that_counts_its_holds_is_ended_by_force_and_that_is_written_down() {
     assert!(heard.ends_with(b"lock:lost:me\r\n$9\r\nremoved 1\r\n"), "{heard:?}");
     let told = TOLD.lock().expect("one test").clone();
     assert_eq!(told, ["somebody from unix: EVAL forceUnlock k: 1 lock"]);
+}
+
+#[test]
+fn times_by_the_wall_clock_are_counted_from_what_it_was_set_to() {
+    static OFFSET_NS: AtomicU64 = AtomicU64::new(1_000_000_000_000);
+    let limits = Limits { rows: 9, scan: 10 };
+    let (clock, mut tell) = (Still::default(), |_: Event<'_>| {});
+    let plan = ServerPlan { wall_offset: || OFFSET_NS.load(Ordering::Relaxed), ..plan() };
+    let mut bench = Bench::new(plan, limits, &clock, &mut tell);
+    let client = bench.client();
+    assert_eq!(bench.say(client, "SET k1 v NX PXAT 1005000"), "+OK\r\n");
+    assert_eq!(bench.say(client, "PTTL k1"), ":5000\r\n");
+    for offset_s in [2_000, 500] {
+        OFFSET_NS.store(offset_s * 1_000_000_000, Ordering::Relaxed);
+        bench.pass(1_000_000_000);
+        bench.turn();
+        let at = (offset_s * 1_000_000_000 + clock.now_ns_now()) / 1_000_000 + 5_000;
+        assert_eq!(bench.say(client, &format!("SET k{offset_s} v NX PXAT {at}")), "+OK\r\n");
+        assert_eq!(bench.say(client, &format!("PTTL k{offset_s}")), ":5000\r\n");
+    }
 }

@@ -52,7 +52,7 @@ pub(crate) fn plan() -> ServerPlan {
         users: None,
         epoch: 1,
         grace_ns: 0,
-        wall_offset_ns: 0,
+        wall_offset: || 0,
         tick: plumb_measure::Tick::Free,
         replication: plumb_lock::ReplicationPlan::default(),
     }

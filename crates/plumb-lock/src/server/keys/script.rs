@@ -247,7 +247,7 @@ mod tests {
             users: None,
             epoch: 1,
             grace_ns: 0,
-            wall_offset_ns: 0,
+            wall_offset: || 0,
             tick: Tick::default(),
             replication: crate::server::ReplicationPlan::default(),
         };

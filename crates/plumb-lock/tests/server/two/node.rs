@@ -92,7 +92,7 @@ impl<'a> Node<'a> {
         // among witnesses all owners are kept: one whose life did not get to the replica is gone with
         // the promotion; elsewhere all live with their connections
         let grace_ns = if witnesses.is_empty() { u64::MAX >> 2 } else { 0 };
-        let plan = ServerPlan { grace_ns, wall_offset_ns: 1 << 50, replication, ..plan() };
+        let plan = ServerPlan { grace_ns, wall_offset: || 1 << 50, replication, ..plan() };
         let restored = Restored::<Planted>::empty(Limits { rows: room, scan: 1_000 });
         let server = LockServer::new(plan, (restored, Notes::none()), clock, tell);
         Self { server, clock, seats: BTreeMap::new(), next: 0, promoted, id }
