@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use plumb_data::{DataServers, Work};
+use plumb_data::{DataServers, Origin, Work};
 use plumb_engine::clock::{MonotonicClock, wall_ns};
 use plumb_measure::Clock as _;
-use plumb_queue::ExecutionId;
+use plumb_queue::{ExecutionId, QueueId};
 use plumb_transaction::{Body, Request, Trace, Traced, Transaction, UnitOfWork as _, run};
 
 const TRANSACTION: &str = r#"
@@ -47,8 +47,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     pool.take()?.batch(TABLE)?;
     let first = (wall_ns() / 1_000_000) << 20;
     let next = AtomicU64::new(0);
+    let origin = Origin { queue: QueueId(1), since_ms: first >> 20 };
     let drained = timed(workers, || {
-        let mut work = servers.unit();
+        let mut work = servers.unit(origin);
         drain(&transaction, &mut work, &next, &Share { first, messages, unit })
     })?;
     println!(

@@ -1,7 +1,7 @@
 //! Data servers and back ends: where the actions of transactions reach out of the runtime.
 //!
 //! [`DataServers`] has a pool of sessions for each database. [`Work`] is what messages do there: the
-//! messages of one unit share a transaction, each is recorded in it by its id, and one that is
+//! messages of one unit share a transaction, each is recorded in it by its queue and id, and one that is
 //! refused does not keep the others from being committed.
 
 mod back_end;
@@ -34,9 +34,18 @@ pub use work::Work;
 
 use self::described::Description;
 use self::server::{CommitMode, DataServer};
-use plumb_queue::ExecutionId;
+use plumb_queue::{ExecutionId, QueueId};
 use plumb_transaction::OutsideError;
 use plumb_transaction::xslt::{Stylesheets, XsltLimits};
+
+/// Where the messages of a unit of work come from.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Origin {
+    /// Their queue: their ids are those of no other message of it.
+    pub queue: QueueId,
+    /// When the first of them was accepted, milliseconds since 1970.
+    pub since_ms: u64,
+}
 
 /// All data servers and back ends of a folder of transactions.
 #[derive(Debug)]
@@ -119,23 +128,23 @@ impl DataServers {
         filled.filter_map(|server| server.pool.fill().err()).map(|it| it.to_string()).collect()
     }
 
-    /// What messages of the queue do: they are recorded where they change something, so that one
+    /// What messages of a queue do: they are recorded where they change something, so that one
     /// that is given out again is not done again.
     #[must_use]
-    pub fn unit(self: &Arc<Self>) -> Work {
-        Work::new(Arc::clone(self), CommitMode::Recorded)
+    pub fn unit(self: &Arc<Self>, origin: Origin) -> Work {
+        Work::new(Arc::clone(self), CommitMode::Recorded, origin)
     }
 
     /// What a message does that comes once, and whose caller waits.
     #[must_use]
     pub fn direct(self: &Arc<Self>) -> Work {
-        Work::new(Arc::clone(self), CommitMode::Direct)
+        Work::new(Arc::clone(self), CommitMode::Direct, Origin::default())
     }
 
     /// What is done at once, and undone at the end.
     #[must_use]
     pub fn trial(self: &Arc<Self>) -> Work {
-        Work::new(Arc::clone(self), CommitMode::Trial)
+        Work::new(Arc::clone(self), CommitMode::Trial, Origin::default())
     }
 
     /// Names of the data servers.

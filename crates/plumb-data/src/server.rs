@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use plumb_serve::database::{Database, DatabaseError};
 
+use super::Origin;
 use super::done::DoneTable;
 use super::file::ServerPlan;
 use super::pool::{Lease, Pool};
@@ -54,15 +55,29 @@ impl DataServer {
         Ok(lease)
     }
 
+    /// Takes note of `ids` in the transaction that is open; those that were not there before.
+    pub(super) fn note(
+        &self,
+        database: &mut Database,
+        origin: Origin,
+        ids: &[ExecutionId],
+    ) -> Result<BTreeSet<ExecutionId>, DatabaseError> {
+        self.done.note(database, origin, ids)
+    }
+
     /// Messages could not be recorded: the next transaction looks first whether their table is there.
     pub(super) fn doubt_record(&self) {
         self.done.doubt();
     }
 
     /// Which of `ids` the database has seen.
-    pub(super) fn find(&self, ids: &[ExecutionId]) -> Result<BTreeSet<ExecutionId>, OutsideError> {
+    pub(super) fn find(
+        &self,
+        origin: Origin,
+        ids: &[ExecutionId],
+    ) -> Result<BTreeSet<ExecutionId>, OutsideError> {
         let mut lease = self.pool.take()?;
-        let found = DoneTable::find(&mut lease, ids);
+        let found = self.done.noted(&mut lease, origin, ids);
         found.map_err(|error| OutsideError::Lost(self.pool.said(&error)))
     }
 

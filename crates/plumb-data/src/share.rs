@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use plumb_serve::database::{Answer, DatabaseError, Statement, Stopped};
 
-use super::done::DoneTable;
+use super::Origin;
 use super::insert::inserts_row;
 use super::pool::Lease;
 use super::server::{CommitMode, DataServer};
@@ -31,6 +31,7 @@ const OUT_OF_MESSAGE: [&str; 2] =
 pub(super) struct Share {
     server: Arc<DataServer>,
     way: CommitMode,
+    origin: Origin,
     lease: Option<Lease>,
     /// Of the sessions that were given back.
     times: SessionTimes,
@@ -57,9 +58,10 @@ struct Member {
 }
 
 impl Share {
-    pub(super) fn new(server: Arc<DataServer>, way: CommitMode) -> Self {
+    pub(super) fn new(server: Arc<DataServer>, way: CommitMode, origin: Origin) -> Self {
         let (members, pending, times) = (Vec::new(), Vec::new(), SessionTimes::default());
-        Self { server, way, lease: None, times, members, pending, own: false, lost: None }
+        let (lease, own, lost) = (None, false, None);
+        Self { server, way, origin, lease, times, members, pending, own, lost }
     }
 
     /// What of the time here was no work of the data server, so far.
@@ -341,7 +343,8 @@ impl Share {
     }
 
     fn note(&mut self, ids: &[ExecutionId]) -> Result<BTreeSet<ExecutionId>, OutsideError> {
-        let noted = DoneTable::note(self.lease()?, ids);
+        let (server, origin) = (Arc::clone(&self.server), self.origin);
+        let noted = server.note(self.lease()?, origin, ids);
         noted.map_err(|error| {
             self.server.doubt_record();
             let lost = OutsideError::Lost(self.server.pool.said(&error));

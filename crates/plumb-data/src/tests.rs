@@ -9,10 +9,11 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::share::BATCH;
-use super::{DataServers, ServerPlan, Work};
-use plumb_queue::ExecutionId;
+use super::{DataServers, Origin, ServerPlan, Work};
+use plumb_queue::{ExecutionId, QueueId};
 use plumb_transaction::{Outside as _, OutsideError, SqlRequest, UnitOfWork as _};
 
+const HERE: Origin = Origin { queue: QueueId(1), since_ms: 0 };
 const INSERT: &str = "INSERT INTO rows(n, text) VALUES ($1, $2)";
 
 /// Two data servers, each with a table whose numbers are numbers and stand there once.
@@ -57,7 +58,7 @@ fn insert(work: &mut Work, server: &str, number: i64) -> Result<(), OutsideError
 #[test]
 fn messages_are_committed_together_and_recorded() {
     let (_folder, servers) = servers();
-    let mut work = servers.unit();
+    let mut work = servers.unit(HERE);
     for id in 1..=3 {
         work.begin(ExecutionId(id));
         insert(&mut work, "one", signed(id)).unwrap();
@@ -66,15 +67,15 @@ fn messages_are_committed_together_and_recorded() {
     let done: Vec<_> = work.commit();
     assert_eq!(done, (1..=3).map(|id| (ExecutionId(id), Ok(()))).collect::<Vec<_>>());
     assert_eq!(numbers(&servers, "one", "rows"), [1, 2, 3]);
-    assert_eq!(numbers(&servers, "one", "plumb_done"), [1, 2, 3]);
+    assert_eq!(numbers(&servers, "one", "plumb_done_message"), [1, 2, 3]);
     assert!(work.commit().is_empty());
 }
 
 #[test]
 fn the_only_data_server_needs_no_name_and_does_a_message_in_one_transaction() {
-    for unit in [DataServers::unit, DataServers::direct] {
+    for is_queued in [true, false] {
         let (_folder, servers) = named(&["plant"]);
-        let mut work = unit(&servers);
+        let mut work = if is_queued { servers.unit(HERE) } else { servers.direct() };
         work.begin(ExecutionId(1));
         for (server, number) in [("", 1), ("", 2), ("plant", 3)] {
             insert(&mut work, server, number).unwrap();
@@ -96,11 +97,11 @@ fn the_only_data_server_needs_no_name_and_does_a_message_in_one_transaction() {
 #[test]
 fn a_table_of_messages_that_somebody_drops_is_made_again() {
     let (_folder, servers) = servers();
-    let mut work = servers.unit();
+    let mut work = servers.unit(HERE);
     work.begin(ExecutionId(1));
     insert(&mut work, "one", 1).unwrap();
     assert_eq!(work.commit(), [(ExecutionId(1), Ok(()))]);
-    servers.pool("one").unwrap().take().unwrap().batch("DROP TABLE plumb_done").unwrap();
+    servers.pool("one").unwrap().take().unwrap().batch("DROP TABLE plumb_done_message").unwrap();
     for (attempt, rows) in [(0, &[1][..]), (1, &[1, 2])] {
         work.begin(ExecutionId(2));
         insert(&mut work, "one", 2).unwrap();
@@ -117,7 +118,7 @@ fn a_table_of_messages_that_somebody_drops_is_made_again() {
 #[test]
 fn a_message_that_comes_again_is_not_done_again() {
     let (_folder, servers) = servers();
-    let mut work = servers.unit();
+    let mut work = servers.unit(HERE);
     work.begin(ExecutionId(7));
     insert(&mut work, "one", 1).unwrap();
     assert_eq!(work.commit(), [(ExecutionId(7), Ok(()))]);
@@ -143,9 +144,22 @@ fn a_message_that_comes_again_is_not_done_again() {
 }
 
 #[test]
+fn messages_of_two_queues_are_done_though_their_ids_are_the_same() {
+    let (_folder, servers) = servers();
+    for (queue, number) in [(1, 10), (2, 20), (1, 10), (2, 20)] {
+        let mut work = servers.unit(Origin { queue: QueueId(queue), ..HERE });
+        work.begin(ExecutionId(7));
+        insert(&mut work, "one", number).unwrap();
+        assert_eq!(work.commit(), [(ExecutionId(7), Ok(()))]);
+    }
+    assert_eq!(numbers(&servers, "one", "rows"), [10, 20]);
+    assert_eq!(numbers(&servers, "one", "plumb_done_message"), [7, 7]);
+}
+
+#[test]
 fn exactly_the_bad_ones_of_a_batch_are_refused() {
     let (_folder, servers) = servers();
-    let mut work = servers.unit();
+    let mut work = servers.unit(HERE);
     for id in 1..=250 {
         work.begin(ExecutionId(id));
         insert(&mut work, "one", 2 * signed(id)).unwrap();
@@ -167,13 +181,13 @@ fn exactly_the_bad_ones_of_a_batch_are_refused() {
         .collect();
     assert_eq!(refused, [50, 100, 150, 200, 250]);
     assert_eq!(numbers(&servers, "one", "rows").len(), 2 * 245);
-    assert_eq!(numbers(&servers, "one", "plumb_done").len(), 245);
+    assert_eq!(numbers(&servers, "one", "plumb_done_message").len(), 245);
 }
 
 #[test]
 fn a_message_of_many_rows_is_done_whole_or_not_at_all() {
     let (_folder, servers) = servers();
-    let mut work = servers.unit();
+    let mut work = servers.unit(HERE);
     let many = 3 * signed(BATCH as u64) + 7;
     let mut failed = Vec::new();
     for (id, last) in [(1, 1000), (2, -1), (3, 3000)] {
@@ -189,13 +203,13 @@ fn a_message_of_many_rows_is_done_whole_or_not_at_all() {
     let refused: Vec<u64> = done.iter().filter(|it| it.1.is_err()).map(|it| it.0.0).collect();
     assert_eq!((failed, refused), (vec![], vec![2]));
     assert_eq!(numbers(&servers, "one", "rows").len() as u64, (2 * (many + 1)).unsigned_abs());
-    assert_eq!(numbers(&servers, "one", "plumb_done"), [1, 3]);
+    assert_eq!(numbers(&servers, "one", "plumb_done_message"), [1, 3]);
 }
 
 #[test]
 fn what_is_undone_leaves_nothing_behind() {
     let (_folder, servers) = servers();
-    let mut work = servers.unit();
+    let mut work = servers.unit(HERE);
     work.begin(ExecutionId(1));
     insert(&mut work, "one", 1).unwrap();
     for asks in [false, true] {
@@ -212,13 +226,13 @@ fn what_is_undone_leaves_nothing_behind() {
     let ids: Vec<u64> = work.commit().into_iter().map(|(id, _)| id.0).collect();
     assert_eq!(ids, [1, 3]);
     assert_eq!(numbers(&servers, "one", "rows"), [1, 3]);
-    assert_eq!(numbers(&servers, "one", "plumb_done"), [1, 3]);
+    assert_eq!(numbers(&servers, "one", "plumb_done_message"), [1, 3]);
 }
 
 #[test]
 fn a_message_refused_at_one_server_is_undone_at_the_others() {
     let (_folder, servers) = servers();
-    let mut work = servers.unit();
+    let mut work = servers.unit(HERE);
     for (id, second) in [(1, 1), (2, -1), (3, 3)] {
         work.begin(ExecutionId(id));
         insert(&mut work, "one", signed(id)).unwrap();
@@ -234,7 +248,7 @@ fn a_message_refused_at_one_server_is_undone_at_the_others() {
 #[test]
 fn an_answer_of_a_change_binds_a_message_to_one_server() {
     let (_folder, servers) = servers();
-    let mut work = servers.unit();
+    let mut work = servers.unit(HERE);
     work.begin(ExecutionId(1));
     work.sql(&ask("two", "SELECT 1 AS one", &[])).unwrap();
     let asked = work.sql(&ask("one", "INSERT INTO rows(n) VALUES ($1) RETURNING n", &[Some("5")]));
@@ -263,7 +277,7 @@ fn a_message_that_comes_once_is_committed_at_once_and_not_recorded() {
     assert_eq!(work.commit(), [(ExecutionId(4), Ok(()))]);
     assert_eq!(numbers(&servers, "one", "rows"), [1, 3, 10, 30, 31]);
     let mut lease = servers.pool("one").unwrap().take().unwrap();
-    assert!(lease.rows("SELECT * FROM plumb_done", &[]).is_err());
+    assert!(lease.rows("SELECT * FROM plumb_done_message", &[]).is_err());
 }
 
 #[test]
@@ -337,7 +351,7 @@ fn a_trial_shows_what_happens_and_leaves_nothing() {
 #[test]
 fn a_server_that_is_not_there_is_named_with_what_was_meant() {
     let (_folder, servers) = servers();
-    let mut work = servers.unit();
+    let mut work = servers.unit(HERE);
     let error = work.sql(&ask("ones", "SELECT 1", &[])).unwrap_err().to_string();
     assert!(error.ends_with("has no data server `ones`; did you mean `one`?"), "{error}");
     let error = work.sql(&ask("", "SELECT 1", &[])).unwrap_err().to_string();
@@ -371,7 +385,7 @@ proptest! {
         )
     ) {
         let (_folder, servers) = servers();
-        let mut work = servers.unit();
+        let mut work = servers.unit(HERE);
         let mut expected = BTreeSet::new();
         let mut good = BTreeSet::new();
         let mut begun = BTreeSet::new();

@@ -6,7 +6,7 @@ use plumb_serve::database::Statement;
 
 use super::server::CommitMode;
 use super::share::Share;
-use super::{DataServers, is_read};
+use super::{DataServers, Origin, is_read};
 use plumb_queue::ExecutionId;
 use plumb_transaction::{
     BackEndAnswer, BackEndRequest, Outside, OutsideError, SessionTimes, SqlAnswer, SqlRequest,
@@ -20,6 +20,7 @@ use plumb_transaction::{
 pub struct Work {
     servers: Arc<DataServers>,
     way: CommitMode,
+    origin: Origin,
     shares: Vec<Share>,
     messages: Vec<Message>,
     /// What was committed before the last message of the unit.
@@ -54,10 +55,10 @@ struct Message {
 }
 
 impl Work {
-    pub(super) fn new(servers: Arc<DataServers>, way: CommitMode) -> Self {
+    pub(super) fn new(servers: Arc<DataServers>, way: CommitMode, origin: Origin) -> Self {
         let (shares, messages, ended) = (Vec::new(), Vec::new(), Vec::new());
         let times = SessionTimes::default();
-        Self { servers, way, shares, messages, ended, times, kept: None }
+        Self { servers, way, origin, shares, messages, ended, times, kept: None }
     }
 
     /// Names of the data servers at which something has been done since the last commit.
@@ -76,7 +77,7 @@ impl Work {
         let at = match self.shares.iter().position(|share| share.name() == name) {
             Some(at) => at,
             None => {
-                self.shares.push(Share::new(found, self.way));
+                self.shares.push(Share::new(found, self.way, self.origin));
                 self.shares.len() - 1
             }
         };

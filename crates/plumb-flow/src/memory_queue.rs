@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use plumb_queue::{
     Accepted, Claimed, Ending, Execution, ExecutionId, Filter, Message, Queue, QueueError,
-    QueueFigures, Settled, State,
+    QueueFigures, QueueId, Settled, State,
 };
 
 /// Executions by their ids.
@@ -145,6 +145,10 @@ impl Kept {
 }
 
 impl Queue for MemoryQueue {
+    fn id(&self) -> QueueId {
+        QueueId(1)
+    }
+
     fn accept(&self, message: Message) -> oneshot::Receiver<Result<Accepted, QueueError>> {
         let (tell, told) = oneshot::channel();
         let _ = tell.send(self.take_in(message));
@@ -166,7 +170,12 @@ impl Queue for MemoryQueue {
                 .take(most)
                 .map(|it| {
                     it.state = State::Running;
-                    Claimed { id: it.id, failures: it.failures, message: it.message.clone() }
+                    Claimed {
+                        id: it.id,
+                        failures: it.failures,
+                        accepted_ms: it.accepted_ms,
+                        message: it.message.clone(),
+                    }
                 })
                 .collect();
             if !claimed.is_empty() {

@@ -1,6 +1,8 @@
-//! Ids that rise, whatever the clock does.
+//! Ids that rise, whatever the clock does, and the ids of queues.
 
-use super::ExecutionId;
+use std::hash::{BuildHasher as _, RandomState};
+
+use super::{ExecutionId, QueueId};
 
 /// Bits below the milliseconds: the topmost is set in the id of an execution that never was in a
 /// queue, then come six of the node, then a counter. Where there are no nodes the counter has the bits
@@ -60,6 +62,13 @@ impl Ids {
     /// The last one given out.
     pub(super) fn last(&self) -> u64 {
         self.last
+    }
+}
+
+impl QueueId {
+    /// One of a new queue, by chance.
+    pub(super) fn new() -> Self {
+        Self((RandomState::new().hash_one(0) >> 1).cast_signed())
     }
 }
 

@@ -45,6 +45,11 @@ impl fmt::Display for ExecutionId {
     }
 }
 
+/// Tells a queue from all others: where the ids of two meet, those of one may be those of the other.
+/// A queue has the same for as long as it is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct QueueId(pub i64);
+
 /// A message as it came in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
@@ -78,6 +83,8 @@ pub struct Claimed {
     pub id: ExecutionId,
     /// How many times it has failed so far.
     pub failures: u32,
+    /// When it was accepted, milliseconds since 1970.
+    pub accepted_ms: u64,
     /// As it came in.
     pub message: Message,
 }
@@ -155,6 +162,9 @@ pub enum QueueError {
 
 /// A store of messages.
 pub trait Queue: Send + Sync {
+    /// Which queue it is.
+    fn id(&self) -> QueueId;
+
     /// Accepts `message`; the answer comes when it is on disk (or a repeated or refused one is
     /// known to be so). Nothing waits in here.
     fn accept(&self, message: Message) -> oneshot::Receiver<Result<Accepted, QueueError>>;

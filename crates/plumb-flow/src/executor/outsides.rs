@@ -5,7 +5,7 @@ use plumb_measure::Clock as _;
 
 use super::inside::Inside;
 use crate::live::Version;
-use plumb_data::DataServers;
+use plumb_data::Origin;
 use plumb_transaction::{
     BackEndAnswer, BackEndRequest, Outside, OutsideError, SqlAnswer, SqlRequest, UnitOfWork,
     XsltRequest,
@@ -13,8 +13,8 @@ use plumb_transaction::{
 
 /// Where units of work come from.
 pub(crate) trait Outsides: Send + Sync {
-    /// One for messages of the queue that are done by `version`.
-    fn unit(&self, version: &Version) -> Box<dyn UnitOfWork + Send>;
+    /// One for messages of a queue that are done by `version`.
+    fn unit(&self, version: &Version, origin: Origin) -> Box<dyn UnitOfWork + Send>;
 
     /// One for a synchronous call that is done by `version`, which is not given out again.
     fn direct(&self, version: &Version) -> Box<dyn UnitOfWork + Send>;
@@ -25,12 +25,12 @@ pub(crate) trait Outsides: Send + Sync {
 pub(crate) struct Described;
 
 impl Outsides for Described {
-    fn unit(&self, version: &Version) -> Box<dyn UnitOfWork + Send> {
-        Box::new(DataServers::unit(&version.servers))
+    fn unit(&self, version: &Version, origin: Origin) -> Box<dyn UnitOfWork + Send> {
+        Box::new(version.servers.unit(origin))
     }
 
     fn direct(&self, version: &Version) -> Box<dyn UnitOfWork + Send> {
-        Box::new(DataServers::direct(&version.servers))
+        Box::new(version.servers.direct())
     }
 }
 

@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 use super::{Executor, ExecutorSettings, Outcome, Outsides, Reply, Timings, wait_for};
 use crate::live::{Live, Version};
 use crate::memory_queue::MemoryQueue;
+use plumb_data::Origin;
 use plumb_queue::{Execution, ExecutionId, Filter, Message, Queue, State};
 use plumb_serve::Log;
 use plumb_transaction::xslt::{Stylesheets, XsltLimits};
@@ -50,12 +51,12 @@ impl Tables {
 }
 
 impl Outsides for Tables {
-    fn unit(&self, _: &Version) -> Box<dyn UnitOfWork + Send> {
+    fn unit(&self, _: &Version, _: Origin) -> Box<dyn UnitOfWork + Send> {
         Box::new(Writing { table: Arc::clone(&self.0), begun: Vec::new() })
     }
 
     fn direct(&self, version: &Version) -> Box<dyn UnitOfWork + Send> {
-        self.unit(version)
+        self.unit(version, Origin::default())
     }
 }
 

@@ -9,6 +9,7 @@ use plumb_measure::{Clock as _, Span};
 use super::Executor;
 use super::counts::{AttemptEnd, Timings};
 use super::execution::{Attempt, attempt, commit};
+use plumb_data::Origin;
 use plumb_queue::{Claimed, Ending, ExecutionId, QueueError, Settled};
 use plumb_transaction::{FailureKind, Retry};
 
@@ -47,14 +48,16 @@ pub(super) fn work(executor: &Executor) {
 fn do_batch(executor: &Executor, claimed: Vec<Claimed>) {
     let _busy = executor.workers.enter();
     let version = executor.live.current();
-    let mut unit = executor.outsides.unit(&version);
+    let since_ms = claimed.iter().map(|it| it.accepted_ms).min().unwrap_or(0);
+    let origin = Origin { queue: executor.queue.id(), since_ms };
+    let mut unit = executor.outsides.unit(&version, origin);
     let retry_of = |name: &str| {
         let transaction = version.transactions.find(name);
         transaction.and_then(|it| it.retry).unwrap_or(executor.settings.retry)
     };
     let mut attempts = Vec::with_capacity(claimed.len());
     let mut listed = Vec::with_capacity(claimed.len());
-    for Claimed { id, failures, message } in claimed {
+    for Claimed { id, failures, message, .. } in claimed {
         let transaction = &message.transaction;
         listed.push(executor.running.list(id, transaction, &version.digest, true));
         unit.begin(id);

@@ -33,7 +33,7 @@ use super::intake::lock;
 use super::note_room::NoteRoom;
 use super::{
     Accepted, Claimed, Execution, ExecutionId, Filter, Message, Queue, QueueClock, QueueError,
-    QueueFigures, QueueLimits, Runtime, Settled,
+    QueueFigures, QueueId, QueueLimits, Runtime, Settled,
 };
 
 /// How long a waiting claim leaves the server alone, where no message of this runtime's own comes.
@@ -247,6 +247,10 @@ async fn connect(
 }
 
 impl Queue for NatsQueue {
+    fn id(&self) -> QueueId {
+        self.shared.work.streams.id()
+    }
+
     fn accept(&self, message: Message) -> oneshot::Receiver<Result<Accepted, QueueError>> {
         let (answer, receiver) = oneshot::channel();
         let bytes = message.body.len() as u64;

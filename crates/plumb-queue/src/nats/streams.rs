@@ -13,7 +13,7 @@ use async_nats::jetstream::stream::{
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 
-use super::super::{Message, QueueError, QueueLimits};
+use super::super::{Message, QueueError, QueueId, QueueLimits};
 use super::record::{Record, token};
 
 /// The server counts keys and retries in memory, so it is not asked for more than this.
@@ -88,6 +88,20 @@ impl Streams {
             lease,
             context,
         })
+    }
+
+    /// The id of the queue: the nanosecond in which the stream of what waits was made, which counts
+    /// anew when it is made anew.
+    pub(super) fn id(&self) -> QueueId {
+        let made_ns = self.waiting.cached_info().created.unix_timestamp_nanos();
+        QueueId(i64::try_from(made_ns).unwrap_or(0))
+    }
+
+    /// As somebody does who has the queue made anew.
+    #[cfg(test)]
+    pub(super) async fn delete_waiting(&self) -> Result<(), QueueError> {
+        let name = self.waiting.cached_info().config.name.clone();
+        self.context.delete_stream(name).await.map(drop).map_err(store)
     }
 
     /// The subject of what waits for `transaction`; those of one order key have one of their own.

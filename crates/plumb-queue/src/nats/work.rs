@@ -70,6 +70,7 @@ struct Pulled {
     /// Of its idempotency key.
     key: Option<String>,
     failures: u32,
+    accepted_ms: u64,
     due_ms: u64,
     after_ms: u64,
     /// Dropped when it is put by for longer: the server has it.
@@ -254,6 +255,7 @@ impl Work {
             subject,
             key,
             failures,
+            accepted_ms: record.accepted_ms,
             due_ms,
             after_ms,
             message,
@@ -298,9 +300,9 @@ impl Work {
             },
         };
         let Some(message) = message else { return Ok(None) };
-        let failures = pulled.failures;
+        let (failures, accepted_ms) = (pulled.failures, pulled.accepted_ms);
         inner.running.insert(id, pulled);
-        Ok(Some(Claimed { id: ExecutionId(id), failures, message }))
+        Ok(Some(Claimed { id: ExecutionId(id), failures, accepted_ms, message }))
     }
 
     /// Forgets that it is given out: its lease ends, and it is given out again.

@@ -29,7 +29,7 @@ use super::inbox::{Change, Inbox, Outcome};
 use super::intake::{Intake, lock};
 use super::{
     Accepted, Claimed, Execution, ExecutionId, Filter, Message, Queue, QueueClock, QueueError,
-    QueueFigures, QueueLimits, Runtime, Settled,
+    QueueFigures, QueueId, QueueLimits, Runtime, Settled,
 };
 
 /// How long a waiting claim leaves the server alone, where no message of this runtime's own comes.
@@ -51,6 +51,7 @@ pub struct PostgresQueue {
 /// this order.
 #[derive(Debug)]
 struct Shared {
+    id: QueueId,
     runtime: i64,
     lease_ms: u64,
     signal: Mutex<Signal>,
@@ -100,9 +101,10 @@ impl PostgresQueue {
         if database.dialect() != Dialect::Postgres {
             return Err(QueueError::Store(format!("{target} is no PostgreSQL")));
         }
-        let runtime = prepared(&mut database)?;
+        let (id, runtime) = prepared(&mut database)?;
         runtimes::enter(&mut database, runtime, clock.wall_ms()).map_err(|error| store(&error))?;
         let shared = Arc::new(Shared {
+            id,
             runtime,
             lease_ms: lease.ns() / 1_000_000,
             signal: Mutex::default(),
@@ -177,8 +179,8 @@ impl PostgresQueue {
     }
 }
 
-/// Makes the tables; the number of this runtime.
-fn prepared(database: &mut Database) -> Result<i64, QueueError> {
+/// Makes the tables; the id of the queue and the number of this runtime.
+fn prepared(database: &mut Database) -> Result<(QueueId, i64), QueueError> {
     let store = |error: DatabaseError| store(&error);
     database.batch(schema::TABLES).map_err(store)?;
     let version = "SELECT value FROM plumb_queue_number WHERE name = 'version'";
@@ -189,9 +191,15 @@ fn prepared(database: &mut Database) -> Result<i64, QueueError> {
             schema::VERSION
         )));
     }
+    // whoever comes first says which it is
+    let insert = "INSERT INTO plumb_queue_number VALUES ('queue', $1) ON CONFLICT DO NOTHING";
+    database.rows(insert, &[Value::Int(QueueId::new().0)]).map_err(store)?;
+    let id = "SELECT value FROM plumb_queue_number WHERE name = 'queue'";
+    let id = database.row(id, &[]).map_err(store)?.map_or(0, |row| row.int(0));
     let next = "UPDATE plumb_queue_number SET value = value + 1 WHERE name = 'runtime'
                 RETURNING value";
-    Ok(database.row(next, &[]).map_err(store)?.map_or(0, |row| row.int(0)))
+    let runtime = database.row(next, &[]).map_err(store)?.map_or(0, |row| row.int(0));
+    Ok((QueueId(id), runtime))
 }
 
 impl Running {
@@ -220,6 +228,10 @@ impl Shared {
 }
 
 impl Queue for PostgresQueue {
+    fn id(&self) -> QueueId {
+        self.shared.id
+    }
+
     fn accept(&self, message: Message) -> oneshot::Receiver<Result<Accepted, QueueError>> {
         self.shared.intake.accept(message)
     }

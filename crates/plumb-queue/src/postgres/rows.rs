@@ -57,7 +57,8 @@ pub(super) fn claim(database: &mut Database, ask: &Ask<'_>) -> Result<Vec<Claime
         let body = row.take_bytes(7).into();
         let failures = u32::try_from(row.int(1)).unwrap_or(u32::MAX);
         let message = Message { body, ..message(&mut row)? };
-        claimed.push(Claimed { id: id(&row), failures, message });
+        let (id, accepted_ms) = (id(&row), id(&row).accepted_ms());
+        claimed.push(Claimed { id, failures, accepted_ms, message });
     }
     claimed.sort_by_key(|claimed| claimed.id);
     Ok(claimed)

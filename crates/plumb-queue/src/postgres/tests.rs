@@ -120,6 +120,22 @@ fn the_shared_queue_does_what_the_model_does() {
 }
 
 #[test]
+fn runtimes_agree_on_the_id_of_their_queue_and_no_other_has_it() {
+    let Some(server) = Server::start() else { return };
+    let clock = HeldClock::new();
+    let (first, second) = (server.open(&clock), server.open(&clock));
+    assert_eq!(first.id(), second.id());
+    drop(second);
+    // tables that have none get one
+    Database::new(server.target())
+        .batch("DELETE FROM plumb_queue_number WHERE name = 'queue'")
+        .unwrap();
+    let (third, fourth) = (server.open(&clock), server.open(&clock));
+    assert_ne!(third.id(), first.id());
+    assert_eq!(third.id(), fourth.id());
+}
+
+#[test]
 fn two_runtimes_share_the_work_and_one_takes_over_what_a_lost_one_had() {
     let Some(server) = Server::start() else { return };
     let (here, there) = (HeldClock::new(), HeldClock::new());

@@ -155,8 +155,10 @@ fn select(number: i64, wanted: &str) -> String {
 }
 
 fn message(row: &Row<'_>, transaction: &std::sync::Arc<str>) -> rusqlite::Result<Claimed> {
+    let id = ExecutionId(read(row, 0)?);
     Ok(Claimed {
-        id: ExecutionId(read(row, 0)?),
+        id,
+        accepted_ms: id.accepted_ms(),
         failures: row.get::<_, Option<u32>>(6)?.unwrap_or(0),
         message: Message {
             transaction: transaction.clone(),

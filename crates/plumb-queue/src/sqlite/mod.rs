@@ -31,7 +31,7 @@ use plumb_serve::{HeldFolder, HoldError};
 use tokio::sync::oneshot;
 
 use self::board::{Board, Move};
-use self::column::read;
+use self::column::{read, stored};
 use self::records::Records;
 use self::shared::Shared;
 use self::writer::Writer;
@@ -40,11 +40,13 @@ use super::inbox::{Change, Inbox, Outcome};
 use super::intake::{Intake, lock};
 use super::{
     Accepted, Claimed, Execution, ExecutionId, Filter, Message, Queue, QueueClock, QueueError,
-    QueueFigures, QueueLimits, Settled,
+    QueueFigures, QueueId, QueueLimits, Settled,
 };
 
 /// A message of more bytes is refused: `SQLite` takes a little less than 1,000,000,000.
 const MESSAGE_MAX_BYTES: usize = 512 << 20;
+/// What is written down of the queue itself.
+const ID: &str = "queue";
 /// Said to whoever waits for a writer that is gone.
 const LOST: &str = "its writer has ended";
 
@@ -154,9 +156,10 @@ impl SqliteQueue {
         let path = place.file("db");
         let damaged = |error: rusqlite::Error| OpenError::damaged(&path, &error);
         let records = Records::read(connection).map_err(damaged)?;
+        let id = id_of(&records, &place, folder)?;
         let now_ms = clock.wall_ms();
         let shared =
-            Arc::new(read_in(&records, &path, node, limits, clock, now_ms).map_err(damaged)?);
+            Arc::new(read_in(&records, &path, (id, node), limits, clock, now_ms).map_err(damaged)?);
         Ok((Arc::clone(&shared), Writer::new(shared, records, place)))
     }
 
@@ -194,11 +197,31 @@ impl SqliteQueue {
     }
 }
 
+/// The id of the queue, which is written down before anybody has it. Where the disk is full that is
+/// done in the room that is held back.
+fn id_of(records: &Records, place: &HeldFolder, folder: &Path) -> Result<QueueId, OpenError> {
+    let failed = |error: rusqlite::Error| match writer::unwritten(&error) {
+        writer::Unwritten::NoRoom => {
+            OpenError::Folder { path: folder.into(), error: io::ErrorKind::StorageFull.into() }
+        }
+        writer::Unwritten::Broken(what) => OpenError::Damaged { path: place.file("db"), what },
+    };
+    if let Some(id) = records.number(ID).map_err(failed)? {
+        return Ok(QueueId(stored(id)));
+    }
+    let id = QueueId::new();
+    let write = || records.set_number(ID, id.0.unsigned_abs());
+    write()
+        .or_else(|error| if place.release_reserve() { write() } else { Err(error) })
+        .map_err(failed)?;
+    Ok(id)
+}
+
 /// What is in the file when the queue is opened.
 fn read_in(
     records: &Records,
     path: &Path,
-    node: u16,
+    (id, node): (QueueId, u16),
     limits: QueueLimits,
     clock: Arc<dyn QueueClock>,
     now_ms: u64,
@@ -229,6 +252,7 @@ fn read_in(
     let dead = records.connection.query_row(dead, [], |row| read(row, 0))?;
     let (viewer, reader) = (schema::connect(path)?, schema::connect(path)?);
     Ok(Shared {
+        id,
         viewer: Mutex::new(viewer),
         board: Mutex::new(board),
         reader: Mutex::new(reader),
@@ -242,6 +266,10 @@ fn read_in(
 }
 
 impl Queue for SqliteQueue {
+    fn id(&self) -> QueueId {
+        self.shared.id
+    }
+
     fn accept(&self, message: Message) -> oneshot::Receiver<Result<Accepted, QueueError>> {
         if message.body.len() > MESSAGE_MAX_BYTES {
             let (answer, receiver) = oneshot::channel();

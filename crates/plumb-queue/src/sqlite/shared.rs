@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use super::super::cost::Cost;
 use super::super::ids::Ids;
 use super::super::intake::{Intake, lock};
-use super::super::{QueueClock, QueueError, QueueLimits};
+use super::super::{QueueClock, QueueError, QueueId, QueueLimits};
 use super::board::Board;
 use super::group::Moment;
 
@@ -15,6 +15,7 @@ use super::group::Moment;
 /// this order.
 #[derive(Debug)]
 pub(super) struct Shared {
+    pub(super) id: QueueId,
     /// For whoever looks.
     pub(super) viewer: Mutex<Connection>,
     pub(super) board: Mutex<Board>,

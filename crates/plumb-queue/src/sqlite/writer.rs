@@ -44,7 +44,7 @@ pub(super) struct Writer {
 }
 
 /// Why a transaction is not on disk.
-enum Unwritten {
+pub(super) enum Unwritten {
     /// There is no room: nothing has changed, and it is worth trying again.
     NoRoom,
     /// The file cannot be trusted any more.
@@ -342,7 +342,7 @@ fn no_room(why: Unwritten) -> Result<u64, Unwritten> {
     }
 }
 
-fn unwritten(error: &rusqlite::Error) -> Unwritten {
+pub(super) fn unwritten(error: &rusqlite::Error) -> Unwritten {
     /// `SQLITE_IOERR_WRITE`, `_TRUNCATE` and `_SHMSIZE`: a quota, or a limit on files.
     const WRITE: [i32; 3] = [10 | (3 << 8), 10 | (6 << 8), 10 | (19 << 8)];
     let extended = error.sqlite_error().map_or(0, |error| error.extended_code);

@@ -55,7 +55,7 @@ fn of_a_batch_exactly_the_bad_ones_fail_and_order_per_key_stays() {
     let upset = "SELECT count(*) FROM number one JOIN number other USING (key) \
         WHERE one.at < other.at AND one.number > other.number";
     assert_eq!(psql(&url, upset), "0", "the order of messages with one key");
-    assert_eq!(psql(&url, "SELECT count(*) FROM plumb_done"), "180");
+    assert_eq!(psql(&url, "SELECT count(*) FROM plumb_done_message"), "180");
 }
 
 #[test]

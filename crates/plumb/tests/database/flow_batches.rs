@@ -7,7 +7,7 @@ use plumb_data::Work;
 use plumb_queue::ExecutionId;
 use plumb_transaction::{Outside as _, OutsideError, UnitOfWork as _};
 
-use crate::flow_rows::{TABLE, ask, ids, is_lost, message, orders, servers};
+use crate::flow_rows::{HERE, TABLE, ask, ids, is_lost, message, orders, servers};
 use crate::kit::Server;
 use crate::kit::postgres::{Postgres, psql};
 
@@ -15,7 +15,7 @@ use crate::kit::postgres::{Postgres, psql};
 fn each_statement_of_a_batch_has_the_time_of_a_statement() {
     let server = Postgres::start("");
     let (_folder, servers) = servers(&server.address, "timeout = \"3s\"\n");
-    for mut work in [servers.unit(), servers.direct()] {
+    for mut work in [servers.unit(HERE), servers.direct()] {
         // prepared, so that all of them go out together
         for first in [0, 1] {
             for id in first..=5 * first {
@@ -36,7 +36,7 @@ fn a_statement_that_takes_too_long_is_broken_off_by_the_server_and_its_session_s
     // the server's word comes later than its time is over, as over every network
     let line = Server::of_delay(&server.address, &["--delay", "50ms"]);
     let (_folder, servers) = servers(&line.address, "timeout = \"1s\"\n");
-    let mut work = servers.unit();
+    let mut work = servers.unit(HERE);
     for id in 1..=2 {
         work.begin(ExecutionId(id));
         let late = work.sql(&ask("plant", "SELECT pg_sleep(60)::text", &[]));
@@ -58,7 +58,7 @@ fn rows_that_take_too_long_in_one_statement_go_in_one_by_one() {
         CREATE TRIGGER slow BEFORE INSERT ON components FOR EACH ROW EXECUTE FUNCTION slow()";
     psql(&server.url(), &format!("{TABLE}; {slow}"));
     let (_folder, servers) = servers(&server.address, "timeout = \"2s\"\n");
-    for (first, mut work) in [(1, servers.unit()), (11, servers.direct())] {
+    for (first, mut work) in [(1, servers.unit(HERE)), (11, servers.direct())] {
         for id in first..first + 8 {
             message(&mut work, id, &["1"]);
         }
@@ -78,7 +78,7 @@ fn a_table_that_is_changed_costs_one_attempt_of_one_message() {
         "CREATE TABLE stock (material text, n int); INSERT INTO stock VALUES ('M4', 7)",
     );
     let (_folder, servers) = servers(&server.address, "");
-    let (mut one, mut other) = (servers.unit(), servers.unit());
+    let (mut one, mut other) = (servers.unit(HERE), servers.unit(HERE));
     let look = |work: &mut Work, id: u64| {
         work.begin(ExecutionId(id));
         let found = ask("plant", "SELECT * FROM stock WHERE material = $1", &[Some("M4")]);
@@ -104,8 +104,8 @@ fn a_table_that_is_changed_costs_one_attempt_of_one_message() {
 fn a_message_that_another_does_while_a_batch_is_done_anew_is_done_once() {
     let server = Postgres::start("");
     // rows go in one by one only, and whoever takes note a second time waits for the gate
-    let schema =
-        "CREATE TABLE plumb_done (id bigint PRIMARY KEY, at timestamptz NOT NULL DEFAULT now());
+    let schema = "CREATE TABLE plumb_done_message (id bigint, queue bigint,
+            at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (id, queue));
         CREATE TABLE gate (open bool);
         CREATE SEQUENCE notes;
         CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -114,7 +114,8 @@ fn a_message_that_another_does_while_a_batch_is_done_anew_is_done_once() {
             END IF;
             RETURN NULL;
         END $$;
-        CREATE TRIGGER wait BEFORE INSERT ON plumb_done FOR EACH STATEMENT EXECUTE FUNCTION wait();
+        CREATE TRIGGER wait BEFORE INSERT ON plumb_done_message
+            FOR EACH STATEMENT EXECUTE FUNCTION wait();
         CREATE FUNCTION single() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
             IF (SELECT count(*) FROM added) > 1 THEN RAISE EXCEPTION 'one by one'; END IF;
             RETURN NULL;
@@ -125,7 +126,7 @@ fn a_message_that_another_does_while_a_batch_is_done_anew_is_done_once() {
     let (_folder, servers) = servers(&server.address, "");
     let ended = thread::scope(|scope| {
         let worker = scope.spawn(|| {
-            let mut work = servers.unit();
+            let mut work = servers.unit(HERE);
             message(&mut work, 1, &["1"]);
             message(&mut work, 2, &["1"]);
             work.commit()
@@ -134,7 +135,7 @@ fn a_message_that_another_does_while_a_batch_is_done_anew_is_done_once() {
             thread::yield_now();
         }
         // another runtime does the first of them meanwhile
-        let other = "BEGIN; INSERT INTO plumb_done VALUES (1);
+        let other = "BEGIN; INSERT INTO plumb_done_message VALUES (1, 1);
             INSERT INTO components(order_no) VALUES (1); COMMIT; INSERT INTO gate VALUES (true)";
         psql(&server.url(), other);
         worker.join().expect("it ends")

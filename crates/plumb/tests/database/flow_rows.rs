@@ -7,17 +7,24 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Barrier};
 use std::thread;
 
-use plumb_data::{DataServers, Work};
-use plumb_engine::clock::MonotonicClock;
+use plumb_data::{DataServers, Origin, Work};
+use plumb_engine::clock::{MonotonicClock, wall_ns};
 use plumb_measure::Clock as _;
-use plumb_queue::ExecutionId;
+use plumb_queue::{ExecutionId, QueueId};
 use plumb_transaction::{Outside as _, OutsideError, SqlRequest, UnitOfWork as _};
 use tempfile::TempDir;
 
 use crate::cutter::Cutter;
 use crate::kit::Server;
-use crate::kit::postgres::{PASSWORD, Postgres, psql, try_psql, url};
+use crate::kit::postgres::{PASSWORD, Postgres, psql, url};
 
+/// Where the messages come from.
+pub(crate) const HERE: Origin = Origin { queue: QueueId(1), since_ms: 0 };
+/// Tables of messages that are done: as earlier versions made it, and as it is made.
+const OF_IDS: &str =
+    "CREATE TABLE plumb_done (id bigint PRIMARY KEY, at timestamptz NOT NULL DEFAULT now())";
+const OF_QUEUES: &str = "CREATE TABLE plumb_done_message (id bigint, queue bigint, \
+    at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (id, queue))";
 const INSERT: &str = "INSERT INTO components(order_no, item, quantity) VALUES ($1, $2, $3)";
 pub(crate) const TABLE: &str = "CREATE TABLE components (order_no int NOT NULL, item text, \
     quantity numeric(10,2), at timestamptz DEFAULT now())";
@@ -73,7 +80,7 @@ fn exactly_the_bad_ones_of_every_batch_are_refused_with_the_words_of_the_databas
     let server = Postgres::start("");
     psql(&server.url(), TABLE);
     let (_folder, servers) = servers(&server.address, "");
-    let mut work = servers.unit();
+    let mut work = servers.unit(HERE);
     let bad = |id: u64| id % 40 == 17 || (300..310).contains(&id);
     for id in 1..=400 {
         message(&mut work, id, &["1.5", if bad(id) { "much" } else { "2" }]);
@@ -97,7 +104,7 @@ fn exactly_the_bad_ones_of_every_batch_are_refused_with_the_words_of_the_databas
     let sum = format!("{}.{:02}", hundredths / 100, hundredths % 100);
     let expected = format!("{}|{good}|{sum}", 2 * good);
     assert_eq!(psql(&server.url(), counted), expected);
-    assert_eq!(psql(&server.url(), "SELECT count(*) FROM plumb_done"), good.to_string());
+    assert_eq!(psql(&server.url(), "SELECT count(*) FROM plumb_done_message"), good.to_string());
 }
 
 #[test]
@@ -189,7 +196,7 @@ fn a_server_that_stops_and_starts_again_gets_every_message_once() {
     let mut server = Postgres::start("");
     psql(&server.url(), TABLE);
     let (_folder, servers) = servers(&server.address, "connect-timeout = \"5s\"\n");
-    let mut work = servers.unit();
+    let mut work = servers.unit(HERE);
     message(&mut work, 1, &["1"]);
     assert_eq!(work.commit(), [(ExecutionId(1), Ok(()))]);
     // in the middle of a unit, with rows that were sent already
@@ -232,7 +239,7 @@ fn behind_a_cutter() -> (Postgres, Cutter, TempDir, Arc<DataServers>) {
 #[test]
 fn a_connection_cut_between_commit_and_its_answer_loses_and_doubles_nothing() {
     let (server, cutter, _folder, servers) = behind_a_cutter();
-    let mut work = servers.unit();
+    let mut work = servers.unit(HERE);
     message(&mut work, 1, &["1"]);
     message(&mut work, 2, &["much"]);
     message(&mut work, 3, &["1"]);
@@ -254,7 +261,7 @@ fn a_connection_cut_between_commit_and_its_answer_loses_and_doubles_nothing() {
 #[test]
 fn a_connection_cut_before_commit_has_the_messages_come_again() {
     let (server, cutter, _folder, servers) = behind_a_cutter();
-    let mut work = servers.unit();
+    let mut work = servers.unit(HERE);
     message(&mut work, 1, &["1"]);
     message(&mut work, 2, &["1"]);
     cutter.before.store(true, Ordering::SeqCst);
@@ -275,7 +282,7 @@ fn what_only_the_end_of_a_transaction_refuses_is_found_by_doing_each_message_alo
         quantity numeric(10,2) UNIQUE DEFERRABLE INITIALLY DEFERRED)";
     psql(&server.url(), table);
     let (_folder, servers) = servers(&server.address, "");
-    let mut work = servers.unit();
+    let mut work = servers.unit(HERE);
     let all = |work: &mut Work| {
         for (id, quantity) in [(1, "1"), (2, "2"), (3, "2"), (4, "4")] {
             message(work, id, &[quantity]);
@@ -300,7 +307,7 @@ fn workers_that_are_given_the_same_messages_do_each_once() {
         .map(|_| {
             let (servers, began) = (Arc::clone(&servers), Arc::clone(&began));
             thread::spawn(move || {
-                let mut work = servers.unit();
+                let mut work = servers.unit(HERE);
                 began.wait();
                 for unit in 0..10 {
                     loop {
@@ -335,16 +342,38 @@ fn a_user_who_may_not_make_the_table_is_told_to_have_it_made() {
     let text = fs::read_to_string(&file).expect("it is there");
     fs::write(&file, text.replace("plumb@", "mii@")).expect("a file");
     let servers = Arc::new(DataServers::read(Path::new(folder.path())).expect("it is right"));
-    let mut work = servers.unit();
+    let mut work = servers.unit(HERE);
     message(&mut work, 1, &["1"]);
     let ended = work.commit();
     assert!(is_lost(&ended[0].1), "{ended:?}");
     assert!(format!("{ended:?}").contains("permission denied for schema public"), "{ended:?}");
     assert!(!format!("{ended:?}").contains(PASSWORD));
-    let made = "CREATE TABLE plumb_done (id bigint PRIMARY KEY, at timestamptz NOT NULL \
-        DEFAULT now()); GRANT SELECT, INSERT, DELETE ON plumb_done TO mii";
-    psql(&server.url(), made);
-    message(&mut work, 1, &["1"]);
-    assert_eq!(work.commit(), [(ExecutionId(1), Ok(()))]);
-    assert!(try_psql(&server.url(), "SELECT 1 / (SELECT count(*) FROM components)").is_ok());
+    // one that is there without queues is used as well
+    for table in [OF_IDS, OF_QUEUES] {
+        let name = table.split(' ').nth(2).expect("a name");
+        psql(&server.url(), &format!("{table}; GRANT SELECT, INSERT, DELETE ON {name} TO mii"));
+        let other = Origin { queue: QueueId(2), ..HERE };
+        for mut work in [servers.unit(HERE), servers.unit(other), servers.unit(HERE)] {
+            message(&mut work, 1, &["1"]);
+            assert_eq!(work.commit(), [(ExecutionId(1), Ok(()))]);
+        }
+        assert_eq!(orders(&server), "1 1", "one of each queue");
+        psql(&server.url(), &format!("DROP TABLE {name}; DELETE FROM components"));
+        // the table is missed, and looked for again
+        message(&mut work, 1, &["1"]);
+        assert!(is_lost(&work.commit()[0].1));
+    }
+}
+
+#[test]
+fn ids_that_stand_alone_are_of_messages_that_were_accepted_before() {
+    let server = Postgres::start("");
+    psql(&server.url(), TABLE);
+    let earlier = "INSERT INTO plumb_done VALUES (1, now()), (2, '2020-01-01')";
+    psql(&server.url(), &format!("{OF_IDS}; {earlier}"));
+    let (_folder, servers) = servers(&server.address, "");
+    let mut work = servers.unit(Origin { since_ms: wall_ns() / 1_000_000, ..HERE });
+    (1..=3).for_each(|id| message(&mut work, id, &["1"]));
+    assert!(work.commit().iter().all(|(_, done)| done.is_ok()));
+    assert_eq!(orders(&server), "2 3", "1 was done, and what was done in 2020 was another 2");
 }

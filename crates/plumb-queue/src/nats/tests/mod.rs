@@ -160,6 +160,24 @@ fn two_runtimes_share_the_work_and_one_that_ends_leaves_its_messages() {
 }
 
 #[test]
+fn runtimes_agree_on_the_id_of_their_queue_and_one_that_is_made_anew_has_another() {
+    let Some(mut server) = Server::start() else { return };
+    let clock = HeldClock::new();
+    let (first, second) = (server.open("q", &clock), server.open("q", &clock));
+    let id = first.id();
+    assert_eq!(second.id(), id);
+    assert_ne!(server.open("other", &clock).id(), id);
+    drop((first, second));
+    server.process.kill();
+    server.process.again();
+    let queue = server.open("q", &clock);
+    assert_eq!(queue.id(), id);
+    let shared = Arc::clone(&queue.shared);
+    queue.wait(async move { shared.work.streams.delete_waiting().await }).unwrap();
+    assert_ne!(server.open("q", &clock).id(), id);
+}
+
+#[test]
 fn runtimes_know_each_other_and_who_is_lost() {
     let Some(server) = Server::start() else { return };
     let clock = HeldClock::new();

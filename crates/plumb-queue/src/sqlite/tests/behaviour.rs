@@ -314,3 +314,20 @@ fn the_log_is_moved_into_the_database_again_and_again() {
     assert_eq!((figures.accepted, figures.waiting), (200, 200));
     assert!(figures.flushes >= 200 && figures.flush_max_ns >= figures.flush_p50_ns);
 }
+
+#[test]
+fn a_queue_keeps_its_id_and_no_other_has_it() {
+    let clock = HeldClock::new();
+    let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let id = |folder: &Path| open(folder, &clock).id();
+    let first = id(one.path());
+    assert_eq!(id(one.path()), first);
+    assert_ne!(id(other.path()), first);
+    // a file that has none gets one
+    let file = rusqlite::Connection::open(one.path().join("queue.db")).unwrap();
+    assert_eq!(file.execute("DELETE FROM number WHERE name = 'queue'", []), Ok(1));
+    file.close().unwrap();
+    let second = id(one.path());
+    assert_ne!(second, first);
+    assert_eq!(id(one.path()), second);
+}
