@@ -199,7 +199,7 @@ impl Collector {
         }
         if let Some(mark) = feed.mark {
             // what is in the message that grows is on disk with the put that comes next
-            let next = self.note.seen > 0 || !self.bundler.is_empty();
+            let next = self.has_note() || !self.bundler.is_empty();
             self.marks.push_back((mark, self.put + u64::from(next)));
             self.give_marks();
         }
@@ -231,7 +231,7 @@ impl Collector {
     }
 
     fn has_note(&self) -> bool {
-        self.note.seen > 0 || self.note.never_seen > 0
+        self.note.seen > 0 || self.note.never_seen > 0 || self.note.position.is_some()
     }
 
     fn hand_over(&mut self, bundle: Option<Bundle>) {
@@ -281,14 +281,9 @@ mod tests {
     /// and whose messages grow for long.
     fn collected(all: Vec<Feed>) -> Ledger {
         let folder = tempfile::tempdir().unwrap();
-        let limits = SpoolLimits { messages: 9, bytes: 1 << 20, when_full: WhenFull::Wait };
         let file = Spool::open(folder.path()).unwrap();
-        let spool = file.agent("line-1", limits).unwrap();
-        let judge = Judge::new(Wanted { only_changed: true, deadband: 0.0 }, None);
-        let limits = BundleLimits { count: 100, bytes: 1 << 20, time_ns: u64::MAX >> 1 };
-        let bundler = Bundler::new("line-1", Form::Json, limits, 1);
-        let (marks_back, _marks) = mpsc::unbounded_channel();
-        let collector = Collector::new(judge, bundler, spool.clone(), marks_back);
+        let (collector, _marks) = collector(&file);
+        let spool = collector.spool.clone();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
             let (feeds, taken) = mpsc::channel(all.len());
@@ -299,6 +294,16 @@ mod tests {
             collector.run(taken).await;
         });
         spool.ledger()
+    }
+
+    fn collector(file: &Spool) -> (Collector, mpsc::UnboundedReceiver<Mark>) {
+        let limits = SpoolLimits { messages: 9, bytes: 1 << 20, when_full: WhenFull::Wait };
+        let spool = file.agent("line-1", limits).unwrap();
+        let judge = Judge::new(Wanted { only_changed: true, deadband: 0.0 }, None);
+        let limits = BundleLimits { count: 100, bytes: 1 << 20, time_ns: u64::MAX >> 1 };
+        let bundler = Bundler::new("line-1", Form::Json, limits, 1);
+        let (marks_back, marks) = mpsc::unbounded_channel();
+        (Collector::new(judge, bundler, spool, marks_back), marks)
     }
 
     fn at(at: u64) -> Position {
@@ -319,6 +324,29 @@ mod tests {
         for before in [vec![], vec![feed(5, 1.0)]] {
             let ledger = collected(before.into_iter().chain([unread()]).collect());
             assert_eq!((ledger.never_seen, ledger.position), (3, at(9)));
+        }
+    }
+
+    #[test]
+    fn a_feed_without_a_change_is_acknowledged_once_it_is_on_disk() {
+        let unread = Feed { never_seen: 1, ..Feed::default() };
+        let empty = Feed { after: Some(at(6)), ..Feed::default() };
+        for feed in [unread, empty] {
+            let expected = (feed.never_seen, feed.after.unwrap_or_default());
+            let folder = tempfile::tempdir().unwrap();
+            let file = Spool::open(folder.path()).unwrap();
+            let (mut collector, mut marks) = collector(&file);
+            collector.take(Feed { mark: Some(Mark(1)), ..feed }, &mut Vec::new());
+            assert!(marks.try_recv().is_err(), "nothing is on disk");
+            let spool = collector.spool.clone();
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+            runtime.unwrap().block_on(async {
+                let (_, taken) = mpsc::channel(1);
+                collector.run(taken).await;
+            });
+            assert_eq!(marks.try_recv(), Ok(Mark(1)));
+            let ledger = spool.ledger();
+            assert_eq!((ledger.never_seen, ledger.position), expected);
         }
     }
 }

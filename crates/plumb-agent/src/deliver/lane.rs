@@ -50,6 +50,8 @@ struct Message {
 /// What the lane itself settled while the spool is asked: its answer may be older than that.
 #[derive(Debug, Default)]
 struct Meanwhile {
+    /// What was asked for is what stands behind the cursor.
+    reads_on: bool,
     /// Ids of what was let go.
     gone: BTreeSet<i64>,
     /// When the first of those that were put off is due.
@@ -192,7 +194,8 @@ impl Lane {
             return None;
         };
         let taken = self.spool.take(wanted, most, AHEAD_BYTES);
-        self.meanwhile = Some(Meanwhile::default());
+        let reads_on = matches!(wanted, Wanted::After(_));
+        self.meanwhile = Some(Meanwhile { reads_on, ..Meanwhile::default() });
         Some(Box::pin(async move {
             let taken = taken.await.ok()?;
             Some(Asked { wanted, taken }.sorted())
@@ -203,8 +206,8 @@ impl Lane {
         let meanwhile = self.meanwhile.take().unwrap_or_default();
         self.next_due_ms = first(taken.next_due_ms, meanwhile.next_due_ms);
         for waiting in taken.messages {
-            // what was put off stands before the cursor
-            if waiting.id > self.cursor {
+            // what was put off and is due stands anywhere
+            if meanwhile.reads_on && waiting.id > self.cursor {
                 self.cursor = waiting.id;
                 self.more = true;
             }

@@ -1,10 +1,10 @@
 //! Topics of an MQTT broker. A message is acknowledged once what came of it is on disk.
 
 mod connection;
+mod numbers;
 mod session;
 
 use std::collections::VecDeque;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,13 +16,12 @@ use super::{Feed, Mark, Outlet, SourceError, TagName};
 use crate::change::{Change, Position, Quality, TagValue};
 
 use connection::{Arrival, Broker, Five, Four, Happened};
+use numbers::{Numbered, Numbers};
 
 /// Until a broker that is away is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
 /// Messages that are not acknowledged at once, at most: what a broker of version 5 is told.
 const UNACKNOWLEDGED: u16 = 1_000;
-/// Messages that are known again when they come a second time: more than a broker sends again.
-const RECENT: usize = 4 * UNACKNOWLEDGED as usize;
 /// Events of one kind are told one by one up to so many.
 const TOLD_MAX: u64 = 10;
 
@@ -117,10 +116,8 @@ struct Listening<'a, A> {
     acks: VecDeque<(Mark, u64, A)>,
     marks: u64,
     connection: u64,
-    /// The last of the numbers that `sequence` names.
-    last: u64,
-    /// The last of those messages: their numbers, and a digest of what they say.
-    recent: VecDeque<(u64, u64)>,
+    /// Those that `sequence` names.
+    numbers: Numbers,
     /// Times that the numbers began anew.
     anew: u64,
     is_away: bool,
@@ -129,10 +126,9 @@ struct Listening<'a, A> {
 
 impl<'a, A> Listening<'a, A> {
     fn new(plan: &'a MqttPlan, outlet: Outlet) -> Self {
-        let last = outlet.from.at;
-        let (acks, recent) = Default::default();
+        let (numbers, acks) = (Numbers::behind(outlet.from.at), VecDeque::new());
         let (marks, connection, anew, unread) = Default::default();
-        Self { plan, outlet, acks, marks, connection, last, recent, anew, is_away: false, unread }
+        Self { plan, outlet, acks, marks, connection, numbers, anew, is_away: false, unread }
     }
 
     async fn run<B: Broker<Ack = A>>(mut self, mut broker: B) -> Result<(), SourceError> {
@@ -220,32 +216,45 @@ impl<'a, A> Listening<'a, A> {
             }
             Payload::Json => match self.members(arrival, time_ms) {
                 Ok(feed) => feed,
-                Err(problem) => {
+                Err(Unread { problem, never_seen }) => {
                     self.unread += 1;
                     if self.unread <= TOLD_MAX {
                         let topic = &arrival.topic;
                         (self.outlet.log)(format!("a message of {topic} is left out: {problem}"));
                     }
-                    Feed { never_seen: 1, ..Feed::default() }
+                    Feed { never_seen, ..Feed::default() }
                 }
             },
         }
     }
 
-    fn members(&mut self, arrival: &Arrival, time_ms: u64) -> Result<Feed, String> {
+    fn members(&mut self, arrival: &Arrival, time_ms: u64) -> Result<Feed, Unread> {
+        // a number that cannot be read is missing before the next one, which counts it
+        let counts = self.plan.sequence.is_some() && self.numbers.last() > 0;
+        let unread = |problem| Unread { problem, never_seen: u64::from(!counts) };
         let read: Result<serde_json::Map<String, serde_json::Value>, _> =
             serde_json::from_slice(&arrival.payload);
-        let mut object = read.map_err(|error| format!("it is no object of JSON: {error}"))?;
+        let read = read.map_err(|error| unread(format!("it is no object of JSON: {error}")));
+        let mut object = read?;
         let mut feed = Feed::default();
-        let mut before = self.last;
+        let mut before = self.numbers.last();
         if let Some(name) = &self.plan.sequence {
-            let number = object.remove(name).and_then(|it| it.as_u64());
-            let number = number.ok_or_else(|| format!("it has no number `{name}`"))?;
-            if self.was_there(number, arrival) {
-                return Ok(feed);
+            let problem = || format!("it has no number `{name}`");
+            let number = object.remove(name);
+            // a message without any is none of those that are counted
+            let number = number.ok_or_else(|| Unread { problem: problem(), never_seen: 1 })?;
+            let number = number.as_u64().ok_or_else(|| unread(problem()))?;
+            match self.numbers.take(number, arrival) {
+                Numbered::Again { missing } => {
+                    feed.never_seen = missing;
+                    object.clear();
+                }
+                Numbered::New { missing } => feed.never_seen = missing,
+                Numbered::Anew { behind } => self.tell_anew(name, number, behind),
             }
-            feed.never_seen = self.missing_before(number);
-            (before, self.last) = (number.saturating_sub(1), number);
+            if self.numbers.last() == number {
+                before = number.saturating_sub(1);
+            }
         }
         for (name, value) in object {
             let value = match value {
@@ -260,47 +269,27 @@ impl<'a, A> Listening<'a, A> {
             let tag = format!("{}/{name}", arrival.topic).into();
             feed.changes.push(change(tag, value, time_ms, after));
         }
-        if let Some(last) = feed.changes.last_mut() {
-            last.after.at = self.last;
+        let behind = Position { at: self.numbers.last(), ..Position::default() };
+        match feed.changes.last_mut() {
+            Some(last) => last.after = behind,
+            None => feed.after = self.plan.sequence.is_some().then_some(behind),
         }
         Ok(feed)
     }
-}
 
-impl<A> Listening<'_, A> {
-    /// True for a message that comes a second time: the broker says so, or one of the last had the
-    /// same number and said the same. Another message with a number that was there is a new one.
-    fn was_there(&mut self, number: u64, arrival: &Arrival) -> bool {
-        let mut said = DefaultHasher::new();
-        (&arrival.topic, &arrival.payload).hash(&mut said);
-        let this = (number, said.finish());
-        if number <= self.last && (arrival.again || self.recent.contains(&this)) {
-            return true;
-        }
-        if self.recent.len() == RECENT {
-            self.recent.pop_front();
-        }
-        self.recent.push_back(this);
-        false
-    }
-
-    /// Numbers that never came before this one. A number that is not above the last one is the first
-    /// of a counter that began anew.
-    fn missing_before(&mut self, number: u64) -> u64 {
-        // before the first one nothing is missing that we should have had
-        if self.last == 0 {
-            return 0;
-        }
-        if number > self.last {
-            return number - self.last - 1;
-        }
+    fn tell_anew(&mut self, name: &str, number: u64, behind: u64) {
         self.anew += 1;
         if self.anew <= TOLD_MAX {
-            let (name, last) = (self.plan.sequence.as_deref().unwrap_or(""), self.last);
-            (self.outlet.log)(format!("`{name}` begins anew: {number} comes behind {last}"));
+            (self.outlet.log)(format!("`{name}` begins anew: {number} comes behind {behind}"));
         }
-        0
     }
+}
+
+/// A message that cannot be read.
+struct Unread {
+    problem: String,
+    /// Changes that are counted with it.
+    never_seen: u64,
 }
 
 fn change(tag: TagName, value: TagValue, time_ms: u64, after: Position) -> Change {
@@ -342,6 +331,7 @@ mod tests {
             topic: "press".into(),
             payload: (*payload).into(),
             again: *again,
+            retained: false,
         };
         let feeds = messages.iter().map(|message| source.read(&arrival(message))).collect();
         let told = told.lock().unwrap().clone();
@@ -391,5 +381,29 @@ mod tests {
         let (feeds, told) = listened(9, &[(six, true), (nine, true), (one, false)]);
         assert_eq!(counts(&feeds), [(0, 0), (0, 0), (1, 0)]);
         assert_eq!(told.len(), 1);
+    }
+
+    #[test]
+    fn a_message_that_cannot_be_read_counts_once() {
+        let counts = |feeds: &[Feed]| feeds.iter().map(|it| it.never_seen).collect::<Vec<_>>();
+        let (five, seven) = (r#"{"n": 5, "a": 1}"#, r#"{"n": 7, "a": 1}"#);
+        for unread in [r#"{"n": 6, "a""#, r#"{"n": "6", "a": 1}"#] {
+            let (feeds, told) = listened(4, &[five, unread, seven].map(|it| (it, false)));
+            assert_eq!((counts(&feeds), told.len()), (vec![0, 0, 1], 1), "{unread}");
+            // where nothing came before, the next one does not count it
+            let (feeds, _) = listened(0, &[unread, seven].map(|it| (it, false)));
+            assert_eq!(counts(&feeds), [1, 0], "{unread}");
+        }
+        let other = r#"{"a": 1}"#;
+        let (feeds, _) = listened(5, &[other, r#"{"n": 6}"#].map(|it| (it, false)));
+        assert_eq!(counts(&feeds), [1, 0], "it is none of those that are counted");
+    }
+
+    #[test]
+    fn a_message_without_a_change_says_where_to_go_on() {
+        let (feeds, _) = listened(5, &[(r#"{"n": 6}"#, false), (r#"{"n": 7, "a": null}"#, false)]);
+        let after = feeds.iter().map(|it| it.after.map(|after| after.at)).collect::<Vec<_>>();
+        assert_eq!(after, [Some(6), Some(7)]);
+        assert!(feeds.iter().all(|it| it.changes.is_empty() && it.never_seen == 0));
     }
 }

@@ -110,25 +110,32 @@ impl Lines {
 /// The fields of one line; a text in quotes ends in its line.
 fn fields(line: &str, delimiter: u8) -> Result<Vec<String>, String> {
     let mut reader = csv_core::ReaderBuilder::new().delimiter(delimiter).build();
-    let mut out = vec![0; line.len() + 1];
+    let mut out = vec![0; line.len() + 2];
     let mut ends = vec![0; line.len() + 2];
-    let (mut read, mut written, mut found) = (0, 0, 0);
-    loop {
-        let input = &line.as_bytes()[read..];
+    // a text in quotes goes on behind the end of the line, and ends with the input
+    let parts: [&[u8]; 3] = [line.as_bytes(), b"\n", b""];
+    let (mut part, mut read, mut written, mut found) = (0, 0, 0, 0);
+    let result = loop {
+        let input = &parts[part][read..];
         let step = reader.read_record(input, &mut out[written..], &mut ends[found..]);
         let (result, taken, put, more) = step;
         (read, written, found) = (read + taken, written + put, found + more);
-        match result {
-            csv_core::ReadRecordResult::Record | csv_core::ReadRecordResult::End => break,
-            // the end of the input is told by an empty one
-            csv_core::ReadRecordResult::InputEmpty => {}
-            csv_core::ReadRecordResult::OutputFull | csv_core::ReadRecordResult::OutputEndsFull => {
-                return Err("its fields are not those of one line".into());
-            }
+        if result != csv_core::ReadRecordResult::InputEmpty || part == 2 {
+            break result;
         }
-    }
-    if read < line.len() {
-        return Err("a text in quotes does not end in its line".into());
+        (part, read) = (part + 1, 0);
+    };
+    match result {
+        csv_core::ReadRecordResult::Record if part == 2 => {
+            return Err("a text in quotes does not end in its line".into());
+        }
+        csv_core::ReadRecordResult::Record if part == 0 && read < line.len() => {
+            return Err("it goes on behind a carriage return".into());
+        }
+        csv_core::ReadRecordResult::OutputFull | csv_core::ReadRecordResult::OutputEndsFull => {
+            return Err("its fields are not those of one line".into());
+        }
+        _ => {}
     }
     if found > FIELDS_MAX {
         return Err(format!("it has more than {FIELDS_MAX} fields"));
@@ -206,12 +213,21 @@ mod tests {
             ("yesterday;1", "`yesterday` is no time"),
             ("-5;1", "is no time"),
             ("1", "it has 1 fields and not 2"),
-            ("1;\"open", "does not end"),
+            ("1;\"open", "does not end in its line"),
+            ("1;\"a \"\"word\"\"", "does not end in its line"),
+            ("\"1;2", "does not end in its line"),
+            ("1;2\r3;4", "behind a carriage return"),
         ] {
             let problem = wide.changes(line, 0).map(|_| ());
             let problem = problem.err().unwrap_or_default();
-            assert!(problem.contains(expected) || line.contains('"'), "{line}: {problem}");
+            assert!(problem.contains(expected), "{line}: {problem}");
         }
+        for (line, expected) in
+            [("1;\"a\"", "1000 a=a"), ("1;\"a;b\"\r", "1000 a=a;b"), ("1;a\"b", "1000 a=a\"b")]
+        {
+            assert_eq!(told(&wide, line), [expected], "{line}");
+        }
+        assert_eq!(fields("", b';'), Ok(vec![]));
     }
 
     proptest! {

@@ -72,6 +72,19 @@ fn what_was_read_ahead_is_read_again_when_somebody_deleted_messages() {
 }
 
 #[test]
+fn what_is_due_hides_nothing_that_was_sent_again_with_lower_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut lane = lane(folder.path());
+    assert!(lane.ask(0).is_some());
+    lane.take_in(Taken { messages: vec![waiting(1), waiting(2)], next_due_ms: Some(0) });
+    lane.more = false;
+    // the one that was put off has a higher number than those that were not read yet
+    assert!(lane.ask(0).is_some());
+    lane.take_in(Taken { messages: vec![waiting(5_000)], next_due_ms: None });
+    assert_eq!((ready(&lane), lane.cursor), (vec![1, 2, 5_000], 2));
+}
+
+#[test]
 fn an_answer_that_is_older_than_a_failure_hides_not_when_it_is_due() {
     for (told_ms, expected_ms) in [(None, None), (Some(u64::MAX), None), (Some(7), Some(7))] {
         let folder = tempfile::tempdir().unwrap();

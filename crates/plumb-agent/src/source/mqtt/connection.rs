@@ -18,6 +18,8 @@ pub(super) struct Arrival {
     pub(super) payload: bytes::Bytes,
     /// The broker has sent it before, and says so.
     pub(super) again: bool,
+    /// It stood there before we subscribed.
+    pub(super) retained: bool,
 }
 
 /// What happens on the connection.
@@ -50,7 +52,7 @@ pub(super) trait Broker: Send {
 
 /// One version; the two crates are alike but for their types.
 macro_rules! broker {
-    ($name:ident, $mqtt:ident, $options:expr, $refused:expr) => {
+    ($name:ident, $mqtt:ident, $options:expr, $filter:expr, $refused:expr) => {
         pub(super) struct $name {
             client: $mqtt::AsyncClient,
             events: $mqtt::EventLoop,
@@ -88,7 +90,8 @@ macro_rules! broker {
                         let ack = self.client.prepare_ack(&message);
                         let topic = String::from_utf8_lossy(&message.topic).into_owned();
                         let (payload, again) = (message.payload, message.dup);
-                        Happened::Arrived(Arrival { topic, payload, again }, ack)
+                        let retained = message.retain;
+                        Happened::Arrived(Arrival { topic, payload, again, retained }, ack)
                     }
                     Ok(_) => Happened::Nothing,
                     Err(error) if $refused(&error) => Happened::Refused(error.to_string()),
@@ -101,10 +104,10 @@ macro_rules! broker {
             }
 
             fn subscribe(&self, topics: &[String]) -> Result<(), String> {
-                topics.iter().try_for_each(|topic| {
-                    let quality = $mqtt::QoS::AtLeastOnce;
-                    let asked = self.client.try_subscribe(topic.clone(), quality);
-                    asked.map_err(|error| format!("`{topic}` cannot be asked for: {error}"))
+                let filters: Vec<_> = topics.iter().map($filter).collect();
+                let asked = self.client.try_subscribe_many(filters);
+                asked.map_err(|error| {
+                    format!("`{}` cannot be asked for: {error}", topics.join("`, `"))
                 })
             }
         }
@@ -117,6 +120,7 @@ broker!(
     |options: &mut mqtt4::MqttOptions| {
         options.set_clean_session(false);
     },
+    |topic: &String| mqtt4::SubscribeFilter::new(topic.clone(), mqtt4::QoS::AtLeastOnce),
     |error: &mqtt4::ConnectionError| matches!(error, mqtt4::ConnectionError::RequestsDone)
 );
 broker!(
@@ -127,6 +131,11 @@ broker!(
         options.set_session_store(NothingSent);
         options.set_receive_maximum(Some(UNACKNOWLEDGED));
         options.set_max_packet_size(Some(MESSAGE_BYTES_MAX));
+    },
+    |topic: &String| {
+        // what is retained is sent once in a session
+        let filter = mqtt5::SubscribeFilterInput::new(topic.clone(), mqtt5::QoS::AtLeastOnce);
+        filter.retain_forward_rule(mqtt5::RetainForwardRule::OnNewSubscribe)
     },
     |error: &mqtt5::ConnectionError| matches!(error, mqtt5::ConnectionError::RequestsDone)
 );
