@@ -11,6 +11,7 @@ use plumb_measure::{Clock as _, Span};
 
 use plumb_serve::link::{Connection, LinkFigures, Links};
 use plumb_wire::document::nearest;
+use plumb_wire::secret::masked_url;
 
 use super::back_end_file::{BackEndPlan, FILE, Keep};
 use super::described::Description;
@@ -117,6 +118,7 @@ impl BackEnds {
         let target = request.target;
         let plain = |byte: u8| byte.is_ascii_graphic();
         if !target.starts_with('/') || !target.bytes().all(plain) {
+            let target = masked_url(target);
             return Err(OutsideError::Refused(format!(
                 "`{target}` is no target of a call: it begins with `/`, and values in it are \
                  written ${{NAME:url}}"
@@ -260,5 +262,11 @@ mod tests {
         drop(listener);
         assert!(matches!(back_ends.call(&request()), Err(OutsideError::Lost(_))));
         assert_eq!(figures(), (2, 1));
+        let wrong = BackEndRequest { target: "/o?n=1 2&access_token=abc 123", ..request() };
+        let refused = back_ends.call(&wrong).unwrap_err().to_string();
+        assert!(
+            refused.contains("/o?n=1 2&access_token=") && !refused.contains("abc"),
+            "{refused}"
+        );
     }
 }

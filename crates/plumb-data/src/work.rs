@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use plumb_serve::database::Statement;
+use plumb_wire::secret::masked_url;
 
 use super::server::CommitMode;
 use super::share::Share;
@@ -204,7 +205,8 @@ impl Outside for Work {
         if self.way == CommitMode::Trial && !["GET", "HEAD"].contains(&request.method) {
             return Err(OutsideError::Refused(format!(
                 "{} {} could not be undone, so it is not sent; --commit sends it",
-                request.method, request.target
+                request.method,
+                masked_url(request.target)
             )));
         }
         self.servers.back_ends().call(request)

@@ -136,7 +136,7 @@ impl Compiler<'_> {
         };
         let verb = match word {
             "repeat" => self.repeat(action, depth)?,
-            "if" => Verb::Choose(vec![self.branch(&action.condition, &action.inner, depth)?]),
+            "if" => Verb::Choose(vec![self.branch(&action.condition, &action.inner, depth)?.0]),
             "choose" => {
                 self.choose(action.choose.as_ref().map_or(&[], |it| it.get_ref()), depth)?
             }
@@ -251,23 +251,34 @@ impl Compiler<'_> {
 
     fn choose(&mut self, branches: &[Spanned<BranchFile>], depth: usize) -> Result<Verb, Wrong> {
         let mut chosen = Vec::new();
+        // what every branch gives a value has one where one of them is taken for sure
+        let mut of_all: Option<Vec<Slot>> = None;
         for (at, branch) in branches.iter().enumerate() {
             let BranchFile { condition, inner } = branch.get_ref();
             if condition.is_none() && at + 1 < branches.len() {
                 let problem = "a branch without `if` is taken always: put it last";
                 return Err(self.wrong(&branch.span(), problem));
             }
-            chosen.push(self.branch(condition, inner, depth)?);
+            let (branch, gives) = self.branch(condition, inner, depth)?;
+            match &mut of_all {
+                Some(of_all) => of_all.retain(|slot| gives.contains(slot)),
+                None => of_all = Some(gives),
+            }
+            chosen.push(branch);
+        }
+        if chosen.last().is_some_and(|last| last.condition.is_none()) {
+            self.known.extend(of_all.into_iter().flatten());
         }
         Ok(Verb::Choose(chosen))
     }
 
+    /// A branch, and what it gives values if it is taken.
     fn branch(
         &mut self,
         condition: &Option<Spanned<String>>,
         inner: &[Spanned<ActionFile>],
         depth: usize,
-    ) -> Result<Branch, Wrong> {
+    ) -> Result<(Branch, Vec<Slot>), Wrong> {
         let condition = match condition {
             Some(text) => {
                 let condition = Condition::parse(text.get_ref(), &mut self.names)
@@ -277,10 +288,11 @@ impl Compiler<'_> {
             }
             None => None,
         };
-        let answering = self.answering.len();
+        let (known, answering) = (self.known.len(), self.answering.len());
         let inner = self.actions(inner, depth + 1)?;
+        let gives = self.known.split_off(known);
         self.answering.truncate(answering);
-        Ok(Branch { condition, inner })
+        Ok((Branch { condition, inner }, gives))
     }
 
     fn respond(&mut self, action: &ActionFile, at: &Range<usize>) -> Result<Verb, Wrong> {

@@ -265,6 +265,9 @@ impl<'t> Execution<'_, 't> {
         variables: &mut Variables,
     ) -> Result<(), Trouble> {
         let document = self.document.clone();
+        // a field hides what is called the same around the repeat
+        let around: Vec<Option<Value>> =
+            repeat.fields.iter().map(|slot| variables.get(*slot).cloned()).collect();
         let mut each = |row: Row<'_>| -> Result<(), Trouble> {
             self.go_on()?;
             let named: Vec<_> = repeat.rows.names().zip(row.values.iter().copied()).collect();
@@ -279,7 +282,12 @@ impl<'t> Execution<'_, 't> {
             Body::Xml(bytes) => rows_of_xml(bytes, &repeat.rows, repeat.late, &mut each),
             Body::Json(bytes) => rows_of_json(bytes, &repeat.rows, repeat.late, &mut each),
         };
-        repeat.fields.iter().for_each(|slot| variables.unset(*slot));
+        for (slot, value) in repeat.fields.iter().zip(around) {
+            match value {
+                Some(value) => variables.set(*slot, value),
+                None => variables.unset(*slot),
+            }
+        }
         let rows = rows.map_err(|error| match error {
             StreamError::Sink(trouble) => trouble,
             other => other.to_string().into(),

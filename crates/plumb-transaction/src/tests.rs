@@ -105,6 +105,29 @@ fn asked(
     (done, lines.0)
 }
 
+#[test]
+fn a_field_hides_what_is_called_the_same_within_its_repeat_only() {
+    let text = "[parameters]\nplant = \"1000\"\n\
+        [[action]]\nrepeat = \"/A/B\"\nassign = { plant = \"P\" }\n\
+        [[action.do]]\nrepeat = \"/A/C\"\nassign = { plant = \"P\" }\n\
+        [[action.do.do]]\nlog = \"inner ${plant}\"\n\
+        [[action.do]]\nlog = \"outer ${plant}\"\n\
+        [[action]]\nlog = \"around ${plant}\"\n";
+    let transaction = Transaction::parse("t", text).unwrap();
+    let message = "<A><B><P>1</P></B><C><P>8</P></C><B><P>2</P></B></A>";
+    for (message, expected) in [
+        (message, &["inner 8", "outer 1", "inner 8", "outer 2", "around 1000"][..]),
+        ("<A/>", &["around 1000"]),
+    ] {
+        let (done, lines) =
+            asked(std::slice::from_ref(&transaction), Body::Xml(message.as_bytes()), &[]);
+        assert!(done.is_ok(), "{done:?}");
+        let logged =
+            lines.iter().filter_map(|line| line.split_once(": log ").map(|(_, text)| text));
+        assert_eq!(logged.collect::<Vec<_>>(), expected);
+    }
+}
+
 /// Has time for so many actions and rows.
 struct Impatient(u32);
 
@@ -261,6 +284,22 @@ fn what_is_wrong_in_a_file_is_told_with_its_place() {
     // a field is known within its repeat only
     let outside = "[[action]]\nrepeat = \"/A\"\nassign = { a = \"b\" }\n[[action]]\nlog = \"${a}\"";
     assert!(refused(outside).contains("line 5, column 7: nothing gives `a` a value"));
+    // a count is known where the branch that counts is taken for sure
+    let counts = "name = \"n\", repeat = \"/A/B\", assign = { b = \"C\" }";
+    let logs = "[[action]]\nlog = \"${n.rows}\"";
+    for unsure in [
+        format!("[[action]]\nif = \"false\"\ndo = [{{ {counts} }}]\n{logs}"),
+        format!(
+            "[[action]]\nchoose = [{{ if = \"false\", do = [{{ {counts} }}] }}, {{ do = [] }}]\n{logs}"
+        ),
+        format!("[[action]]\nchoose = [{{ if = \"false\", do = [{{ {counts} }}] }}]\n{logs}"),
+    ] {
+        assert!(refused(&unsure).contains("nothing gives `n.rows` a value"), "{unsure}");
+    }
+    let sure = format!(
+        "[[action]]\nchoose = [{{ if = \"false\", do = [{{ {counts} }}] }}, {{ do = [{{ {counts} }}] }}]\n{logs}"
+    );
+    assert!(Transaction::parse("t", &sure).is_ok(), "{:?}", Transaction::parse("t", &sure));
     let nested: String = (0..33)
         .map(|depth| format!("[[action{}]]\nif = \"true\"\n", ".do".repeat(depth)))
         .collect();

@@ -114,9 +114,16 @@ fn columns_of_an_answer_are_variables_and_only_then_it_is_waited_for() {
 
 #[test]
 fn secrets_are_not_shown() {
-    let text = "[parameters]\napi-token = \"abc123\"\n[[action]]\nsql = \"SELECT ${api-token}\"\n";
-    let (_, lines) = done(text, &mut Notebook::default());
-    assert_eq!(lines, ["sql in line 4: SELECT $1 with api-token = (not shown)"]);
+    for name in ["api-token", "pwd", "kennwort", "passphrase", "api_key", "credential"] {
+        let text = format!(
+            "[parameters]\n{name} = \"abc123\"\n[[action]]\nsql = \"SELECT ${{{name}}}\"\n\
+             [[action]]\ncall = \"erp\"\ntarget = \"/orders?{name}=${{{name}:url}}&n=1\"\n"
+        );
+        let (_, lines) = done(&text, &mut Notebook::default());
+        assert_eq!(lines[0], format!("sql in line 4: SELECT $1 with {name} = (not shown)"));
+        assert!(lines[1].contains(&format!("asks for /orders?{name}=")), "{lines:?}");
+        assert!(lines[1].contains("&n=1") && !lines[1].contains("abc123"), "{lines:?}");
+    }
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use plumb_wire::secret;
+
 use super::Traced;
 
 /// Names and values, but none of what is called a secret.
@@ -9,17 +11,12 @@ fn named(f: &mut fmt::Formatter<'_>, values: &[(&str, Option<&str>)], absent: &s
     for (number, (name, value)) in values.iter().enumerate() {
         let separator = if number == 0 { "" } else { ", " };
         match value {
-            Some(_) if is_secret(name) => write!(f, "{separator}{name} = (not shown)")?,
+            Some(_) if secret::is_of_log_on(name) => write!(f, "{separator}{name} = (not shown)")?,
             Some(value) => write!(f, "{separator}{name} = {value}")?,
             None => write!(f, "{separator}{name} {absent}")?,
         }
     }
     Ok(())
-}
-
-fn is_secret(name: &str) -> bool {
-    let name = name.to_lowercase();
-    ["password", "passwd", "secret", "token"].iter().any(|word| name.contains(word))
 }
 
 impl fmt::Display for Traced<'_> {
@@ -59,6 +56,7 @@ impl fmt::Display for Traced<'_> {
             }
             Self::BackEnd { target, answer } => {
                 let (status, bytes) = (answer.status, answer.body.len());
+                let target = secret::masked_url(target);
                 write!(f, "asks for {target}: {status}, {bytes} bytes")
             }
             Self::Called(name) => write!(f, "calls {name}"),

@@ -3,6 +3,10 @@
 use plumb_measure::Figure;
 use serde_json::Value;
 
+/// Where the edges of a load can lift a share that is whole, in percent: executions count when they
+/// end, those of before the load among them.
+const EDGES_PERCENT: f64 = 105.0;
+
 /// The account of a runtime at one moment, all its nodes together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RuntimeAccount {
@@ -49,7 +53,10 @@ impl RuntimeAccount {
         let mut figures = Vec::new();
         let mut share = |name: &str, after: u64, before: u64, places: u64, formula: &str| {
             let whole_ns = elapsed_ns.saturating_mul(places);
-            if let Some(share) = percent(after.saturating_sub(before), whole_ns) {
+            let share = percent(after.saturating_sub(before), whole_ns);
+            // one that cannot be is of executions that had begun long before
+            if let Some(share) = share.filter(|share| *share <= EDGES_PERCENT) {
+                let share = share.min(100.0);
                 let (name, formula) = (name.into(), formula.into());
                 figures.push(Figure { name, value: share, unit: "%".into(), formula });
             }
@@ -123,6 +130,18 @@ mod tests {
         // a node that does not know leaves the sum unknown, and no time has no share
         let untold = of(3_000, None).since(&of(1_000, Some(2)), 0);
         assert!(untold.is_empty(), "{untold:?}");
+    }
+
+    #[test]
+    fn a_share_of_more_than_there_was_is_left_out() {
+        let of = |ns| RuntimeAccount::of(&answer(ns, None)).unwrap();
+        let busy = |ns: u64| {
+            let figures = of(ns).since(&of(0), 1_000);
+            figures.iter().find(|it| it.name == "workers busy").map(|it| it.value)
+        };
+        // four workers
+        assert_eq!([busy(3_960), busy(4_000), busy(4_020)], [Some(99.0), Some(100.0), Some(100.0)]);
+        assert_eq!([busy(4_400), busy(32_000)], [None, None]);
     }
 
     #[test]
