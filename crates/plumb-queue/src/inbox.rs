@@ -82,6 +82,22 @@ impl Group {
         let bytes = self.accepts.iter().map(|accept| accept.message.body.len() as u64).sum();
         (self.accepts.len() as u64, bytes)
     }
+
+    /// The second part of a group, which is written behind what is left in it: the changes behind the
+    /// accepts, or half of either; `None` of one thing alone.
+    pub(super) fn split(&mut self) -> Option<Self> {
+        let (accepts, changes) = (self.accepts.len(), self.changes.len());
+        match (accepts, changes) {
+            (0 | 1, 0) | (0, 1) => None,
+            (_, 0) => {
+                Some(Self { accepts: self.accepts.split_off(accepts / 2), changes: Vec::new() })
+            }
+            (0, _) => {
+                Some(Self { accepts: Vec::new(), changes: self.changes.split_off(changes / 2) })
+            }
+            _ => Some(Self { accepts: Vec::new(), changes: std::mem::take(&mut self.changes) }),
+        }
+    }
 }
 
 /// What waits for the writer.

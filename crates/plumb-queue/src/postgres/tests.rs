@@ -242,6 +242,45 @@ fn a_server_that_was_away_gets_the_settlements_afterwards() {
 }
 
 #[test]
+fn what_the_server_refuses_keeps_nothing_else_from_being_written() {
+    let Some(server) = Server::start() else { return };
+    let queue = server.open(&HeldClock::new());
+    let bodies: Vec<String> = (0..9).map(|number| number.to_string()).collect();
+    for body in &bodies {
+        accept(&queue, message("orders", body)).unwrap();
+    }
+    let claimed = claim(&queue, 9);
+    // while nothing is written a group gathers
+    let mut other = Database::new(server.target());
+    other.begin().unwrap();
+    other.rows("LOCK TABLE plumb_queue_number", &[]).unwrap();
+    let mut state = 1_u64;
+    let mut letter = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        char::from(b'a' + u8::try_from(state >> 33 & 15).unwrap())
+    };
+    // longer than the index of keys takes
+    let long: String = (0..20_000).map(|_| letter()).collect();
+    let accepts: Vec<_> = (0..9)
+        .map(|number| {
+            let idempotency_key = (number == 4).then(|| long.clone());
+            queue.accept(Message { idempotency_key, ..message("stocks", "1") })
+        })
+        .collect();
+    let done = |one: &Claimed| Settled { id: one.id, ending: Ending::Done, kept: None };
+    queue.settle(claimed.iter().map(done).collect()).unwrap();
+    other.commit().unwrap();
+    for (number, accepted) in accepts.into_iter().enumerate() {
+        let accepted = accepted.blocking_recv().unwrap();
+        assert_eq!(accepted.is_err(), number == 4, "{number}: {accepted:?}");
+    }
+    flush(&queue);
+    let figures = queue.figures();
+    assert_eq!((figures.waiting, figures.running), (8, 0));
+    assert!(claimed.iter().all(|one| queue.find(one.id).unwrap().is_none()));
+}
+
+#[test]
 fn a_message_whose_settlement_is_refused_is_given_out_again_when_its_lease_ends() {
     let Some(server) = Server::start() else { return };
     let clock = HeldClock::new();
@@ -259,8 +298,7 @@ fn a_message_whose_settlement_is_refused_is_given_out_again_when_its_lease_ends(
         .unwrap();
     let done = Settled { id: claimed[0].id, ending: Ending::Done, kept: None };
     queue.settle(vec![done]).unwrap();
-    // an accept of the same transaction may be refused with it
-    let _ = accept(&queue, message("stocks", "2"));
+    accept(&queue, message("stocks", "2")).unwrap();
     other.batch("DROP TRIGGER refuse ON plumb_queue_message").unwrap();
     flush(&queue);
     assert_eq!(queue.figures().running, 0);

@@ -62,30 +62,46 @@ impl Writer {
             self.beat_at_ns = now_ns + 1_000_000_000;
         }
         if !group.accepts.is_empty() || !changes.is_empty() {
-            let (messages, bytes) = group.size();
-            match self.commit(&group, &changes) {
-                Ok(effects) => self.answer(group, changes, effects),
-                Err(error) => {
-                    lock(&self.shared.intake.inbox).left(messages, bytes);
-                    for accept in group.accepts {
-                        let _ = accept.answer.send(Err(store(&error))); // it may be gone
-                    }
-                    let (kept, dropped) = kept_back(changes, &error);
-                    self.put_by = kept;
-                    // their leases end, and they are given out again
-                    let mut running = lock(&self.shared.running);
-                    dropped.iter().for_each(|id| {
-                        running.remove(id);
-                    });
-                }
-            }
+            group.changes = changes;
+            self.write(group);
         }
         if beats {
             let _ = self.beat(); // what the server does not take now it takes a beat later
         }
     }
 
-    fn commit(&mut self, group: &Group, changes: &[Change]) -> Result<Effects, DatabaseError> {
+    /// Writes a group in one transaction. When the server refuses something of it, the others go in
+    /// without that: the group is written in halves.
+    fn write(&mut self, mut group: Group) {
+        let error = match self.commit(&group) {
+            Ok(effects) => return self.answer(group, effects),
+            Err(error) => error,
+        };
+        let is_refused = matches!(error, DatabaseError::Refused(_) | DatabaseError::Nul);
+        if is_refused && let Some(rest) = group.split() {
+            self.write(group);
+            self.write(rest);
+            return;
+        }
+        let (messages, bytes) = group.size();
+        lock(&self.shared.intake.inbox).left(messages, bytes);
+        for accept in group.accepts {
+            let _ = accept.answer.send(Err(store(&error))); // it may be gone
+        }
+        let mut running = lock(&self.shared.running);
+        for change in group.changes {
+            match change {
+                // the lease ends, and the message is given out again
+                Change::Settle(outcome) if is_refused => drop(running.remove(&outcome.id)),
+                // it is tried again when the server is there again
+                Change::Settle(_) => self.put_by.push(change),
+                // nothing of it was done: who waits for it is told
+                _ => {}
+            }
+        }
+    }
+
+    fn commit(&mut self, group: &Group) -> Result<Effects, DatabaseError> {
         let (now_ms, runtime) = (self.shared.clock.wall_ms(), self.shared.runtime);
         let room = lock(&self.shared.intake.inbox).room();
         let began_ns = self.shared.clock.now_ns();
@@ -93,7 +109,7 @@ impl Writer {
             let effects = Effects::default();
             let mut writing = Writing { database, runtime, now_ms, effects };
             writing.accept(&group.accepts)?;
-            changes.iter().try_for_each(|change| writing.change(change, room))?;
+            group.changes.iter().try_for_each(|change| writing.change(change, room))?;
             Ok::<_, DatabaseError>(writing.effects)
         })?;
         let took_ns = self.shared.clock.now_ns().saturating_sub(began_ns);
@@ -101,7 +117,8 @@ impl Writer {
         Ok(effects)
     }
 
-    fn answer(&mut self, group: Group, changes: Vec<Change>, effects: Effects) {
+    fn answer(&mut self, group: Group, effects: Effects) {
+        let Group { accepts, changes } = group;
         let mut running = lock(&self.shared.running);
         effects.settled.iter().for_each(|id| {
             running.remove(id);
@@ -109,7 +126,7 @@ impl Writer {
         drop(running);
         let mut inbox = lock(&self.shared.intake.inbox);
         let mut fresh = 0;
-        for (accept, accepted) in group.accepts.iter().zip(&effects.accepted) {
+        for (accept, accepted) in accepts.iter().zip(&effects.accepted) {
             if accepted.repeated {
                 inbox.left(1, accept.message.body.len() as u64);
             } else {
@@ -123,7 +140,7 @@ impl Writer {
             let _ = self.count(); // an old count is put right a beat later
         }
         self.shared.wake();
-        for (accept, accepted) in group.accepts.into_iter().zip(effects.accepted) {
+        for (accept, accepted) in accepts.into_iter().zip(effects.accepted) {
             let _ = accept.answer.send(Ok(accepted)); // it may be gone
         }
         for (change, count) in changes.into_iter().zip(effects.counts) {
@@ -169,19 +186,4 @@ impl Writer {
         }
         Ok(())
     }
-}
-
-/// What is tried again when the server is there again, and the ids of messages whose settlements it
-/// refuses. What somebody waits for is not tried again: nothing of it was done.
-fn kept_back(changes: Vec<Change>, error: &DatabaseError) -> (Vec<Change>, Vec<u64>) {
-    let lost = !matches!(error, DatabaseError::Refused(_) | DatabaseError::Nul);
-    let (mut kept, mut dropped) = (Vec::new(), Vec::new());
-    for change in changes {
-        match change {
-            Change::Settle(_) if lost => kept.push(change),
-            Change::Settle(outcome) => dropped.push(outcome.id),
-            _ => {}
-        }
-    }
-    (kept, dropped)
 }
