@@ -17,6 +17,8 @@ use crate::{Admission, Faults, LabError};
 
 /// Intervals of a run that are compared at most; of more, neighbours are averaged.
 const INTERVALS_MAX: usize = 100;
+/// Points that are named at most where response times are left out.
+const PLACES_MAX: usize = 5;
 /// The key of the median response time.
 const P50: &str = "p50";
 /// What separate runs cannot exclude.
@@ -88,10 +90,31 @@ fn reason(validity: &Validity, scope: Scope) -> Option<String> {
     found.map(|found| found.text.clone())
 }
 
-/// What is said of a run whose response times say nothing, and that keeps its other figures.
+/// What is said of a run with points whose response times say nothing, and that keep their other
+/// figures.
 fn times_left_out(run: &SeparateRun) -> Option<String> {
-    let reason = reason(&run.record.validity, Scope::Latency)?;
-    Some(format!("Response times of {} may not be used ({reason}) and are left out.", run.name))
+    let results = &run.record.results;
+    let left_out: Vec<(String, String)> = results
+        .iter()
+        .filter_map(|it| Some((it.name(), reason(&it.validity, Scope::Latency)?)))
+        .collect();
+    let name = &run.name;
+    let (first, why) = left_out.first()?;
+    if left_out.len() == results.len() {
+        return Some(format!("Response times of {name} may not be used ({why}) and are left out."));
+    }
+    let places: Vec<&str> = left_out.iter().take(PLACES_MAX).map(|it| it.0.as_str()).collect();
+    let further = match left_out.len() - places.len() {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    Some(format!(
+        "Response times of {name} may not be used at {} of {} points ({}{further}) and are left out \
+         there; at {first}: {why}.",
+        left_out.len(),
+        results.len(),
+        places.join("; "),
+    ))
 }
 
 /// What is said of a run that is compared although its figures may not be used as they are.
@@ -142,8 +165,8 @@ type Placed<'a> = (&'a SeparateRun, usize);
 
 fn contrast_of((baseline, one): Placed<'_>, (candidate, other): Placed<'_>) -> Contrast {
     let results = [&baseline.record.results[one], &candidate.record.results[other]];
-    // both are of one kind
-    let open = baseline.record.plan.load == "open";
+    // both are of one kind; of a stream at a rate the throughput is what arrived
+    let open = baseline.record.plan.load == "open" && results.iter().all(|it| it.stream.is_none());
     let timed = results.iter().all(|it| reason(&it.validity, Scope::Latency).is_none());
     // the plan sets the throughput of an open load: the same figure of both says nothing
     let deciding = [timed.then_some(P50), (!open).then_some(THROUGHPUT)];
@@ -320,6 +343,58 @@ mod tests {
         assert!(paged.warnings.iter().any(|it| it == left_out), "{:?}", paged.warnings);
         let said = &paged.contrasts[0].sentence;
         assert!(said.contains("and the plan sets the rate: b cannot be compared with a"), "{said}");
+    }
+
+    #[test]
+    fn a_stream_of_datagrams_is_compared_by_what_arrived() {
+        let stream = |name: &str, throughput_per_s| {
+            let mut record = fixture::run("open", 1_000_000, None);
+            let result = &mut record.results[0];
+            result.response_ns = None;
+            result.throughput_per_s = throughput_per_s;
+            result.stream = Some(plumb_measure::StreamFigures::default());
+            SeparateRun { name: name.into(), record }
+        };
+        let runs = [stream("a", 100.0), stream("b", 70.0)];
+        let compared = separate(&fixture::plumb(), "now".into(), &runs, Faults::default()).unwrap();
+        assert_eq!(keys(&compared), ["throughput", "client-cpu"]);
+        assert_eq!(compared.contrasts[0].endpoints[0].ratio, Some(0.7));
+    }
+
+    #[test]
+    fn times_are_said_to_be_left_out_at_the_points_where_they_are() {
+        let (kind, scope) = fixture::LIMITED;
+        let left_out = |limited: &[bool]| {
+            let mut record = fixture::run("closed", 1_000_000, None);
+            let result = record.results.remove(0);
+            record.results = (1..)
+                .zip(limited)
+                .map(|(connections, limited)| {
+                    let text = format!("the limit at {connections}");
+                    let found = limited.then_some(plumb_measure::Finding { kind, scope, text });
+                    let labels = [("connections".to_owned(), connections.to_string())];
+                    ResultRecord {
+                        labels: labels.into(),
+                        validity: Validity::of(found),
+                        ..result.clone()
+                    }
+                })
+                .collect();
+            let of_all = record.results.iter().map(|it| (it.name(), &it.validity));
+            let of_all: Vec<(String, &Validity)> = of_all.collect();
+            record.validity = Validity::of_all(of_all.iter().map(|it| (it.0.as_str(), it.1)));
+            times_left_out(&SeparateRun { name: "b".into(), record })
+        };
+        assert_eq!(left_out(&[false; 3]), None);
+        let all = "Response times of b may not be used (the limit at 1) and are left out.";
+        assert_eq!(left_out(&[true; 3]).as_deref(), Some(all));
+        let some = "Response times of b may not be used at 2 of 3 points (connections 2; connections \
+                    3) and are left out there; at connections 2: the limit at 2.";
+        assert_eq!(left_out(&[false, true, true]).as_deref(), Some(some));
+        let mut many = [true; 8];
+        many[0] = false;
+        let many = left_out(&many).unwrap();
+        assert!(many.contains("7 of 8") && many.contains("connections 6; and 2 more)"), "{many}");
     }
 
     #[test]
