@@ -256,6 +256,13 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         self.replicated.role = Role::Primary(primary);
         self.notes.note_batches(false);
         let link = self.replicated.link.take();
+        if link.is_none()
+            && let Some((at, _)) = self.replicated.dialled
+            && let Some(client) = &mut self.clients[at]
+        {
+            // it was about to be followed; once the connection stands, it is told
+            client.purpose = Purpose::Herald { replies: 0 };
+        }
         self.replicated.drops.extend(link);
         self.replicated.dial_at = self.now;
         (self.tell)(Event::Replication(Told::Promoted { epoch, fences, by }));

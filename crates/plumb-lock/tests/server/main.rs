@@ -19,6 +19,7 @@ mod lives;
 mod notices;
 mod order;
 mod pair;
+mod promotion;
 mod removals;
 mod rights;
 mod slices;

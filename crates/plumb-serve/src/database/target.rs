@@ -176,7 +176,7 @@ impl DatabaseTarget {
         let by_files = !config.get_hosts().is_empty() && config.get_hosts().iter().all(by_files);
         let mode = if by_files { SslMode::Disable } else { ssl.mode };
         config.ssl_mode(mode.of_driver());
-        let tls = Tls::new(ssl.mode, ssl.authorities.as_deref())?;
+        let tls = Tls::new(mode, ssl.authorities.as_deref())?;
         let place = DatabaseKind::Postgres(Box::new(PostgresServer {
             config,
             tls,
@@ -360,7 +360,8 @@ mod tests {
         assert_eq!(parse(at_address).unwrap().to_string(), "PostgreSQL at 10.0.0.5, a");
         let mode = |url| server(url).get_ssl_mode();
         assert_eq!(mode("postgres://u@/a?host=/run&sslmode=verify-full"), DriverMode::Disable);
-        assert_eq!(mode("postgres://u@%2Frun/a?sslmode=require"), DriverMode::Disable);
+        let untrusted = "postgres://u@%2Frun/a?sslmode=verify-full&sslrootcert=/none";
+        assert_eq!(mode(untrusted), DriverMode::Disable);
         assert_eq!(mode("postgres://u@%2Frun,db/a?sslmode=require"), DriverMode::Require);
         assert_eq!(mode(at_address), DriverMode::Prefer);
     }

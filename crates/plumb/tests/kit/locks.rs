@@ -47,7 +47,7 @@ impl Server {
     /// Waits until the log says this, however much else it says.
     pub(crate) fn heard(&self, text: &str) {
         let says = || self.program.log_now().is_some_and(|line| line.contains(text));
-        super::until(|| says().then_some(()));
+        super::until_said(&|| format!("{} to say `{text}`", self.address), || says().then_some(()));
     }
 
     pub(crate) fn client(&self) -> Client {

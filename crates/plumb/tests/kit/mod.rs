@@ -353,14 +353,19 @@ impl Server {
 }
 
 /// What `look` finds, asked again after a millisecond for as long as a test has patience.
-pub(crate) fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn until<T>(look: impl FnMut() -> Option<T>) -> T {
+    until_said(&|| "what is looked for".into(), look)
+}
+
+/// The same; `what` is waited for.
+pub(crate) fn until_said<T>(what: &dyn Fn() -> String, mut look: impl FnMut() -> Option<T>) -> T {
     let pause = Duration::from_millis(1);
     let until_ns = MonotonicClock.now_ns() + u64::try_from(PATIENCE.as_nanos()).expect("minutes");
     loop {
         if let Some(found) = look() {
             return found;
         }
-        assert!(MonotonicClock.now_ns() < until_ns, "waited {PATIENCE:?} in vain");
+        assert!(MonotonicClock.now_ns() < until_ns, "waited {PATIENCE:?} in vain for {}", what());
         thread::park_timeout(pause);
     }
 }
