@@ -19,7 +19,7 @@ pub(crate) struct Line<'a> {
 }
 
 /// The clock of one log, which is turned where summer time begins and ends: the name of the zone behind a
-/// moment is then another.
+/// moment is then another. It is asked of every line, as a statement may come long after the last one.
 #[derive(Debug, Default)]
 pub(crate) struct LogClock {
     /// Names of zones, and how far their clock is behind that of the first, microseconds.
@@ -32,6 +32,9 @@ pub(crate) struct LogClock {
 const ZONES_MAX: usize = 16;
 /// By so much a clock is turned, microseconds.
 const TURN_US: i64 = 3_600_000_000;
+/// Names of winter time, and of the summer time that is an hour before it. Others end with `ST` and `DT`.
+const SUMMER: [(&str, &str); 5] =
+    [("CET", "CEST"), ("EET", "EEST"), ("WET", "WEST"), ("GMT", "BST"), ("GMT", "IST")];
 
 impl LogClock {
     /// The moment that `time` names, microseconds by the clock of the first zone.
@@ -40,7 +43,12 @@ impl LogClock {
         let known =
             self.zones.iter().find(|(name, _)| name == zone).map(|(_, behind_us)| *behind_us);
         let behind_us = known.unwrap_or_else(|| {
-            let behind_us = if self.zones.is_empty() { 0 } else { self.turned_us(civil_us) };
+            let named_us = self.zones.iter().find_map(|(name, behind_us)| {
+                Some(behind_us.saturating_add(named_us(name.trim(), zone.trim())?))
+            });
+            let first = self.zones.is_empty();
+            let behind_us =
+                named_us.unwrap_or_else(|| if first { 0 } else { self.turned_us(civil_us) });
             if self.zones.len() < ZONES_MAX {
                 self.zones.push((zone.into(), behind_us));
             }
@@ -51,18 +59,29 @@ impl LogClock {
     }
 
     /// How far a clock that is now at `civil_us` has been turned back: whole hours, as lines come in the order
-    /// in which they were logged. One that went on by an hour was turned forward; one that went on by more may
-    /// have had nothing to log.
+    /// in which they were logged. One that went on may have been turned, or have had nothing to log.
     fn turned_us(&self, civil_us: i64) -> i64 {
-        let back_us = self.before_us.saturating_sub(civil_us);
-        if back_us > 0 {
-            back_us.saturating_add(TURN_US - 1) / TURN_US * TURN_US
-        } else if (-2 * TURN_US + 1..=-TURN_US).contains(&back_us) {
-            -TURN_US
-        } else {
-            0
-        }
+        let back_us = self.before_us.saturating_sub(civil_us).max(0);
+        back_us.saturating_add(TURN_US - 1) / TURN_US * TURN_US
     }
+}
+
+/// How far the clock of the zone `to` is behind that of `from`, where their names say so.
+fn named_us(from: &str, to: &str) -> Option<i64> {
+    let is_summer = |winter: &str, summer: &str| {
+        let stem = winter.strip_suffix("ST");
+        SUMMER.contains(&(winter, summer)) || stem.is_some() && stem == summer.strip_suffix("DT")
+    };
+    // zones without a name have their hours before UTC in its place
+    let hours = |name: &str| {
+        let is_offset = name.len() == 3 && name.starts_with(['+', '-']);
+        is_offset.then(|| name.parse::<i64>().ok()).flatten()
+    };
+    if let (Some(from), Some(to)) = (hours(from), hours(to)) {
+        return Some((from - to) * TURN_US);
+    }
+    let back = is_summer(to, from).then_some(TURN_US);
+    back.or_else(|| is_summer(from, to).then_some(-TURN_US))
 }
 
 impl Line<'_> {
@@ -71,8 +90,9 @@ impl Line<'_> {
     /// # Errors
     /// When its time or its parameters cannot be read.
     pub(crate) fn entry(&self, clock: &mut LogClock) -> Result<Entry, String> {
+        let logged_us = clock.moment_us(self.time);
         let Some((duration_us, text)) = statement(self.message) else { return Ok(Entry::Other) };
-        let logged_us = clock.moment_us(self.time).ok_or_else(|| {
+        let logged_us = logged_us.ok_or_else(|| {
             format!(
                 "`{}` is no time: expected one as in 2026-11-24 05:42:15.123 UTC",
                 self.time.chars().take(40).collect::<String>()

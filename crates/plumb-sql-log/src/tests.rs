@@ -106,11 +106,35 @@ fn a_clock_that_is_turned_neither_repeats_an_hour_nor_leaves_one_out() {
     ];
     let summer_s = 210 * 86_400;
     assert_eq!(since_first_s(&both), [0, 2, summer_s, summer_s + 2]);
-    // where nothing was logged for long, nobody can tell
+    // the names say it, whatever the silence was
     let quiet = ["2026-10-24 22:00:00.000 CEST", "2026-10-25 06:00:00.000 CET"];
-    assert_eq!(since_first_s(&quiet), [0, 8 * 3_600]);
+    assert_eq!(since_first_s(&quiet), [0, 9 * 3_600]);
+    let two_hours = ["2026-10-25 01:45:00.000 CEST", "2026-10-25 02:56:00.000 CET"];
+    assert_eq!(since_first_s(&two_hours), [0, 7_860]);
+    let hourly = ["2026-10-25 02:30:00.100 CEST", "2026-10-25 02:30:00.200 CET"];
+    assert_eq!(since_first_s(&hourly), [0, 3_600]);
+    let west = ["2026-03-08 01:59:00.000 PST", "2026-03-08 05:00:00.000 PDT"];
+    assert_eq!(since_first_s(&west), [0, 7_260]);
+    let south = ["2026-04-04 20:00:00.000 -03", "2026-04-05 01:10:00.000 -04"];
+    assert_eq!(since_first_s(&south), [0, 22_200]);
+    // of other names nobody can tell where nothing was logged for long
+    let moved = ["2026-07-01 12:00:00.000 CEST", "2026-07-01 19:00:00.000 UTC"];
+    assert_eq!(since_first_s(&moved), [0, 7 * 3_600]);
     let moved = ["2026-07-01 12:00:00.000 CEST", "2026-07-01 10:00:07.000 UTC"];
     assert_eq!(since_first_s(&moved), [0, 7]);
+}
+
+#[test]
+fn lines_between_statements_say_that_a_clock_was_turned() {
+    let log = [
+        csv("2026-07-01 12:00:00.000 CEST", "statement: SELECT 1", ""),
+        csv("2026-07-01 16:00:00.000 CEST", "checkpoint starting: time", ""),
+        csv("2026-07-01 14:04:00.000 UTC", "checkpoint starting: time", ""),
+        csv("noon", "checkpoint starting: time", ""),
+        csv("2026-07-01 19:00:00.000 UTC", "statement: SELECT 1", ""),
+    ];
+    let found = all(&log.concat(), LogFormat::Csvlog).unwrap();
+    assert_eq!((found[1].at_us - found[0].at_us) / 1_000_000, 9 * 3_600);
 }
 
 #[test]
