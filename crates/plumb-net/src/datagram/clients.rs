@@ -18,6 +18,8 @@ pub(super) struct Clients {
     most: usize,
     by_address: HashMap<SocketAddr, Heard>,
     hellos: Hellos,
+    /// What comes of one whose address another has taken is noted here, and nowhere else.
+    late: Heard,
     /// When it was looked last for those that fell silent.
     swept_ns: Option<u64>,
 }
@@ -47,7 +49,13 @@ struct Hellos {
 impl Clients {
     /// At most so many.
     pub(super) fn new(most: usize) -> Self {
-        Self { most, by_address: HashMap::new(), hellos: Hellos::default(), swept_ns: None }
+        Self {
+            most,
+            by_address: HashMap::new(),
+            hellos: Hellos::default(),
+            late: Heard::default(),
+            swept_ns: None,
+        }
     }
 
     /// Somebody says hello for the address `from`, of which the client there need not know: true when it has
@@ -68,7 +76,8 @@ impl Clients {
     }
 
     /// The client at `from`, which has shown that the answer to the hello of this `mark` reached it, if there
-    /// is room for it.
+    /// is room for it. It takes the address from another there when its hello is the latest, or the other has
+    /// been silent: a datagram may come late, of one that is gone.
     pub(super) fn proven(
         &mut self,
         from: SocketAddr,
@@ -78,10 +87,15 @@ impl Clients {
         if !self.by_address.contains_key(&from) && !self.has_room(now_ns) {
             return None;
         }
-        let hellos = &mut self.hellos;
-        let mut new = || Heard { mark, is_whole: hellos.take(from, mark), ..Heard::default() };
-        let heard = self.by_address.entry(from).or_insert_with(&mut new);
+        let is_known = self.by_address.get(&from).is_some_and(|heard| heard.mark == mark);
+        let is_whole = !is_known && self.hellos.take(from, mark);
+        let new = || Heard { mark, is_whole, ..Heard::default() };
+        let heard = self.by_address.entry(from).or_insert_with(new);
         if heard.mark != mark {
+            if !is_whole && now_ns.saturating_sub(heard.at_ns) < FORGET_NS {
+                self.late = new();
+                return Some(&mut self.late);
+            }
             *heard = new();
         }
         heard.at_ns = now_ns;

@@ -144,6 +144,27 @@ fn who_says_hello_for_a_client_changes_nothing_of_it() {
     assert_eq!(server.totals().strange, 1);
 }
 
+#[test]
+fn what_comes_late_of_a_client_changes_nothing_of_the_next_at_its_address() {
+    let clock = Still::default();
+    let mut server = server(&clock, 1);
+    let gone = ask(&mut server, 1, Head { stamp: 2, ..said(Kind::Hello, 0, 0) }, 128);
+    let gone = said(Kind::Ping, gone.unwrap().0.token, 0);
+    assert_eq!(ask(&mut server, 1, gone, 100).unwrap().0.stamp, 1);
+    assert_eq!(begin(&mut server, 1, 70), Kind::Begun);
+    let mine = token(&mut server, 1);
+    let late = ask(&mut server, 1, gone, 100).unwrap().0;
+    assert_eq!((late.kind, late.stamp), (Kind::Pong, 0));
+    assert_eq!(ask(&mut server, 1, said(Kind::Data, mine, 0), 200), None);
+    assert_eq!(server.totals().strange, 0);
+    assert_eq!(ask(&mut server, 1, said(Kind::Ping, mine, 0), 100).unwrap().0.stamp, 1);
+    // one that is there alone goes on, though nobody knows its hello any more
+    clock.0.set(FORGET_NS);
+    ask(&mut server, 1, gone, 100).unwrap();
+    assert_eq!(ask(&mut server, 1, said(Kind::Data, mine, 1), 200), None);
+    assert_eq!(server.totals().strange, 1);
+}
+
 /// The answer to what asks with `body`.
 fn talk(
     server: &mut DatagramServer<&Still>,
