@@ -167,8 +167,10 @@ impl Writer {
         let size = bytes.len() as u64;
         match String::from_utf8(bytes) {
             Ok(text) => Ok((text, size)),
-            Err(error) if latin::is_named_in(&mime) => Ok((latin::text(error.as_bytes()), size)),
-            Err(_) => Err("it is no UTF-8".into()),
+            Err(error) => {
+                let text = latin::text(&mime, error.as_bytes());
+                Ok((text.ok_or("it is no UTF-8")?, size))
+            }
         }
     }
 
@@ -369,9 +371,13 @@ mod tests {
             let comment = entry.comment.unwrap();
             assert!(comment.contains(said), "{comment}");
         }
-        let latin = [("content-type", "text/html; charset=ISO-8859-1"), ("x", "")];
-        let entry = MASKING.entry(&exchange(b"", b"gr\xfcn \x805", &latin));
-        assert_eq!(entry.response.content.text.as_deref(), Some("grün €5"));
+        for (mime, bytes) in [
+            ("text/html; charset=ISO-8859-1", b"gr\xfcn \x805"),
+            ("text/html; charset=ISO-8859-15", b"gr\xfcn \xa45"),
+        ] {
+            let entry = MASKING.entry(&exchange(b"", bytes, &[("content-type", mime), ("x", "")]));
+            assert_eq!(entry.response.content.text.as_deref(), Some("grün €5"));
+        }
     }
 
     #[test]

@@ -9,24 +9,61 @@ const WINDOWS: [char; 32] = [
     '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
 ];
 
-/// True where a content type, in lower case, names such a charset.
+/// Other names of windows-1252.
+const WINDOWS_NAMES: [&str; 10] = [
+    "windows-1252",
+    "cp1252",
+    "x-cp1252",
+    "iso-8859-1",
+    "iso8859-1",
+    "iso_8859-1",
+    "latin1",
+    "l1",
+    "us-ascii",
+    "ascii",
+];
+/// Names of ISO-8859-15.
+const LATIN_9_NAMES: [&str; 4] = ["iso-8859-15", "iso8859-15", "iso_8859-15", "l9"];
+
+/// The text of `bytes`, where their content type, in lower case, names such a charset.
 ///
 /// # Source
 /// WHATWG, Encoding Standard, 4.2: ISO-8859-1 is another name of windows-1252.
-pub(crate) fn is_named_in(mime: &str) -> bool {
-    let charset = mime.split(';').filter_map(|parameter| parameter.split_once('='));
-    let charset = charset.filter(|(name, _)| name.trim() == "charset");
-    let mut names = charset.map(|(_, value)| value.trim().trim_matches('"'));
-    names.any(|name| ["iso-8859-1", "latin1", "windows-1252"].contains(&name))
+pub(crate) fn text(mime: &str, bytes: &[u8]) -> Option<String> {
+    let mut charset = mime.split(';').filter_map(|parameter| parameter.split_once('='));
+    let (_, name) = charset.find(|(name, _)| name.trim() == "charset")?;
+    let name = name.trim().trim_matches('"');
+    let one: fn(u8) -> char = if WINDOWS_NAMES.contains(&name) {
+        windows
+    } else if LATIN_9_NAMES.contains(&name) {
+        latin_9
+    } else {
+        return None;
+    };
+    Some(bytes.iter().map(|byte| one(*byte)).collect())
 }
 
-/// The text of `bytes`.
-pub(crate) fn text(bytes: &[u8]) -> String {
-    let one = |byte: &u8| match byte {
+fn windows(byte: u8) -> char {
+    match byte {
         0x80..=0x9f => WINDOWS[usize::from(byte - 0x80)],
-        byte => char::from(*byte),
-    };
-    bytes.iter().map(one).collect()
+        byte => char::from(byte),
+    }
+}
+
+/// # Source
+/// WHATWG, Encoding Standard, index iso-8859-15: eight are others than those of ISO-8859-1.
+fn latin_9(byte: u8) -> char {
+    match byte {
+        0xa4 => '€',
+        0xa6 => 'Š',
+        0xa8 => 'š',
+        0xb4 => 'Ž',
+        0xb8 => 'ž',
+        0xbc => 'Œ',
+        0xbd => 'œ',
+        0xbe => 'Ÿ',
+        byte => char::from(byte),
+    }
 }
 
 #[cfg(test)]
@@ -35,8 +72,13 @@ mod tests {
 
     #[test]
     fn every_byte_has_its_character() {
-        assert_eq!(text(b"\x805 \x84gr\xfcn\x93 \x96 \x9f\x81"), "€5 „grün“ – Ÿ\u{81}");
-        assert!(is_named_in("text/xml; a=b; charset=\"iso-8859-1\""));
-        assert!(!is_named_in("text/html") && !is_named_in("text/html; charset=iso-8859-15"));
+        let windows =
+            text("text/xml; a=b; charset=\"iso-8859-1\"", b"\x805 \x84gr\xfcn\x93 \x96 \x9f\x81");
+        assert_eq!(windows.as_deref(), Some("€5 „grün“ – Ÿ\u{81}"));
+        let latin_9 = text("text/html; charset=iso-8859-15", b"\xa45 gr\xfcn \xbd\x80");
+        assert_eq!(latin_9.as_deref(), Some("€5 grün œ\u{80}"));
+        assert!(
+            text("text/html", b"a").is_none() && text("a/b; charset=iso-8859-2", b"a").is_none()
+        );
     }
 }
