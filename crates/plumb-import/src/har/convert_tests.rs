@@ -229,6 +229,19 @@ fn bodies_in_another_charset_are_left_out() {
         let has_it = rows(&draft).contains(&"POST /login".to_owned());
         assert_eq!((has_it, is_named), (is_sent, !is_sent), "{mime}: {said:?}");
     }
+    // a form may be told by its fields alone
+    for (charset, user, is_sent) in [
+        ("ISO-8859-1", "Müller", false),
+        ("ISO-8859-1", "Mueller", true),
+        ("UTF-8", "M\u{fffd}", false),
+    ] {
+        let mime =
+            format!("application/x-www-form-urlencoded; charset={charset}\", \"text\": \"\"");
+        let field = format!("\"params\": [{{\"name\": \"n\", \"value\": \"{user}\"}}]");
+        let har = SHOP.replace(form, &mime).replacen("\"params\": []", &field, 1);
+        let has_it = rows(&draft(&har, &options())).contains(&"POST /login".to_owned());
+        assert_eq!(has_it, is_sent, "{charset}: {user}");
+    }
 }
 
 #[test]
