@@ -65,7 +65,8 @@ struct Tally {
 }
 
 impl Streams {
-    /// As many as `room` allows, of which none that has begun may pause for longer than `patience`. Who
+    /// As many as `room` allows, of which none that has begun may pause for longer than `patience`. One that
+    /// is sent counts as begun when more than buffers hold has been. Who
     /// has gone is written into `ledger` and told to `farewell`.
     #[must_use]
     pub fn new(room: Arc<StreamRoom>, patience: Span, ledger: Ledger, farewell: Farewell) -> Self {
