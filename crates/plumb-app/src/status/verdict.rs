@@ -127,9 +127,14 @@ impl Verdict {
                 "Steps wait for the back end: {share:.0} % of the response time is spent in its \
                  calls. Its own figures say where it goes there."
             ),
-            _ => format!(
+            _ if self.running == 0 => format!(
                 "The work processes compute: {share:.0} % of the response time is rendering and \
                  the steps' own work."
+            ),
+            // the calls of a step are told apart when it has ended
+            _ => format!(
+                "The work processes compute, or steps under way wait for the lock server or the \
+                 back end: {share:.0} % of the response time is that, rendering and the steps' own work."
             ),
         }
     }
@@ -221,6 +226,10 @@ mod tests {
         assert_eq!(of(Sums { database_ns: 60, load_ns: 10, ..one }).cause, "database");
         assert_eq!(of(Sums { load_ns: 90, ..one }).cause, "load");
         assert_eq!(of(one).cause, "render");
+        assert!(of(one).words.starts_with("The work processes compute: "));
+        let running = UnderWay { sums: one, ..UnderWay::default() };
+        let hanging = Verdict::of(&Lately { running, ..Lately::default() }, 2);
+        assert!(hanging.words.contains("compute, or steps under way wait"), "{hanging:?}");
         // a part, and what is told of it
         let parts = [
             (Sums { backend_ns: 90, ..one }, "backend", "Steps wait for the back end: 90 %"),

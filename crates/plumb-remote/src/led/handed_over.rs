@@ -10,8 +10,9 @@ use crate::HANDED_OVER_MAX;
 use crate::files::text_of;
 use crate::message::Report;
 
-/// Bytes of a piece.
-const PIECE: u64 = 4 << 20;
+/// Bytes of a piece. Only a whole one is heard, so that each must pass a slow line before the silence is
+/// too long.
+const PIECE: u64 = 256 << 10;
 
 /// Hands `files` of `run` over as far as there is room for them; of each that stays behind it says why.
 pub(super) fn hand_over(run: u64, files: &[PathBuf], to: &Sender<Report>) {
@@ -62,6 +63,13 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
+    use crate::SILENCE_NS;
+
+    #[test]
+    fn a_piece_passes_a_line_of_a_megabit_before_the_silence_is_too_long() {
+        let bits = 8 * text_of(&vec![0; usize::try_from(PIECE).unwrap()]).len() as u64;
+        assert!(bits * 1_000 < SILENCE_NS, "{bits} bits of a microsecond each");
+    }
 
     #[test]
     fn what_has_no_room_or_cannot_be_read_stays_behind_with_a_word() {
