@@ -228,7 +228,7 @@ fn processors(file: &Path, recording: &Recording) -> anyhow::Result<u32> {
     if let Some(most) = recording.capped_at().filter(|most| found.is_none_or(|it| *most < it)) {
         bail!(
             "{shown} is of a partition that is capped at {most} processors: give --cores N, as many as \
-             it gets"
+             it gets (whole ones: of a part of one cut off, the answer errs to the safe side)"
         );
     }
     let what =
