@@ -273,9 +273,16 @@ pub fn serve(
         };
         let run = order.run;
         let outcome = carried_out(&order, &lead, &to, &mut carry_out);
-        let outcome = outcome.map(|carried| {
-            hand_over(run, &carried.files, &to);
-            carried.record.map(Box::new)
+        let outcome = outcome.and_then(|carried| {
+            let behind = hand_over(run, &carried.files, &to);
+            // without a record the files are all that was asked for
+            if carried.record.is_none() && !behind.is_empty() {
+                return Err(behind.join("; "));
+            }
+            for line in behind {
+                let _ = to.send(Report::Said { run, line }); // it may be gone
+            }
+            Ok(carried.record.map(Box::new))
         });
         let _ = to.send(Report::Done { run, outcome }); // it may be gone
     }

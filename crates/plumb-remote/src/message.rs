@@ -197,7 +197,8 @@ pub enum Report {
     Done {
         /// The run.
         run: u64,
-        /// The record of the remote's own part, none of a server, or why there is none.
+        /// The record of the remote's own part, none of a server; or why there is none, or not every
+        /// file of a recorder.
         #[serde(deserialize_with = "outcome")]
         outcome: Result<Option<Box<RunRecord>>, String>,
     },

@@ -1,5 +1,5 @@
 //! The files of a run on their way to the controller: piece by piece, so that none is too large for a
-//! message.
+//! message, or on its way for so long that the remote is taken for gone.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -14,9 +14,11 @@ use crate::message::Report;
 /// too long.
 const PIECE: u64 = 256 << 10;
 
-/// Hands `files` of `run` over as far as there is room for them; of each that stays behind it says why.
-pub(super) fn hand_over(run: u64, files: &[PathBuf], to: &Sender<Report>) {
+/// Hands `files` of `run` over as far as there is room for them; a line for each that stays behind, which
+/// says why.
+pub(super) fn hand_over(run: u64, files: &[PathBuf], to: &Sender<Report>) -> Vec<String> {
     let mut room = HANDED_OVER_MAX;
+    let mut behind = Vec::new();
     for path in files {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let stays = match whole(path, room) {
@@ -30,11 +32,9 @@ pub(super) fn hand_over(run: u64, files: &[PathBuf], to: &Sender<Report>) {
             )),
             Err(error) => Some(error.to_string()),
         };
-        if let Some(why) = stays {
-            let line = format!("{name} is not handed over: {why}");
-            let _ = to.send(Report::Said { run, line }); // it may be gone
-        }
+        behind.extend(stays.map(|why| format!("{name} is not handed over: {why}")));
     }
+    behind
 }
 
 /// A file and its length, if there is `room` for it.
@@ -82,20 +82,25 @@ mod tests {
         let gone = folder.path().join("gone.csv");
         let files = [at("empty", 0), at("two", PIECE + 1), at("large", HANDED_OVER_MAX), gone];
         let (to, told) = mpsc::channel();
-        hand_over(7, &files, &to);
+        let behind = hand_over(7, &files, &to);
         drop(to);
         let told: Vec<String> = told
             .iter()
             .map(|report| match report {
                 Report::Kept { run: 7, name, content } => format!("{name} {}", content.len()),
-                Report::Said { run: 7, line } => line,
                 other => panic!("{other:?}"),
             })
             .collect();
         let whole = (PIECE.div_ceil(3) * 4).to_string();
-        assert_eq!(told[..3], ["empty 0".to_owned(), format!("two {whole}"), "two 4".to_owned()]);
-        assert!(told[3].starts_with("large is not handed over: a remote hands over 256 MiB"));
-        assert!(told[4].starts_with("gone.csv is not handed over: "), "{told:?}");
-        assert_eq!(told.len(), 5);
+        assert_eq!(told, ["empty 0".to_owned(), format!("two {whole}"), "two 4".to_owned()]);
+        assert!(behind[0].starts_with("large is not handed over: a remote hands over 256 MiB"));
+        assert!(behind[1].starts_with("gone.csv is not handed over: "), "{behind:?}");
+        assert_eq!(behind.len(), 2);
+    }
+
+    #[test]
+    fn a_piece_passes_a_line_of_a_megabit_before_the_silence_is_too_long() {
+        let bits = 8 * text_of(&vec![0; usize::try_from(PIECE).unwrap()]).len() as u64;
+        assert!(bits * 1_000 < SILENCE_NS, "{bits} bits of a microsecond each");
     }
 }

@@ -260,12 +260,11 @@ fn carried_out(
     let of_this_machine = drivers.leader().is_some();
     let drivers = if order.alone { Drivers::Here } else { drivers };
     let run = measure_with(job.as_mut(), &words, ("", &Receivers::default()), stop, drivers)?;
-    let mut files = match of_this_machine {
-        true => Vec::new(), // the controller records this machine itself
-        false => host_files(run.folder.path())?,
-    };
-    if order.alone {
-        files.push(run.folder.path().join(INTERVALS));
+    // the run needs its intervals: they come first, while there is room
+    let intervals = order.alone.then(|| run.folder.path().join(INTERVALS));
+    let mut files: Vec<PathBuf> = intervals.into_iter().collect();
+    if !of_this_machine {
+        files.extend(host_files(run.folder.path())?); // the controller records this machine itself
     }
     Ok(Carried { record: Some(run.record), files, folder })
 }

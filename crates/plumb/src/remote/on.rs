@@ -102,19 +102,15 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let followed = fleet.follow(&stop, |_, line| {
         let _ = writeln!(out, "{line}").and_then(|()| out.flush()); // nobody may listen
     });
-    match (followed, folder) {
-        (Err(error), folder) => {
-            if let Some(folder) = folder {
-                folder.discard(&[]);
-            }
-            Err(error.into())
+    if let Some(folder) = folder {
+        // what has come is kept, also where more was asked for
+        for (name, bytes) in fleet.end(told).into_iter().flat_map(|part| part.files) {
+            fs::write(folder.path().join(name), bytes)?;
         }
-        (Ok(()), Some(folder)) => {
-            for (name, bytes) in fleet.end(told).into_iter().flat_map(|part| part.files) {
-                fs::write(folder.path().join(name), bytes)?;
-            }
-            Ok(Exit::Ran)
+        if followed.is_err() {
+            folder.discard(&[]);
         }
-        (Ok(()), None) => Ok(Exit::Ran),
     }
+    followed?;
+    Ok(Exit::Ran)
 }
