@@ -97,10 +97,4 @@ mod tests {
         assert!(behind[1].starts_with("gone.csv is not handed over: "), "{behind:?}");
         assert_eq!(behind.len(), 2);
     }
-
-    #[test]
-    fn a_piece_passes_a_line_of_a_megabit_before_the_silence_is_too_long() {
-        let bits = 8 * text_of(&vec![0; usize::try_from(PIECE).unwrap()]).len() as u64;
-        assert!(bits * 1_000 < SILENCE_NS, "{bits} bits of a microsecond each");
-    }
 }

@@ -244,7 +244,8 @@ fn a_parameter_of_one_value_is_written_with_its_command() {
 fn who_is_stopped_before_the_first_block_is_interrupted_and_leaves_nothing() {
     for figure in [&["--figure", "wall"][..], &[]] {
         let at = folder();
-        let words = [&["ab", "--exec", "touch began; sleep 600", "true"], figure].concat();
+        let command = "touch began; sleep 600"; // of both: either may come first
+        let words = [&["ab", "--exec", command, command], figure].concat();
         let running = kit::Program::start(&words, at.path());
         kit::until(|| at.path().join("began").exists().then_some(()));
         running.signal(Signal::INT);
