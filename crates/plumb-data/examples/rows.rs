@@ -47,9 +47,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     pool.take()?.batch(TABLE)?;
     let first = (wall_ns() / 1_000_000) << 20;
     let next = AtomicU64::new(0);
-    let origin = Origin { queue: QueueId(1), since_ms: first >> 20 };
+    let origin = || Origin { queue: QueueId(1), ..Origin::default() };
     let drained = timed(workers, || {
-        let mut work = servers.unit(origin);
+        let mut work = servers.unit(origin());
         drain(&transaction, &mut work, &next, &Share { first, messages, unit })
     })?;
     println!(

@@ -6,12 +6,12 @@
 //! message only if it is no older than the message.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use plumb_engine::clock::wall_ns;
 use plumb_measure::Span;
-use plumb_serve::database::{Database, DatabaseError, Dialect, Value};
+use plumb_serve::database::{Database, DatabaseError, Dialect, Row, Value};
 use ring::digest::{SHA256, digest};
 
 use super::Origin;
@@ -28,7 +28,7 @@ const EVERY_NS: u64 = 3_600 * 1_000_000_000;
 /// Bits of an id below its milliseconds.
 const COUNTER_BITS: u32 = 20;
 /// How far the clock of a database may be behind that of a runtime, milliseconds.
-const BEHIND_MS: u64 = 3_600_000;
+const BEHIND_MS: u64 = 300_000;
 
 /// Where a database takes note of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +45,8 @@ enum Tables {
 pub(super) struct DoneTable {
     /// Those that were found there; `None` until they are looked for.
     found: Mutex<Option<Tables>>,
+    /// Somebody has doubts whether they are still there.
+    looks_again: AtomicBool,
     /// When old rows are looked for again, by the wall clock.
     next_ns: AtomicU64,
 }
@@ -52,9 +54,18 @@ pub(super) struct DoneTable {
 impl DoneTable {
     /// Makes the table unless it is there. Not to be called in a transaction.
     pub(super) fn make(&self, database: &mut Database) -> Result<(), DatabaseError> {
-        if self.found().is_some() {
+        let looks_again = self.looks_again.swap(false, Ordering::SeqCst);
+        if self.found().is_some() && !looks_again {
             return Ok(());
         }
+        let made = self.look(database);
+        if made.is_err() {
+            self.doubt();
+        }
+        made
+    }
+
+    fn look(&self, database: &mut Database) -> Result<(), DatabaseError> {
         let old = rows_of(database, OLD)?;
         if rows_of(database, NEW)?.is_none() {
             let made = database.batch(match database.dialect() {
@@ -74,40 +85,41 @@ impl DoneTable {
             {
                 let is_refused = matches!(error, DatabaseError::Refused(_));
                 if is_refused && old.is_some() {
-                    self.find(Some(Tables::Old));
+                    self.find(Tables::Old);
                     return Ok(());
                 }
                 return Err(error);
             }
         }
         let has_old = old.is_some_and(|rows| rows > 0);
-        self.find(Some(if has_old { Tables::Both } else { Tables::New }));
+        self.find(if has_old { Tables::Both } else { Tables::New });
         Ok(())
     }
 
-    /// It may have been dropped: it is looked for again before it is next needed.
+    /// It may have been dropped: it is looked for again before the next transaction. Those that are
+    /// open go on with what was found.
     pub(super) fn doubt(&self) {
-        self.find(None);
+        self.looks_again.store(true, Ordering::SeqCst);
     }
 
     fn found(&self) -> Option<Tables> {
         *self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn find(&self, tables: Option<Tables>) {
-        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = tables;
+    fn find(&self, tables: Tables) {
+        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(tables);
     }
 
-    /// The tables of a transaction: where somebody has doubts meanwhile, none is left out.
+    /// The tables of a transaction, before which they were looked for.
     fn in_use(&self) -> Tables {
-        self.found().unwrap_or(Tables::Both)
+        self.found().unwrap_or(Tables::New)
     }
 
     /// Takes note of `ids` in the transaction that is open; those that were not there before.
     pub(super) fn note(
         &self,
         database: &mut Database,
-        origin: Origin,
+        origin: &Origin,
         ids: &[ExecutionId],
     ) -> Result<BTreeSet<ExecutionId>, DatabaseError> {
         let tables = self.in_use();
@@ -142,7 +154,7 @@ impl DoneTable {
     pub(super) fn noted(
         &self,
         database: &mut Database,
-        origin: Origin,
+        origin: &Origin,
         ids: &[ExecutionId],
     ) -> Result<BTreeSet<ExecutionId>, DatabaseError> {
         let tables = self.in_use();
@@ -201,7 +213,7 @@ impl Tables {
     }
 
     /// The queue of a statement, where there is a column for it.
-    fn queue(self, origin: Origin) -> Option<i64> {
+    fn queue(self, origin: &Origin) -> Option<i64> {
         (self != Self::Old).then_some(origin.queue.0)
     }
 }
@@ -215,26 +227,32 @@ fn rows_of(database: &mut Database, table: &str) -> Result<Option<usize>, Databa
     }
 }
 
-/// Which of `ids` the old table has and may be those of `origin`: what was noted before a message was
-/// accepted was another one.
+/// Which of `ids` the old table has and may be those of `origin`: an id alone that was noted before
+/// its message was accepted was that of another one.
 fn noted_in_old(
     database: &mut Database,
-    origin: Origin,
+    origin: &Origin,
     ids: &[ExecutionId],
 ) -> Result<BTreeSet<ExecutionId>, DatabaseError> {
     let statement = match database.dialect() {
         Dialect::Postgres => {
-            "SELECT id FROM plumb_done \
-             WHERE id = ANY ($1::text::bigint[]) AND at >= to_timestamp($2::bigint)"
+            "SELECT id, floor(extract(epoch FROM at))::bigint FROM plumb_done \
+             WHERE id = ANY ($1::text::bigint[])"
         }
         Dialect::Sqlite => {
-            "SELECT id FROM plumb_done WHERE id IN (SELECT value FROM json_each($1)) \
-             AND at >= datetime($2, 'unixepoch')"
+            "SELECT id, CAST(strftime('%s', at) AS INTEGER) FROM plumb_done \
+             WHERE id IN (SELECT value FROM json_each($1))"
         }
     };
     let mut keys = Tables::Both.keys(origin.queue, ids);
     keys.append(&mut Tables::Old.keys(origin.queue, ids));
-    keyed(database, statement, &keys, Some(seconds(origin.since_ms.saturating_sub(BEHIND_MS))))
+    let rows = rows_with(database, statement, &keys, None)?;
+    let is_its_own = |row: &Row, id: &ExecutionId| {
+        let accepted_ms = origin.accepted_ms.get(id).copied().unwrap_or(0);
+        row.int(0) < 0 || row.int(1) >= seconds(accepted_ms.saturating_sub(BEHIND_MS))
+    };
+    let found = rows.iter().filter_map(|row| Some((row, keys.get(&row.int(0))?)));
+    Ok(found.filter(|(row, id)| is_its_own(row, id)).map(|(_, id)| *id).collect())
 }
 
 /// Which of `keys` a statement finds, or writes. They are its first value, and there may be another.
@@ -244,8 +262,19 @@ fn keyed(
     keys: &BTreeMap<i64, ExecutionId>,
     second: Option<i64>,
 ) -> Result<BTreeSet<ExecutionId>, DatabaseError> {
+    let rows = rows_with(database, statement, keys, second)?;
+    Ok(rows.iter().filter_map(|row| keys.get(&row.int(0))).copied().collect())
+}
+
+/// The rows of a statement of [`keyed`].
+fn rows_with(
+    database: &mut Database,
+    statement: &str,
+    keys: &BTreeMap<i64, ExecutionId>,
+    second: Option<i64>,
+) -> Result<Vec<Row>, DatabaseError> {
     if keys.is_empty() {
-        return Ok(BTreeSet::new());
+        return Ok(Vec::new());
     }
     let numbers: Vec<String> = keys.keys().map(ToString::to_string).collect();
     let (open, close) = match database.dialect() {
@@ -254,8 +283,7 @@ fn keyed(
     };
     let mut values = vec![Value::Text(format!("{open}{}{close}", numbers.join(",")))];
     values.extend(second.map(Value::Int));
-    let rows = database.rows(statement, &values)?;
-    Ok(rows.iter().filter_map(|row| keys.get(&row.int(0))).copied().collect())
+    database.rows(statement, &values)
 }
 
 /// Forgets what a table has of messages that were accepted and done before; how many.
@@ -297,8 +325,8 @@ mod tests {
 
     use super::*;
 
-    const ONE: Origin = Origin { queue: QueueId(1), since_ms: 0 };
-    const OTHER: Origin = Origin { queue: QueueId(i64::MAX), since_ms: 0 };
+    const ONE: &Origin = &Origin { queue: QueueId(1), accepted_ms: BTreeMap::new() };
+    const OTHER: &Origin = &Origin { queue: QueueId(i64::MAX), accepted_ms: BTreeMap::new() };
     const OLD_TABLE: &str = "CREATE TABLE plumb_done (id INTEGER PRIMARY KEY, \
         at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP)";
 
@@ -357,16 +385,40 @@ mod tests {
         let table = DoneTable::default();
         table.make(&mut database).unwrap();
         let all = [7, 8, 9].map(ExecutionId);
-        let since = |since_ms| Origin { since_ms, ..ONE };
-        let before_2020_ms = 1_500_000_000_000;
-        let noted = table.note(&mut database, since(before_2020_ms), &all).unwrap();
+        let (before_2020_ms, now_ms) = (1_500_000_000_000, wall_ns() / 1_000_000);
+        let accepted = |times: [u64; 3]| Origin {
+            accepted_ms: all.into_iter().zip(times).collect(),
+            ..ONE.clone()
+        };
+        let origin = accepted([before_2020_ms, before_2020_ms, now_ms]);
+        let noted = table.note(&mut database, &origin, &all).unwrap();
         assert_eq!(noted, ids([9]), "both may have been done");
-        let noted = table.note(&mut database, since(wall_ns() / 1_000_000), &all).unwrap();
+        // whatever the age of the others that are done with it
+        let origin = accepted([before_2020_ms, now_ms, before_2020_ms]);
+        let noted = table.note(&mut database, &origin, &all).unwrap();
         assert_eq!(noted, ids([8]), "what was done in 2020 was another message");
+        let half_an_hour_on = accepted([now_ms + 1_800_000; 3]);
+        let noted = table.note(&mut database, &half_an_hour_on, &all[..1]).unwrap();
+        assert_eq!(noted, ids([7]), "what was done half an hour ago was another message");
         // and they are forgotten as the others are
         table.forget(&mut database, Span::from_ms(60_000)).unwrap();
         let left = database.rows("SELECT id FROM plumb_done", &[]).unwrap();
         assert_eq!((left.len(), left[0].int(0)), (1, 7));
+    }
+
+    #[test]
+    fn who_has_doubts_lets_open_transactions_go_on() {
+        let (_folder, mut database) = database();
+        let table = DoneTable::default();
+        table.make(&mut database).unwrap();
+        table.doubt();
+        let id = [ExecutionId(7)];
+        assert_eq!(table.note(&mut database, ONE, &id).unwrap(), ids([7]));
+        assert_eq!(table.noted(&mut database, ONE, &id).unwrap(), ids([7]));
+        // the next one finds it dropped, and makes it
+        database.batch("DROP TABLE plumb_done_message").unwrap();
+        table.make(&mut database).unwrap();
+        assert_eq!(table.note(&mut database, ONE, &id).unwrap(), ids([7]));
     }
 
     #[test]

@@ -39,12 +39,13 @@ use plumb_transaction::OutsideError;
 use plumb_transaction::xslt::{Stylesheets, XsltLimits};
 
 /// Where the messages of a unit of work come from.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Origin {
     /// Their queue: their ids are those of no other message of it.
     pub queue: QueueId,
-    /// When the first of them was accepted, milliseconds since 1970.
-    pub since_ms: u64,
+    /// When each of them was accepted, milliseconds since 1970; one that is not there counts as the
+    /// oldest of all.
+    pub accepted_ms: BTreeMap<ExecutionId, u64>,
 }
 
 /// All data servers and back ends of a folder of transactions.

@@ -59,7 +59,7 @@ impl DataServer {
     pub(super) fn note(
         &self,
         database: &mut Database,
-        origin: Origin,
+        origin: &Origin,
         ids: &[ExecutionId],
     ) -> Result<BTreeSet<ExecutionId>, DatabaseError> {
         self.done.note(database, origin, ids)
@@ -73,7 +73,7 @@ impl DataServer {
     /// Which of `ids` the database has seen.
     pub(super) fn find(
         &self,
-        origin: Origin,
+        origin: &Origin,
         ids: &[ExecutionId],
     ) -> Result<BTreeSet<ExecutionId>, OutsideError> {
         let mut lease = self.pool.take()?;

@@ -31,7 +31,7 @@ const OUT_OF_MESSAGE: [&str; 2] =
 pub(super) struct Share {
     server: Arc<DataServer>,
     way: CommitMode,
-    origin: Origin,
+    origin: Arc<Origin>,
     lease: Option<Lease>,
     /// Of the sessions that were given back.
     times: SessionTimes,
@@ -58,7 +58,7 @@ struct Member {
 }
 
 impl Share {
-    pub(super) fn new(server: Arc<DataServer>, way: CommitMode, origin: Origin) -> Self {
+    pub(super) fn new(server: Arc<DataServer>, way: CommitMode, origin: Arc<Origin>) -> Self {
         let (members, pending, times) = (Vec::new(), Vec::new(), SessionTimes::default());
         let (lease, own, lost) = (None, false, None);
         Self { server, way, origin, lease, times, members, pending, own, lost }
@@ -343,8 +343,8 @@ impl Share {
     }
 
     fn note(&mut self, ids: &[ExecutionId]) -> Result<BTreeSet<ExecutionId>, OutsideError> {
-        let (server, origin) = (Arc::clone(&self.server), self.origin);
-        let noted = server.note(self.lease()?, origin, ids);
+        let (server, origin) = (Arc::clone(&self.server), Arc::clone(&self.origin));
+        let noted = server.note(self.lease()?, &origin, ids);
         noted.map_err(|error| {
             self.server.doubt_record();
             let lost = OutsideError::Lost(self.server.pool.said(&error));

@@ -1,6 +1,6 @@
 //! Units of work at data servers that are files.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::{DataServers, Origin, ServerPlan, Work};
 use plumb_queue::{ExecutionId, QueueId};
 use plumb_transaction::{Outside as _, OutsideError, SqlRequest, UnitOfWork as _};
 
-const HERE: Origin = Origin { queue: QueueId(1), since_ms: 0 };
+const HERE: Origin = Origin { queue: QueueId(1), accepted_ms: BTreeMap::new() };
 const INSERT: &str = "INSERT INTO rows(n, text) VALUES ($1, $2)";
 
 /// Two data servers, each with a table whose numbers are numbers and stand there once.

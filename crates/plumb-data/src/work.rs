@@ -21,7 +21,7 @@ use plumb_transaction::{
 pub struct Work {
     servers: Arc<DataServers>,
     way: CommitMode,
-    origin: Origin,
+    origin: Arc<Origin>,
     shares: Vec<Share>,
     messages: Vec<Message>,
     /// What was committed before the last message of the unit.
@@ -58,7 +58,7 @@ struct Message {
 impl Work {
     pub(super) fn new(servers: Arc<DataServers>, way: CommitMode, origin: Origin) -> Self {
         let (shares, messages, ended) = (Vec::new(), Vec::new(), Vec::new());
-        let times = SessionTimes::default();
+        let (times, origin) = (SessionTimes::default(), Arc::new(origin));
         Self { servers, way, origin, shares, messages, ended, times, kept: None }
     }
 
@@ -78,7 +78,7 @@ impl Work {
         let at = match self.shares.iter().position(|share| share.name() == name) {
             Some(at) => at,
             None => {
-                self.shares.push(Share::new(found, self.way, self.origin));
+                self.shares.push(Share::new(found, self.way, Arc::clone(&self.origin)));
                 self.shares.len() - 1
             }
         };

@@ -50,7 +50,7 @@ impl Share {
         let mut alive: Vec<&mut Member> = alive.collect();
         let ids: Vec<ExecutionId> = alive.iter().map(|member| member.id).collect();
         let said = self.server.pool.said(error);
-        match self.server.find(self.origin, &ids) {
+        match self.server.find(&self.origin, &ids) {
             Ok(done) => {
                 for member in alive.iter_mut().filter(|member| done.contains(&member.id)) {
                     member.ended = Some(OutsideError::DoneBefore);

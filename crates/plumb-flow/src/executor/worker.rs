@@ -48,8 +48,8 @@ pub(super) fn work(executor: &Executor) {
 fn do_batch(executor: &Executor, claimed: Vec<Claimed>) {
     let _busy = executor.workers.enter();
     let version = executor.live.current();
-    let since_ms = claimed.iter().map(|it| it.accepted_ms).min().unwrap_or(0);
-    let origin = Origin { queue: executor.queue.id(), since_ms };
+    let accepted_ms = claimed.iter().map(|it| (it.id, it.accepted_ms)).collect();
+    let origin = Origin { queue: executor.queue.id(), accepted_ms };
     let mut unit = executor.outsides.unit(&version, origin);
     let retry_of = |name: &str| {
         let transaction = version.transactions.find(name);

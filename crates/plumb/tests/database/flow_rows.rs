@@ -1,6 +1,7 @@
 //! Units of work of the integration runtime at a real PostgreSQL: what is committed is there once,
 //! whatever happens to the connection.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -19,7 +20,7 @@ use crate::kit::Server;
 use crate::kit::postgres::{PASSWORD, Postgres, psql, url};
 
 /// Where the messages come from.
-pub(crate) const HERE: Origin = Origin { queue: QueueId(1), since_ms: 0 };
+pub(crate) const HERE: Origin = Origin { queue: QueueId(1), accepted_ms: BTreeMap::new() };
 /// Tables of messages that are done: as earlier versions made it, and as it is made.
 const OF_IDS: &str =
     "CREATE TABLE plumb_done (id bigint PRIMARY KEY, at timestamptz NOT NULL DEFAULT now())";
@@ -372,7 +373,9 @@ fn ids_that_stand_alone_are_of_messages_that_were_accepted_before() {
     let earlier = "INSERT INTO plumb_done VALUES (1, now()), (2, '2020-01-01')";
     psql(&server.url(), &format!("{OF_IDS}; {earlier}"));
     let (_folder, servers) = servers(&server.address, "");
-    let mut work = servers.unit(Origin { since_ms: wall_ns() / 1_000_000, ..HERE });
+    let now_ms = wall_ns() / 1_000_000;
+    let accepted_ms = (1..=3).map(|id| (ExecutionId(id), now_ms)).collect();
+    let mut work = servers.unit(Origin { accepted_ms, ..HERE });
     (1..=3).for_each(|id| message(&mut work, id, &["1"]));
     assert!(work.commit().iter().all(|(_, done)| done.is_ok()));
     assert_eq!(orders(&server), "2 3", "1 was done, and what was done in 2020 was another 2");
