@@ -104,10 +104,10 @@ macro_rules! broker {
             }
 
             fn subscribe(&self, topics: &[String]) -> Result<(), String> {
-                let filters: Vec<_> = topics.iter().map($filter).collect();
-                let asked = self.client.try_subscribe_many(filters);
-                asked.map_err(|error| {
-                    format!("`{}` cannot be asked for: {error}", topics.join("`, `"))
+                // each by itself: brokers limit how many topics one packet may ask for
+                topics.iter().try_for_each(|topic| {
+                    let asked = self.client.try_subscribe_many([$filter(topic)]);
+                    asked.map_err(|error| format!("`{topic}` cannot be asked for: {error}"))
                 })
             }
         }
