@@ -281,6 +281,32 @@ fn what_the_server_refuses_keeps_nothing_else_from_being_written() {
 }
 
 #[test]
+fn a_server_that_refuses_everything_is_not_asked_for_each_message() {
+    let Some(server) = Server::start() else { return };
+    let queue = server.open(&HeldClock::new());
+    let mut other = Database::new(server.target());
+    other
+        .batch(
+            "CREATE SEQUENCE tried;
+             CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+             $$ BEGIN PERFORM nextval('tried'); RAISE EXCEPTION 'it only reads' USING ERRCODE = '25006'; END $$;
+             CREATE TRIGGER refuse BEFORE INSERT ON plumb_queue_message
+             FOR EACH STATEMENT EXECUTE FUNCTION refuse()",
+        )
+        .unwrap();
+    // while nothing is written a group gathers
+    other.begin().unwrap();
+    other.rows("LOCK TABLE plumb_queue_number", &[]).unwrap();
+    let accepts: Vec<_> = (0..200).map(|_| queue.accept(message("stocks", "1"))).collect();
+    other.commit().unwrap();
+    for accepted in accepts {
+        assert!(accepted.blocking_recv().unwrap().is_err());
+    }
+    let tried = other.row("SELECT last_value FROM tried", &[]).unwrap().unwrap().int(0);
+    assert!((2..100).contains(&tried), "{tried}");
+}
+
+#[test]
 fn a_message_whose_settlement_is_refused_is_given_out_again_when_its_lease_ends() {
     let Some(server) = Server::start() else { return };
     let clock = HeldClock::new();

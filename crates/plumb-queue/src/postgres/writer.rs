@@ -13,6 +13,9 @@ use super::{Shared, lock, runtimes, store};
 
 /// How often leases are renewed, what is kept too long is cleaned, and others' messages are counted.
 const BEAT: Duration = Duration::from_secs(1);
+/// So many things that are refused one after the other, and nothing taken between: whatever is written
+/// is refused, and no more of a group is tried.
+const REFUSED_MAX: u32 = 16;
 /// Cleaning takes so much of it at most, so that messages do not wait for it.
 const CLEANING_NS: u64 = 200_000_000;
 
@@ -24,11 +27,13 @@ pub(super) struct Writer {
     /// Changes that the server has not taken.
     put_by: Vec<Change>,
     beat_at_ns: u64,
+    /// What was refused by itself since something was taken.
+    refused: u32,
 }
 
 impl Writer {
     pub(super) fn new(shared: Arc<Shared>, database: Database) -> Self {
-        Self { shared, database, put_by: Vec::new(), beat_at_ns: 0 }
+        Self { shared, database, put_by: Vec::new(), beat_at_ns: 0, refused: 0 }
     }
 
     /// Counts what is there already.
@@ -56,44 +61,61 @@ impl Writer {
     fn work(&mut self, mut group: Group) {
         let mut changes = std::mem::take(&mut self.put_by);
         changes.append(&mut group.changes);
-        let now_ns = self.shared.clock.now_ns();
-        let beats = now_ns >= self.beat_at_ns;
-        if beats {
-            self.beat_at_ns = now_ns + 1_000_000_000;
-        }
         if !group.accepts.is_empty() || !changes.is_empty() {
             group.changes = changes;
+            self.refused = 0;
             self.write(group);
         }
-        if beats {
+        self.beat_when_due();
+    }
+
+    fn beat_when_due(&mut self) {
+        let now_ns = self.shared.clock.now_ns();
+        if now_ns >= self.beat_at_ns {
+            self.beat_at_ns = now_ns + 1_000_000_000;
             let _ = self.beat(); // what the server does not take now it takes a beat later
         }
     }
 
     /// Writes a group in one transaction. When the server refuses something of it, the others go in
-    /// without that: the group is written in halves.
+    /// without that: the group is written in halves, until it is clear that the server refuses all.
     fn write(&mut self, mut group: Group) {
         let error = match self.commit(&group) {
-            Ok(effects) => return self.answer(group, effects),
+            Ok(effects) => {
+                self.refused = 0;
+                return self.answer(group, effects);
+            }
             Err(error) => error,
         };
         let is_refused = matches!(error, DatabaseError::Refused(_) | DatabaseError::Nul);
-        if is_refused && let Some(rest) = group.split() {
-            self.write(group);
-            self.write(rest);
-            return;
+        if is_refused && self.refused < REFUSED_MAX {
+            if let Some(rest) = group.split() {
+                self.write(group);
+                self.beat_when_due(); // halves may take longer than a lease
+                self.write(rest);
+                return;
+            }
+            if !matches!(error, DatabaseError::Nul) {
+                self.refused += 1;
+            }
+            return self.give_up(group, &error, is_refused);
         }
+        self.give_up(group, &error, false);
+    }
+
+    /// Ends what was not written. Settlements are written later, unless they are to blame themselves.
+    fn give_up(&mut self, group: Group, error: &DatabaseError, is_to_blame: bool) {
         let (messages, bytes) = group.size();
         lock(&self.shared.intake.inbox).left(messages, bytes);
         for accept in group.accepts {
-            let _ = accept.answer.send(Err(store(&error))); // it may be gone
+            let _ = accept.answer.send(Err(store(error))); // it may be gone
         }
         let mut running = lock(&self.shared.running);
         for change in group.changes {
             match change {
                 // the lease ends, and the message is given out again
-                Change::Settle(outcome) if is_refused => drop(running.remove(&outcome.id)),
-                // it is tried again when the server is there again
+                Change::Settle(outcome) if is_to_blame => drop(running.remove(&outcome.id)),
+                // it is tried again when the server takes it
                 Change::Settle(_) => self.put_by.push(change),
                 // nothing of it was done: who waits for it is told
                 _ => {}
