@@ -4,14 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::{Clock as _, ForeignSource};
+use plumb_procfs::counter::{percent, rise};
+use plumb_procfs::kernel::{Counters as _, Stat, Ticks};
+use plumb_procfs::process::{ProcessStat, Processes, TreeCpu};
+use plumb_procfs::{Label, MachineTime, Root};
 use serde::Serialize;
-
-use crate::counter::{percent, rise};
-use crate::kernel::{Counters as _, Stat, Ticks};
-use crate::label::Label;
-use crate::machine_time::MachineTime;
-use crate::process::{ProcessStat, Processes, TreeCpu};
-use crate::root::Root;
 
 /// Below so many clock ticks a share says nothing: their number is uncertain by its root.
 pub const TICKS_MIN: u64 = 200;

@@ -7,30 +7,18 @@
 //! does the same with the samples that another machine serves. [`Host`] is the layer as the program
 //! sees it.
 
-mod counter;
-mod devices;
 mod error;
 pub mod facts;
 pub mod far;
-mod fields;
 mod foreign;
 mod idle;
-pub mod kernel;
-mod label;
-mod machine_time;
 mod monitor;
-
 mod options;
-pub mod process;
-pub mod rdma;
 pub mod record;
-mod root;
 pub mod sample;
 pub mod smc;
 mod snapshot;
-mod source;
 mod spread;
-mod state;
 mod subject;
 mod usage;
 pub mod view;
@@ -46,16 +34,13 @@ pub use foreign::{
     CpuPerOperation, ForeignLoad, ForeignWork, Ledger, NotMeasured, Side, TICKS_MIN, WINDOW_MIN_NS,
 };
 pub use idle::{IdleOptions, idle_cost};
-pub use label::Label;
 pub use monitor::{Cost, Monitor, MonitorPlan};
 pub use options::WatchedOptions;
 pub use record::{Record, RecordOptions, Recorded, Recorder, RecorderPlan};
-pub use root::Root;
 pub use sample::Sample;
 pub use snapshot::{Part, Snapshot};
 pub use spread::{ReceiveFinding, ReceiveSpread};
-pub use state::{State, not_watched};
-pub use subject::Subject;
+pub use subject::{Subject, not_watched};
 pub use usage::{CpuUsage, DiskUsage, InterfaceUsage, Range, Usage};
 pub use watch::{Watch, WatchOptions};
 

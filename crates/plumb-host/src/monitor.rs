@@ -2,18 +2,15 @@
 
 use plumb_engine::clock;
 use plumb_measure::Clock;
+use plumb_procfs::kernel::Counters;
+use plumb_procfs::process::{Chosen, Everyone, Wanted};
+use plumb_procfs::rdma::Rdma;
+use plumb_procfs::{Buffer, Devices, Root, Shape, Source, State};
 use serde::Serialize;
 
-use crate::devices::Devices;
-use crate::kernel::Counters;
-use crate::process::{Chosen, Everyone, Wanted};
-use crate::rdma::Rdma;
-use crate::root::Root;
 use crate::sample::Sample;
 use crate::smc::Smc;
 use crate::snapshot::{Part, Snapshot};
-use crate::source::{Buffer, Shape, Source};
-use crate::state::State;
 use crate::subject::Subject;
 
 /// Subjects that one file of the kernel tells, in the order in which they are read: the time of

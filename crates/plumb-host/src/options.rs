@@ -2,11 +2,11 @@
 
 use clap::Args;
 use plumb_measure::Span;
+use plumb_procfs::Root;
+use plumb_procfs::process::Wanted;
 
 use crate::HostError;
 use crate::monitor::MonitorPlan;
-use crate::process::Wanted;
-use crate::root::Root;
 use crate::subject::Subject;
 
 /// The shortest time between two samples.

@@ -1,11 +1,12 @@
 //! Everything that was read at one moment, as the kernel counts it.
 
-use crate::kernel::{
+use plumb_procfs::kernel::{
     Diskstats, FileNr, Interrupts, Loadavg, Meminfo, NetDev, Netstat, Pressure, Snmp, Softirqs,
     Softnet, Stat, Vmstat,
 };
-use crate::process::ProcessCounters;
-use crate::rdma::RdmaPorts;
+use plumb_procfs::process::ProcessCounters;
+use plumb_procfs::rdma::RdmaPorts;
+
 use crate::smc::SmcCounters;
 
 /// The counters of one source, and when they were read.

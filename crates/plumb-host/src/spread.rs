@@ -3,9 +3,8 @@
 use std::fmt;
 
 use plumb_measure::counted;
+use plumb_procfs::counter::float;
 use serde::Serialize;
-
-use crate::counter::float;
 
 /// A processor that spends this share of its time in soft interrupts has no room for more.
 const HOT_PCT: f64 = 50.0;

@@ -1,8 +1,9 @@
-//! What can be watched.
+//! What can be watched, and what of it is not.
 
 use std::fmt;
 
 use clap::ValueEnum;
+use plumb_procfs::State;
 use serde::Serialize;
 
 /// What is watched, each by a sampler of its own.
@@ -55,5 +56,30 @@ impl fmt::Display for Subject {
             Some(value) => f.write_str(value.get_name()),
             None => Ok(()),
         }
+    }
+}
+
+/// What is not watched although nobody left it out, each with the reason.
+#[must_use]
+pub fn not_watched(states: &[(Subject, State)]) -> Vec<String> {
+    let lacking = states.iter().filter(|(_, state)| {
+        matches!(state, State::Unsupported(_) | State::Failed(_)) // the others are as wanted
+    });
+    lacking.map(|(subject, state)| format!("{subject}: {state}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_left_out_on_purpose_is_not_lacking() {
+        let states = [
+            (Subject::Cpu, State::Active),
+            (Subject::Top, State::Disabled),
+            (Subject::Smc, State::Unsupported("no".into())),
+            (Subject::Rdma, State::Failed("oh".into())),
+        ];
+        assert_eq!(not_watched(&states), ["smc: unsupported: no", "rdma: failed: oh"]);
     }
 }

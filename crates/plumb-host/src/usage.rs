@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use plumb_procfs::counter::{float, percent};
+use plumb_procfs::kernel::DiskKind;
 use serde::Serialize;
 
-use crate::counter::float;
-use crate::kernel::DiskKind;
 use crate::sample::{InterfaceSample, Sample};
 use crate::spread::ReceiveSpread;
 
@@ -193,7 +193,7 @@ impl Usage {
         raise(&mut self.samples, 1);
         raise(&mut self.covered_ns, ns);
         raise(&mut self.own_cost_ns, sample.cost_ns);
-        self.own_cost_pct = crate::counter::percent(self.own_cost_ns, self.covered_ns);
+        self.own_cost_pct = percent(self.own_cost_ns, self.covered_ns);
         self.add_cpu(sample, ns);
         self.add_memory(sample, ns);
         self.add_network(sample, ns);
@@ -349,8 +349,8 @@ fn count(sum: &mut Option<u64>, more: Option<u64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::label::Label;
     use crate::sample::{CpuSample, CpuShare, PagingSample, ReceiveSample};
+    use plumb_procfs::Label;
 
     fn sample(interval_ns: u64, busy_pct: f64, net_rx: [u64; 2]) -> Sample {
         let share =

@@ -8,6 +8,7 @@ use plumb_engine::Stop;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{JobError, Output, Verb};
 use plumb_measure::{Clock as _, Span};
+use plumb_procfs::State;
 
 use crate::HostError;
 use crate::facts::HostFacts;
@@ -15,8 +16,8 @@ use crate::monitor::Monitor;
 use crate::options::WatchedOptions;
 use crate::record::{Ticker, sees};
 use crate::sample::{Line, Sample};
-use crate::state::{State, not_watched};
 use crate::subject::Subject;
+use crate::subject::not_watched;
 use crate::view::{self, History, Paint, Screen};
 
 /// What is watched, and how it is shown.

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use plumb_host::{HostFacts, Root, Usage};
+use plumb_host::{HostFacts, Usage};
 use plumb_measure::{HostUse, ReceiveUse};
+use plumb_procfs::Root;
 
 /// A window of samples of the machine of these `facts`, as the record has it.
 pub(crate) fn of_usage(usage: &Usage, facts: &HostFacts) -> HostUse {

@@ -5,16 +5,17 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use plumb_engine::options::HostOptions;
-use plumb_host::process::{
-    Owners, ThreadPlacement, memory_limit_of, memory_of, owners_of_tcp, owners_of_udp,
-    owners_of_unix, processors_of, share_a_core, shares,
-};
 use plumb_host::{
-    ForeignLoad, ForeignWork, HostError, Ledger, MonitorPlan, Recorder, RecorderPlan, Root, Side,
-    Usage, not_watched,
+    ForeignLoad, ForeignWork, HostError, Ledger, MonitorPlan, Recorder, RecorderPlan, Side, Usage,
+    not_watched,
 };
 use plumb_measure::{
     CpuSplit, ForeignLimit, ForeignProcess, HostUse, ProcessorShare, ResultRecord, Transport,
+};
+use plumb_procfs::Root;
+use plumb_procfs::process::{
+    Owners, ThreadPlacement, memory_limit_of, memory_of, owners_of_tcp, owners_of_udp,
+    owners_of_unix, processors_of, share_a_core, shares,
 };
 
 use crate::far::{FarHostWatch, FarRecording};

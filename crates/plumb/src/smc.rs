@@ -3,8 +3,8 @@
 use std::io;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use plumb_host::Root;
 use plumb_host::smc::{LackKind, Readiness, Ueid, add_ueid};
+use plumb_procfs::Root;
 use serde::Serialize;
 
 use crate::exit::{self, Exit};

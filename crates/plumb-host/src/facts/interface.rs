@@ -2,12 +2,11 @@
 
 use std::fmt;
 
+use plumb_procfs::kernel::InterfaceKind;
+use plumb_procfs::{Root, interface_kind, link_speed, names_in};
 use serde::{Deserialize, Serialize};
 
 use super::ethtool::Settings;
-use crate::devices::{interface_kind, link_speed};
-use crate::kernel::InterfaceKind;
-use crate::root::{Root, names_in};
 
 /// What a network interface is, as far as /sys tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,11 +2,11 @@
 
 use std::{fmt, io};
 
+use plumb_procfs::Root;
+use plumb_procfs::fields::{Words, lines, number};
 use rustix::net::netlink;
 use serde::{Deserialize, Serialize};
 
-use crate::fields::{Words, lines, number};
-use crate::root::Root;
 use plumb_netlink::{Netlink, attributes, request_of, u32_at};
 
 /// Messages that ask for the counts, and the attribute with them.

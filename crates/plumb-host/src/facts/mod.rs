@@ -4,6 +4,9 @@ mod ethtool;
 mod interface;
 mod ipsec;
 
+use plumb_procfs::fields::{Words, lines};
+use plumb_procfs::kernel::{Counters as _, Meminfo, Stat};
+use plumb_procfs::{Root, first_line, names_in};
 use serde::{Deserialize, Serialize};
 
 use ethtool::AllSettings;
@@ -11,9 +14,6 @@ pub use ethtool::{Channels, Coalescing, Rings, Settings};
 pub use interface::InterfaceFacts;
 pub use ipsec::Ipsec;
 
-use crate::fields::{Words, lines};
-use crate::kernel::{Counters as _, Meminfo, Stat};
-use crate::root::{Root, first_line, names_in};
 use crate::smc::SmcFacts;
 
 /// What a machine is. What it does not tell is absent.

@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 use plumb_engine::Stop;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_measure::{Clock as _, Span};
+use plumb_procfs::Root;
 
 use super::client::FarHost;
 use super::wire::Request;
@@ -14,7 +15,6 @@ use crate::HostError;
 use crate::facts::HostFacts;
 use crate::options::EVERY_LEAST;
 use crate::record::{Files, FilesPlan, Kept, Ticker, lock};
-use crate::root::Root;
 use crate::usage::Usage;
 
 /// A recording of a far machine that is under way.

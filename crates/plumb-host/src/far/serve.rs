@@ -7,12 +7,12 @@ use plumb_engine::clock::MonotonicClock;
 use plumb_engine::layer::{JobError, Output, Verb, announce, note};
 use plumb_engine::{Cidr, Listener, Plain, ServePlan, Stop, serve};
 use plumb_measure::Span;
+use plumb_procfs::process::Wanted;
 
 use super::PORT;
 use super::server::{Event, SampleServer};
 use crate::HostError;
 use crate::options::WatchedOptions;
-use crate::process::Wanted;
 use crate::subject::Subject;
 
 /// A request that was begun must be finished, and an answer be taken, within this.

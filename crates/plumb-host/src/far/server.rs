@@ -12,7 +12,7 @@ use crate::monitor::{Monitor, MonitorPlan};
 use crate::record::sees;
 use crate::sample::{Line, Sample};
 use crate::snapshot::Snapshot;
-use crate::state::not_watched;
+use crate::subject::not_watched;
 
 /// Serves samples of this machine.
 pub(super) struct SampleServer<'a, C> {
@@ -213,8 +213,8 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use super::*;
-    use crate::root::Root;
     use crate::sample::SCHEMA;
+    use plumb_procfs::Root;
 
     const EVERY_NS: u64 = 100_000_000;
 

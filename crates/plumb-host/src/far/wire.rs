@@ -147,7 +147,7 @@ mod tests {
         CpuSample, CpuShare, DiskSample, Line, PressureSample, ProcessSample, ReceiveSample,
         SCHEMA, Sample,
     };
-    use crate::{Label, Root};
+    use plumb_procfs::{Label, Root};
     use proptest::prelude::*;
 
     const ALL: [Request; 3] = [Request::Hello, Request::Sample, Request::Whole];

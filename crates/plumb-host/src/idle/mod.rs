@@ -12,11 +12,12 @@ use plumb_engine::{Stop, clock};
 use plumb_measure::{
     IDLE_ROUNDS_MAX, IDLE_ROUNDS_MIN, IdleCompany, IdleCost, IdleSample, Program, Share, Span,
 };
+use plumb_procfs::Root;
+use plumb_procfs::counter::{percent, rise};
+use plumb_procfs::kernel::{Counters as _, Stat};
+use plumb_procfs::process::share_a_core;
 
-use crate::counter::{percent, rise};
-use crate::kernel::{Counters as _, Stat};
-use crate::process::share_a_core;
-use crate::{HostError, Ledger, Root, TICKS_MIN};
+use crate::{HostError, Ledger, TICKS_MIN};
 
 use exchange::{Exchange, Turns};
 

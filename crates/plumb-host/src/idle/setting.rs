@@ -1,9 +1,9 @@
 //! What this machine is set to do when a processor has no work.
 
 use plumb_measure::IdleSetting;
+use plumb_procfs::{Root, names_in};
 
 use crate::HostFacts;
-use crate::root::{Root, names_in};
 
 /// What words of the kernel's command line begin with that are about ticks and idling.
 const BOOT_WORDS: [&str; 10] = [

@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
+use plumb_procfs::Label;
+use plumb_procfs::kernel::DiskKind;
+use plumb_procfs::process::Wanted;
+
 use super::column::{self, Column, Cpu};
 use super::followed::Group;
 use super::row::{Cell, Row};
-use crate::kernel::DiskKind;
-use crate::label::Label;
-use crate::process::Wanted;
 use crate::sample::{ProcessSample, Sample};
 
 /// Columns of one device each: a disk, an interface, a port, the processes of a name.

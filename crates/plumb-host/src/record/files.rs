@@ -9,12 +9,12 @@ use jiff::tz::TimeZone;
 use plumb_engine::clock;
 use plumb_measure::Span;
 use plumb_nmon::{Host, Writer};
+use plumb_procfs::process::Wanted;
 
 use super::csv::Columns;
 use super::lines;
 use crate::HostError;
 use crate::facts::HostFacts;
-use crate::process::Wanted;
 use crate::sample::Sample;
 use crate::snapshot::Snapshot;
 

@@ -1,8 +1,9 @@
 //! Columns of processes: of one by its number, or of all of a name together, which come and go
 //! while the columns stay.
 
-use crate::label::Label;
-use crate::process::{Wanted, kept_name};
+use plumb_procfs::Label;
+use plumb_procfs::process::{Wanted, kept_name};
+
 use crate::sample::{ProcessSample, Sample};
 
 /// The figures of a group. Those of several processes are added up; memory that they share counts

@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use plumb_procfs::kernel::DiskKind;
 
 use super::sections;
 use super::unit::{kb, mb, whole};
-use crate::kernel::DiskKind;
 use crate::sample::{CpuShare, ProcessSample, Sample};
 
 /// `sample` as the nmon writer takes it, by the wall clock of `zone`.
@@ -134,7 +134,7 @@ fn process(process: &ProcessSample) -> plumb_nmon::TopProcess {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::label::Label;
+    use plumb_procfs::Label;
 
     #[test]
     fn interrupts_are_the_systems_and_times_are_local() {

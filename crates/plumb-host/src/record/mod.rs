@@ -32,7 +32,7 @@ pub(crate) use ticker::Ticker;
 use crate::HostError;
 use crate::facts::HostFacts;
 use crate::options::WatchedOptions;
-use crate::state::not_watched;
+use crate::subject::not_watched;
 
 /// Name and version of `host.json`.
 pub const SCHEMA: &str = "plumb.host/1";

@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 use plumb_engine::Stop;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_measure::{Clock as _, Span};
+use plumb_procfs::State;
 
 use super::files::{Files, FilesPlan};
 use super::kept::{Kept, lock};
@@ -16,7 +17,6 @@ use crate::facts::HostFacts;
 use crate::monitor::{Cost, Monitor, MonitorPlan};
 use crate::options::EVERY_LEAST;
 use crate::sample::Sample;
-use crate::state::State;
 use crate::subject::Subject;
 use crate::usage::Usage;
 
@@ -224,7 +224,7 @@ impl Taker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::root::Root;
+    use plumb_procfs::Root;
 
     fn plan(every_ns: u64) -> RecorderPlan {
         RecorderPlan {

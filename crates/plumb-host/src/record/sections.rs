@@ -1,9 +1,9 @@
 //! The sections of an nmon file that nmon itself does not have. Other readers pass over them.
 
 use plumb_nmon::Table;
+use plumb_procfs::kernel::DiskKind;
 
 use super::unit::{kb, mb, whole};
-use crate::kernel::DiskKind;
 use crate::sample::{RdmaSample, Sample};
 
 /// A figure and the title of its column.

@@ -1,6 +1,6 @@
 //! Figures in the units of nmon, whose KB and MB are of 1,024.
 
-use crate::counter::float;
+use plumb_procfs::counter::float;
 
 /// A count, as a figure.
 pub(super) fn whole(count: u64) -> f64 {

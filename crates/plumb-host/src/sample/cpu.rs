@@ -1,10 +1,10 @@
 //! Processors: shares of their time.
 
+use plumb_procfs::counter::{float, per_s, percent, rise};
+use plumb_procfs::kernel::{CpuTicks, Ticks};
 use serde::{Deserialize, Serialize};
 
 use super::earlier;
-use crate::counter::{per_s, percent, rise};
-use crate::kernel::{CpuTicks, Ticks};
 use crate::snapshot::Snapshot;
 
 /// All processors together.
@@ -72,7 +72,7 @@ pub(super) fn total(before: &Snapshot, now: &Snapshot) -> Option<CpuSample> {
     Some(CpuSample {
         share,
         online,
-        busy_cores: crate::counter::float(online) * share.busy_pct / 100.0,
+        busy_cores: float(online) * share.busy_pct / 100.0,
         context_switches_per_s: rate(now.context_switches, before.context_switches),
         interrupts_per_s: rate(now.interrupts, before.interrupts),
         forks_per_s: rate(now.forks, before.forks),
@@ -124,8 +124,9 @@ fn share(number: u32, before: &Ticks, now: &Ticks) -> Option<CpuShare> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::{Stat, parsed};
+    use crate::sample::parsed;
     use crate::snapshot::Part;
+    use plumb_procfs::kernel::Stat;
 
     fn snapshot(at_ns: u64, text: &str) -> Snapshot {
         Snapshot { stat: Part::new(at_ns, parsed::<Stat>(text)), ..Snapshot::default() }

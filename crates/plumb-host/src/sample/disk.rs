@@ -1,11 +1,11 @@
 //! Disks.
 
+use plumb_procfs::Label;
+use plumb_procfs::counter::{float, moved, moved_32, per_s, percent, ratio};
+use plumb_procfs::kernel::{Disk, DiskKind};
 use serde::{Deserialize, Serialize};
 
 use super::earlier;
-use crate::counter::{float, moved, moved_32, per_s, percent, ratio};
-use crate::kernel::{Disk, DiskKind};
-use crate::label::Label;
 use crate::snapshot::Snapshot;
 
 /// Bytes of a sector in `/proc/diskstats`, whatever the disk's own are.

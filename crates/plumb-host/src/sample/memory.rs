@@ -1,8 +1,8 @@
 //! Memory and paging.
 
+use plumb_procfs::counter::{moved, per_s};
 use serde::{Deserialize, Serialize};
 
-use crate::counter::{moved, per_s};
 use crate::snapshot::Snapshot;
 
 /// Where the memory is, at the end of the interval, in bytes.
@@ -133,8 +133,9 @@ pub(super) fn paging(before: &Snapshot, now: &Snapshot) -> Option<PagingSample> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::{Meminfo, Vmstat, parsed};
+    use crate::sample::parsed;
     use crate::snapshot::Part;
+    use plumb_procfs::kernel::{Meminfo, Vmstat};
 
     #[test]
     fn an_old_kernel_leaves_available_absent() {

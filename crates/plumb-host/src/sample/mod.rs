@@ -143,6 +143,13 @@ impl Sample {
     }
 }
 
+#[cfg(test)]
+fn parsed<T: plumb_procfs::kernel::Counters>(text: &str) -> T {
+    let mut counters = T::default();
+    counters.parse(text.as_bytes()).expect("a text that is well formed");
+    counters
+}
+
 /// The earlier row of the same name: at the same place as a rule.
 fn earlier<T>(before: &[T], place: usize, is_same: impl Fn(&T) -> bool) -> Option<&T> {
     match before.get(place) {

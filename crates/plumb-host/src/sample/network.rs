@@ -1,12 +1,12 @@
 //! Network interfaces, TCP.
 
+use plumb_procfs::Label;
+use plumb_procfs::counter::{float, moved, moved_32, per_s, percent};
+use plumb_procfs::kernel::{Interface, InterfaceKind};
 use serde::{Deserialize, Serialize};
 
 use super::earlier;
 use super::transport::RdmaSample;
-use crate::counter::{float, moved, moved_32, per_s, percent};
-use crate::kernel::{Interface, InterfaceKind};
-use crate::label::Label;
 use crate::snapshot::Snapshot;
 
 /// One network interface.

@@ -1,11 +1,11 @@
 //! Processes.
 
+use plumb_procfs::Label;
+use plumb_procfs::counter::{float, moved, per_s};
+use plumb_procfs::process::ProcessCounters;
 use serde::{Deserialize, Serialize};
 
 use super::earlier;
-use crate::counter::{float, moved, per_s};
-use crate::label::Label;
-use crate::process::ProcessCounters;
 use crate::snapshot::{Part, Snapshot};
 
 /// Processes that a sample names as those that used most.
@@ -139,7 +139,7 @@ fn between(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::Switches;
+    use plumb_procfs::process::Switches;
 
     fn process(pid: u32, begun: u64, user_ticks: u64) -> ProcessCounters {
         ProcessCounters { pid, begun, user_ticks, resident_pages: 2, ..ProcessCounters::default() }

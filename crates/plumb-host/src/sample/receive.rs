@@ -1,11 +1,11 @@
 //! Which processor does the work of the network, and which device interrupts it.
 
+use plumb_procfs::Label;
+use plumb_procfs::counter::{moved_32, per_s, ratio, sum_moved_32};
+use plumb_procfs::kernel::{Interrupt, SOFTIRQS, SoftnetLine};
 use serde::{Deserialize, Serialize};
 
 use super::earlier;
-use crate::counter::{moved_32, per_s, ratio, sum_moved_32};
-use crate::kernel::SOFTIRQS;
-use crate::label::Label;
 use crate::snapshot::Snapshot;
 
 /// Lines of interrupts that a sample holds.
@@ -108,7 +108,7 @@ pub(super) fn each(before: &Snapshot, now: &Snapshot, samples: &mut Vec<ReceiveS
         }
         let mut sample = ReceiveSample { cpu: *cpu, net_rx, net_tx, ..ReceiveSample::default() };
         if let Some((before, now, _)) = softnet {
-            let is_this = |line: &&crate::kernel::SoftnetLine| line.cpu == *cpu;
+            let is_this = |line: &&SoftnetLine| line.cpu == *cpu;
             let line = now.cpus.get(place).filter(is_this);
             let line = line.or_else(|| now.cpus.iter().find(is_this));
             let from = earlier(&before.cpus, place, |line| line.cpu == *cpu);
@@ -133,7 +133,7 @@ pub(super) fn interrupts(before: &Snapshot, now: &Snapshot, samples: &mut Vec<In
         return; // the columns stand for other processors
     }
     for (place, interrupt) in now.interrupts.iter().enumerate() {
-        let same = |each: &crate::kernel::Interrupt| each.line == interrupt.line;
+        let same = |each: &Interrupt| each.line == interrupt.line;
         let from = match before.interrupts.get(place) {
             Some(each) if same(each) => Some(place),
             _ => before.interrupts.iter().position(same),
@@ -172,8 +172,9 @@ pub(super) fn interrupts(before: &Snapshot, now: &Snapshot, samples: &mut Vec<In
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::{Interrupts, Softirqs, Softnet, Stat, parsed};
+    use crate::sample::parsed;
     use crate::snapshot::Part;
+    use plumb_procfs::kernel::{Interrupts, Softirqs, Softnet, Stat};
 
     #[test]
     fn processors_that_are_not_there_are_left_out() {

@@ -1,9 +1,9 @@
 //! Load, pressure, open files.
 
+use plumb_procfs::counter::{float, moved, percent};
+use plumb_procfs::kernel::Pressure;
 use serde::{Deserialize, Serialize};
 
-use crate::counter::{float, moved, percent};
-use crate::kernel::Pressure;
 use crate::snapshot::{Part, Snapshot};
 
 /// Load averages and threads.

@@ -1,11 +1,11 @@
 //! RDMA and shared memory communications.
 
 use plumb_netlink::smc::reason_in_words;
+use plumb_procfs::Label;
+use plumb_procfs::counter::{float, moved, per_s};
+use plumb_procfs::rdma::{Counter, RdmaPort, WORD};
 use serde::{Deserialize, Serialize};
 
-use crate::counter::{float, moved, per_s};
-use crate::label::Label;
-use crate::rdma::{Counter, RdmaPort, WORD};
 use crate::smc::{Fallback, LinkGroups, SmcCounters, SmcTraffic};
 use crate::snapshot::Snapshot;
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use plumb_netlink::smc::{LinkGroups, SmcCounters};
 use plumb_netlink::{Dump, Family, attributes, each_payload, u32_at};
+use plumb_procfs::{Root, names_in};
 use serde::{Deserialize, Serialize};
 
 use super::socket::{SMC, is_loaded};
-use crate::root::{Root, names_in};
 
 /// Commands of the family that dump.
 const GET_LINK_GROUPS: u8 = 2;

@@ -1,10 +1,10 @@
 //! Whether connections from here can use SMC, what is missing, and what to do about it.
 
+use plumb_procfs::Root;
 use serde::Serialize;
 
 use super::facts::SmcFacts;
 use super::socket::is_loaded;
-use crate::root::Root;
 
 /// What this machine has of SMC, and what it lacks.
 #[derive(Clone, Debug, Serialize)]

@@ -1,10 +1,9 @@
 //! The generic netlink family over which the kernel tells the statistics of SMC.
 
-use crate::fields::lines;
-use crate::root::Root;
-use crate::state::State;
 use plumb_netlink::Family;
 use plumb_netlink::smc::SmcCounters;
+use plumb_procfs::fields::lines;
+use plumb_procfs::{Root, State};
 
 pub(super) const SMC: &[u8] = b"SMC_GEN_NETLINK\0";
 const GET_LINK_GROUPS: u8 = 2;

@@ -1,5 +1,7 @@
 //! Bars and sparklines.
 
+use plumb_procfs::counter;
+
 use super::text::{Line, Style};
 use crate::sample::CpuShare;
 
@@ -54,7 +56,7 @@ pub(super) fn spark(values: &[f64], top: f64, width: usize) -> String {
 pub(super) fn chart(values: &[f64], top: f64, width: usize, height: usize) -> Vec<String> {
     let shown = &values[values.len().saturating_sub(width)..];
     let row = |above: usize| {
-        let step = top / crate::counter::float(height as u64);
+        let step = top / counter::float(height as u64);
         let mut text = " ".repeat(width - shown.len());
         text.extend(shown.iter().map(|value| eighths(*value, step, above)));
         text
@@ -64,7 +66,7 @@ pub(super) fn chart(values: &[f64], top: f64, width: usize, height: usize) -> Ve
 
 /// The character for a value, of which `below` characters of `step` each are filled already.
 fn eighths(value: f64, step: f64, below: usize) -> char {
-    let rest = value - step * crate::counter::float(below as u64);
+    let rest = value - step * counter::float(below as u64);
     let eighths = places(rest / step.max(f64::MIN_POSITIVE) * 100.0, 8);
     // something is never nothing, at the foot of a column
     let least = usize::from(below == 0 && value > 0.0);
@@ -78,7 +80,7 @@ fn eighths(value: f64, step: f64, below: usize) -> char {
     reason = "it is between zero and the width of a screen"
 )]
 fn places(pct: f64, width: usize) -> usize {
-    let places = (pct.clamp(0.0, 100.0) / 100.0 * crate::counter::float(width as u64)).round();
+    let places = (pct.clamp(0.0, 100.0) / 100.0 * counter::float(width as u64)).round();
     (places as usize).min(width)
 }
 

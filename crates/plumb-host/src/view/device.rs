@@ -1,11 +1,12 @@
 //! Network and disks on the screen.
 
+use plumb_procfs::counter;
+use plumb_procfs::kernel::{DiskKind, InterfaceKind};
+
 use super::bar;
 use super::figure::{bytes, count, number, or_dash, percent};
 use super::history::History;
 use super::text::{Line, Style};
-use crate::counter;
-use crate::kernel::{DiskKind, InterfaceKind};
 use crate::sample::{DiskSample, InterfaceSample, Sample};
 
 /// Traffic of all whole disks, bytes a second.

@@ -1,5 +1,7 @@
 //! Figures in few characters.
 
+use plumb_procfs::counter;
+
 /// Bytes with their unit, up to seven characters: `1.23 MB`, of powers of 1,000.
 pub(super) fn bytes(value: f64) -> String {
     const UNITS: [&str; 6] = ["B", "kB", "MB", "GB", "TB", "PB"];
@@ -30,7 +32,7 @@ pub(super) fn number(value: f64) -> String {
 
 /// A count in up to five characters.
 pub(super) fn count(value: u64) -> String {
-    if value < 10_000 { value.to_string() } else { number(crate::counter::float(value)) }
+    if value < 10_000 { value.to_string() } else { number(counter::float(value)) }
 }
 
 /// Percent, without the sign.

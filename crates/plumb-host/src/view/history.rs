@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use jiff::tz::TimeZone;
 use plumb_measure::Span;
+use plumb_procfs::State;
 
 use crate::sample::{InterruptSample, ProcessSample, Sample};
-use crate::state::State;
 use crate::subject::Subject;
 
 /// Samples that are kept: as many as the widest screen has columns.

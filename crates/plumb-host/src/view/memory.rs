@@ -1,10 +1,11 @@
 //! Memory on the screen.
 
+use plumb_procfs::counter;
+
 use super::bar;
 use super::figure::{bytes, count, or_dash, percent};
 use super::history::History;
 use super::text::{Line, Style};
-use crate::counter;
 use crate::sample::Sample;
 
 pub(super) fn section(history: &History, sample: &Sample, width: usize) -> Vec<Line> {

@@ -13,9 +13,9 @@ mod text;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use plumb_procfs::{State, counter};
 
 use crate::sample::Sample;
-use crate::state::State;
 use text::{Line, Style};
 
 pub use history::History;
@@ -78,8 +78,8 @@ pub fn line(sample: &Sample) -> String {
         parts.push("cpu -".to_owned());
     }
     if let Some(memory) = &sample.memory {
-        let used = bytes(crate::counter::float(memory.used_bytes()));
-        parts.push(format!("mem {used} of {}", bytes(crate::counter::float(memory.total_bytes))));
+        let used = bytes(counter::float(memory.used_bytes()));
+        parts.push(format!("mem {used} of {}", bytes(counter::float(memory.total_bytes))));
     }
     if let Some(paging) = sample.paging.filter(|paging| paging.swapped_per_s > 0.0) {
         parts.push(format!("swap {}/s", number(paging.swapped_per_s)));
@@ -120,7 +120,7 @@ fn head(history: &History, width: usize) -> Line {
 fn foot(history: &History, width: usize) -> Line {
     let mut line = Line::of(Style::Dim, &format!("every {}", history.every));
     if let Some(sample) = history.last() {
-        let cost = crate::counter::percent(sample.cost_ns, sample.interval_ns);
+        let cost = counter::percent(sample.cost_ns, sample.interval_ns);
         line.add(Style::Dim, &format!(", watching costs {cost:.2} % of a processor"));
         let slow = sample.interval_ns > history.every.ns() + history.every.ns() / 2;
         if slow {

@@ -1,9 +1,10 @@
 //! Processes on the screen.
 
+use plumb_procfs::counter::float;
+
 use super::figure::{bytes, count, number, or_dash, percent};
 use super::history::History;
 use super::text::{Line, Style};
-use crate::counter::float;
 use crate::sample::{ProcessSample, Sample};
 
 pub(super) fn section(history: &History, sample: &Sample, width: usize, room: usize) -> Vec<Line> {

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use plumb_host::{Monitor, MonitorPlan, Root, Sample};
+use plumb_host::{Monitor, MonitorPlan, Sample};
 use plumb_measure::Clock;
+use plumb_procfs::Root;
 use tempfile::TempDir;
 
 /// A clock that stands where it was put.

@@ -3,7 +3,8 @@
 
 use crate::kit::{Held, Machine, check};
 use plumb_host::facts::HostFacts;
-use plumb_host::{Monitor, MonitorPlan, Root, Sample, State, Subject, Usage};
+use plumb_host::{Monitor, MonitorPlan, Sample, Subject, Usage};
+use plumb_procfs::{Root, State};
 
 const SECOND: u64 = 1_000_000_000;
 

@@ -4,5 +4,4 @@
 mod kit;
 
 mod machines;
-mod memory;
 mod screen;

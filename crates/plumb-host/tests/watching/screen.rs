@@ -3,8 +3,9 @@
 use crate::kit::{Machine, check};
 use jiff::tz::TimeZone;
 use plumb_host::view::{History, Paint, line, render};
-use plumb_host::{Label, Sample, State, Subject, sample};
+use plumb_host::{Sample, Subject, sample};
 use plumb_measure::Span;
+use plumb_procfs::{Label, State};
 
 /// A history of a machine that was busy up and down, and ends with its recorded sample.
 fn history(name: &'static str) -> History {

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use plumb_host::Root;
-use plumb_host::process::{memory_limit_of, memory_of, processors_of};
+use plumb_procfs::Root;
+use plumb_procfs::process::{memory_limit_of, memory_of, processors_of};
 use tempfile::TempDir;
 
 /// A machine that has these files.

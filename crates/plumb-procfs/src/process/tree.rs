@@ -49,45 +49,51 @@ impl Processes {
     }
 
     /// Everybody.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &ProcessStat> {
+    pub fn all(&self) -> impl Iterator<Item = &ProcessStat> {
         self.by_pid.values()
     }
 
     /// The process `pid`, if it is still the one that was begun at that time.
-    pub(crate) fn same(&self, process: &ProcessStat) -> Option<&ProcessStat> {
+    #[must_use]
+    pub fn same(&self, process: &ProcessStat) -> Option<&ProcessStat> {
         self.by_pid.get(&process.pid).filter(|other| other.begun == process.begun)
     }
 
     /// True when the processes of the whole machine are seen: neither only those of a container, nor
     /// only those of one user.
-    pub(crate) fn are_all(&self) -> bool {
+    #[must_use]
+    pub fn are_all(&self) -> bool {
         // the parent of the kernel's threads has this number nowhere but in the first name space
         self.by_pid.get(&2).is_some_and(|it| it.parent == 0 && it.name.as_str() == "kthreadd")
     }
 
     /// Processor time of a process by its clock, nanoseconds, without children; by its clock ticks
     /// where there is no such clock.
-    pub(crate) fn own_ns(&self, process: &ProcessStat) -> u64 {
+    #[must_use]
+    pub fn own_ns(&self, process: &ProcessStat) -> u64 {
         let ticks = process.user_ticks.saturating_add(process.system_ticks);
         let of_ticks = || ticks.saturating_mul(self.tick_ns);
         self.clocks.get(&process.pid).copied().unwrap_or_else(of_ticks)
     }
 
     /// The same of the process `pid`; 0 when there is none.
-    pub(crate) fn own_ns_of(&self, pid: u32) -> u64 {
+    #[must_use]
+    pub fn own_ns_of(&self, pid: u32) -> u64 {
         self.by_pid.get(&pid).map_or(0, |process| self.own_ns(process))
     }
 
     /// Processor time of the children of a process that ended and were waited for, nanoseconds. The
     /// kernel keeps it exactly and tells it in whole clock ticks.
-    pub(crate) fn ended_children_ns(&self, process: &ProcessStat) -> u64 {
+    #[must_use]
+    pub fn ended_children_ns(&self, process: &ProcessStat) -> u64 {
         let ticks = process.children_user_ticks.saturating_add(process.children_system_ticks);
         ticks.saturating_mul(self.tick_ns)
     }
 
     /// Processor time of `heads` and everybody who descends from them, nanoseconds, children that
     /// ended included. Without `but`, if that is among them.
-    pub(crate) fn ns_of_trees(&self, heads: &[u32], but: Option<u32>) -> u64 {
+    #[must_use]
+    pub fn ns_of_trees(&self, heads: &[u32], but: Option<u32>) -> u64 {
         let tree = self.tree(heads);
         let members = tree.iter().filter(|pid| Some(**pid) != but);
         let members = members.filter_map(|pid| self.by_pid.get(pid));
@@ -95,7 +101,8 @@ impl Processes {
     }
 
     /// The nearest of the ancestors of `process` for which `is_there` holds.
-    pub(crate) fn nearest_above(
+    #[must_use]
+    pub fn nearest_above(
         &self,
         process: &ProcessStat,
         is_there: impl Fn(&ProcessStat) -> bool,

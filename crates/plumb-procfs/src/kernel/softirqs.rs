@@ -57,7 +57,7 @@ impl Counters for Softirqs {
 }
 
 /// The processors of a heading `CPU0 CPU1 CPU3`.
-pub(crate) fn read_cpus(line: &[u8], cpus: &mut Vec<u32>) -> Result<(), Unreadable> {
+pub(super) fn read_cpus(line: &[u8], cpus: &mut Vec<u32>) -> Result<(), Unreadable> {
     cpus.clear();
     cpus.extend(Words::of(line).map_while(|word| numbered(word, b"CPU")));
     if cpus.is_empty() { Err(Unreadable("heading of processors")) } else { Ok(()) }

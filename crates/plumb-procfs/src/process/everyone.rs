@@ -11,7 +11,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 /// Reads every process.
 #[derive(Debug)]
-pub(crate) struct Everyone {
+pub struct Everyone {
     root: Root,
     every_ns: u64,
     read_at_ns: Option<u64>,
@@ -20,12 +20,14 @@ pub(crate) struct Everyone {
 
 impl Everyone {
     /// Reads no more often than every `every_ns`.
-    pub(crate) fn new(root: Root, every_ns: u64) -> Self {
+    #[must_use]
+    pub fn new(root: Root, every_ns: u64) -> Self {
         Self { root, every_ns, read_at_ns: None, looks: 0 }
     }
 
     /// True when it is time to read again.
-    pub(crate) fn is_due(&self, at_ns: u64) -> bool {
+    #[must_use]
+    pub fn is_due(&self, at_ns: u64) -> bool {
         // the second look is soon, so that whoever waits for it sees something
         let every_ns = if self.looks < 2 { self.every_ns.min(SECOND_NS) } else { self.every_ns };
         // a sample that comes a little early is meant
@@ -34,7 +36,7 @@ impl Everyone {
     }
 
     /// Reads the counters of every process, in the order of their numbers.
-    pub(crate) fn read(&mut self, at_ns: u64, counters: &mut Vec<ProcessCounters>) {
+    pub fn read(&mut self, at_ns: u64, counters: &mut Vec<ProcessCounters>) {
         self.read_at_ns = Some(at_ns);
         self.looks += 1;
         counters.clear();

@@ -4,13 +4,15 @@
 ///
 /// A counter that stands lower than before has either wrapped or begun again. It has wrapped if the
 /// way forward over its end is the shorter one.
-pub(crate) fn moved(now: u64, before: u64) -> Option<u64> {
+#[must_use]
+pub fn moved(now: u64, before: u64) -> Option<u64> {
     let forward = now.wrapping_sub(before);
     (forward < 1 << 63).then_some(forward)
 }
 
 /// The same for a counter of 32 bits, or of more than promised: one that rose has not wrapped.
-pub(crate) fn moved_32(now: u64, before: u64) -> Option<u64> {
+#[must_use]
+pub fn moved_32(now: u64, before: u64) -> Option<u64> {
     if now >= before || before > u64::from(u32::MAX) {
         return moved(now, before);
     }
@@ -19,7 +21,8 @@ pub(crate) fn moved_32(now: u64, before: u64) -> Option<u64> {
 }
 
 /// How far a sum of counters of 32 bits each moved: it falls when one of them wraps.
-pub(crate) fn sum_moved_32(now: u64, before: u64) -> Option<u64> {
+#[must_use]
+pub fn sum_moved_32(now: u64, before: u64) -> Option<u64> {
     moved(now, before).or_else(|| {
         let forward = now.wrapping_sub(before) & u64::from(u32::MAX);
         (forward < 1 << 31).then_some(forward)
@@ -28,28 +31,32 @@ pub(crate) fn sum_moved_32(now: u64, before: u64) -> Option<u64> {
 
 /// How far a figure that ought to rise rose; zero where it fell (the kernel's idle and iowait
 /// times are known to).
-pub(crate) fn rise(now: u64, before: u64) -> u64 {
+#[must_use]
+pub fn rise(now: u64, before: u64) -> u64 {
     moved(now, before).unwrap_or(0)
 }
 
 /// A rate a second.
-pub(crate) fn per_s(count: u64, interval_ns: u64) -> f64 {
+#[must_use]
+pub fn per_s(count: u64, interval_ns: u64) -> f64 {
     ratio(count, interval_ns) * 1e9
 }
 
 /// `part` of `whole` in percent; zero of nothing.
-pub(crate) fn percent(part: u64, whole: u64) -> f64 {
+#[must_use]
+pub fn percent(part: u64, whole: u64) -> f64 {
     ratio(part, whole) * 100.0
 }
 
 /// `part / whole`; zero of nothing.
-pub(crate) fn ratio(part: u64, whole: u64) -> f64 {
+#[must_use]
+pub fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { float(part) / float(whole) }
 }
 
 /// A count as a float.
 #[expect(clippy::cast_precision_loss, reason = "figures for people keep fifteen digits")]
-pub(crate) fn float(count: u64) -> f64 {
+pub fn float(count: u64) -> f64 {
     count as f64
 }
 

@@ -6,8 +6,6 @@ use std::io::{self, ErrorKind};
 use rustix::io::Errno;
 use serde::Serialize;
 
-use crate::subject::Subject;
-
 /// Whether a sampler delivers, and why not.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "state", content = "reason")]
@@ -59,29 +57,9 @@ impl fmt::Display for State {
     }
 }
 
-/// What is not watched although nobody left it out, each with the reason.
-#[must_use]
-pub fn not_watched(states: &[(Subject, State)]) -> Vec<String> {
-    let lacking = states.iter().filter(|(_, state)| {
-        matches!(state, State::Unsupported(_) | State::Failed(_)) // the others are as wanted
-    });
-    lacking.map(|(subject, state)| format!("{subject}: {state}")).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_was_left_out_on_purpose_is_not_lacking() {
-        let states = [
-            (Subject::Cpu, State::Active),
-            (Subject::Top, State::Disabled),
-            (Subject::Smc, State::Unsupported("no".into())),
-            (Subject::Rdma, State::Failed("oh".into())),
-        ];
-        assert_eq!(not_watched(&states), ["smc: unsupported: no", "rdma: failed: oh"]);
-    }
 
     #[test]
     fn what_is_not_there_is_told_from_what_cannot_be_read() {

@@ -28,7 +28,7 @@ pub(super) fn cpu_clock_ns(root: &Root, pid: u32) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_engine::clock;
+    use plumb_socket::clock;
 
     #[test]
     fn our_own_clock_is_read_in_the_same_way_as_that_of_others() {

@@ -59,7 +59,8 @@ impl Wanted {
 }
 
 /// What the kernel keeps of the name of a process.
-pub(crate) fn kept_name(name: &str) -> &[u8] {
+#[must_use]
+pub fn kept_name(name: &str) -> &[u8] {
     &name.as_bytes()[..name.len().min(15)]
 }
 
@@ -75,7 +76,7 @@ struct Followed {
 
 /// Follows processes.
 #[derive(Debug)]
-pub(crate) struct Chosen {
+pub struct Chosen {
     root: Root,
     wanted: Vec<Wanted>,
     followed: Vec<Followed>,
@@ -83,16 +84,20 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
-    pub(crate) fn new(root: Root, wanted: Vec<Wanted>) -> Self {
+    /// Follows whoever is `wanted`, from the first reading on.
+    #[must_use]
+    pub fn new(root: Root, wanted: Vec<Wanted>) -> Self {
         Self { root, wanted, followed: Vec::new(), slow_at_ns: None }
     }
 
-    pub(crate) fn wants_any(&self) -> bool {
+    /// True when there is somebody to follow.
+    #[must_use]
+    pub fn wants_any(&self) -> bool {
         !self.wanted.is_empty()
     }
 
     /// Reads the counters of every process that is wanted and there.
-    pub(crate) fn read(&mut self, at_ns: u64, counters: &mut Vec<ProcessCounters>) {
+    pub fn read(&mut self, at_ns: u64, counters: &mut Vec<ProcessCounters>) {
         counters.clear();
         let slow = self.slow_at_ns.is_none_or(|at| at_ns.saturating_sub(at) >= SLOW_NS);
         if slow {

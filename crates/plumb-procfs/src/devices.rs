@@ -8,19 +8,21 @@ use crate::root::Root;
 
 /// Devices seen so far.
 #[derive(Debug)]
-pub(crate) struct Devices {
+pub struct Devices {
     root: Root,
     disks: BTreeMap<Label, DiskKind>,
     interfaces: BTreeMap<Label, (InterfaceKind, Option<u64>)>,
 }
 
 impl Devices {
-    pub(crate) fn new(root: Root) -> Self {
+    /// None seen yet.
+    #[must_use]
+    pub fn new(root: Root) -> Self {
         Self { root, disks: BTreeMap::new(), interfaces: BTreeMap::new() }
     }
 
     /// Says of every disk what it stands for.
-    pub(crate) fn tell_disks(&mut self, diskstats: &mut Diskstats) {
+    pub fn tell_disks(&mut self, diskstats: &mut Diskstats) {
         for disk in &mut diskstats.disks {
             let root = &self.root;
             let kind = self.disks.entry(disk.name).or_insert_with(|| disk_kind(root, disk.name));
@@ -40,7 +42,7 @@ impl Devices {
     }
 
     /// Says of every interface what it stands for, and how fast its link is.
-    pub(crate) fn tell_interfaces(&mut self, net_dev: &mut NetDev) {
+    pub fn tell_interfaces(&mut self, net_dev: &mut NetDev) {
         for interface in &mut net_dev.interfaces {
             let root = &self.root;
             let name = interface.name;
@@ -87,7 +89,8 @@ fn disk_kind(root: &Root, name: Label) -> DiskKind {
 ///
 /// The adapters of Hyper-V and of virtio's failover are no bonds of software: they have devices of their
 /// own, and count what goes through the virtual function below them.
-pub(crate) fn interface_kind(root: &Root, name: &str) -> InterfaceKind {
+#[must_use]
+pub fn interface_kind(root: &Root, name: &str) -> InterfaceKind {
     let has = |what: &str| root.sys(&format!("class/net/{name}/{what}")).exists();
     match name {
         "lo" => InterfaceKind::Loopback,
@@ -98,7 +101,8 @@ pub(crate) fn interface_kind(root: &Root, name: &str) -> InterfaceKind {
 }
 
 /// The speed of a link, Mbit/s; `None` when it tells none, as those of most hypervisors.
-pub(crate) fn link_speed(root: &Root, name: &str) -> Option<u64> {
+#[must_use]
+pub fn link_speed(root: &Root, name: &str) -> Option<u64> {
     let speed: i64 = root.sys_line(&format!("class/net/{name}/speed"))?.parse().ok()?;
     u64::try_from(speed).ok().filter(|speed| *speed > 0 && *speed < u64::from(u32::MAX))
 }

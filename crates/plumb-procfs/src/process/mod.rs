@@ -9,9 +9,8 @@ mod seats;
 mod stat;
 mod tree;
 
-pub(crate) use chosen::{Chosen, kept_name};
-pub use chosen::{Wanted, WantedError};
-pub(crate) use everyone::Everyone;
+pub use chosen::{Chosen, Wanted, WantedError, kept_name};
+pub use everyone::Everyone;
 pub use memory::{memory_limit_of, memory_of, processors_of};
 pub use owner::{Owners, owners_of_tcp, owners_of_udp, owners_of_unix};
 pub use seats::{ThreadPlacement, share_a_core, shares};

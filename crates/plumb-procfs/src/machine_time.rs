@@ -9,7 +9,7 @@ use crate::root::Root;
 /// The time that tasks ran on all processors, nanoseconds since some moment, by what the kernel
 /// counts it. Interrupts that were served on an idle processor are in none of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct MachineTime {
+pub struct MachineTime {
     /// Of the root of all control groups: exact, up to the last clock tick of what is running now,
     /// and with every process that has ended.
     pub(crate) control_groups_ns: Option<u64>,
@@ -20,18 +20,21 @@ pub(crate) struct MachineTime {
 
 impl MachineTime {
     /// Reads whatever this machine has.
-    pub(crate) fn read(root: &Root) -> Self {
+    #[must_use]
+    pub fn read(root: &Root) -> Self {
         Self { control_groups_ns: control_groups(root), run_queues_ns: run_queues(root) }
     }
 
     /// How long tasks ran until `after` by their control groups.
-    pub(crate) fn control_groups_until(&self, after: &Self) -> Option<u64> {
+    #[must_use]
+    pub fn control_groups_until(&self, after: &Self) -> Option<u64> {
         Some(rise(after.control_groups_ns?, self.control_groups_ns?))
     }
 
     /// How long tasks ran until `after` by the run queues, in a window of `window_ns`: no processor
     /// worked longer than that, whatever was booked in it.
-    pub(crate) fn run_queues_until(&self, after: &Self, window_ns: u64) -> Option<u64> {
+    #[must_use]
+    pub fn run_queues_until(&self, after: &Self, window_ns: u64) -> Option<u64> {
         let before = self.run_queues_ns.as_ref()?;
         let ran = after.run_queues_ns.as_ref()?.iter().filter_map(|(cpu, now)| {
             let (_, then) = before.iter().find(|(number, _)| number == cpu)?;

@@ -20,7 +20,7 @@ const PATIENCE: u32 = 60;
 
 /// How the kernel makes the text of a file, and so how it is known to be complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub enum Shape {
     /// In one piece: one call reads it all, if the buffer is large enough.
     Whole,
     /// Record by record of a line each, up to a page a call.
@@ -39,19 +39,27 @@ const LINE: usize = 256;
 
 /// The text of the last read; one buffer serves every source.
 #[derive(Debug)]
-pub(crate) struct Buffer {
+pub struct Buffer {
     bytes: Vec<u8>,
 }
 
 impl Buffer {
-    pub(crate) fn new() -> Self {
+    /// Room for the texts of most machines; it grows where one is longer.
+    #[must_use]
+    pub fn new() -> Self {
         Self { bytes: vec![0; BUFFER] }
+    }
+}
+
+impl Default for Buffer {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
 /// A file that is read at every sample through one descriptor.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub struct Source {
     path: PathBuf,
     shape: Shape,
     file: Option<File>,
@@ -63,31 +71,37 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    pub(crate) fn new(path: PathBuf, shape: Shape) -> Self {
+    /// The file at `path`, which is opened when it is first read.
+    #[must_use]
+    pub fn new(path: PathBuf, shape: Shape) -> Self {
         Self { path, shape, file: None, records: 0, state: State::Active, pause: 0 }
     }
 
     /// Never reads again.
-    pub(crate) fn disable(&mut self) {
+    pub fn disable(&mut self) {
         self.state = State::Disabled;
     }
 
-    pub(crate) fn state(&self) -> &State {
+    /// Whether it could be read the last time.
+    #[must_use]
+    pub fn state(&self) -> &State {
         &self.state
     }
 
     /// The text was read, but is not what it should be.
-    pub(crate) fn fail(&mut self, reason: String) {
+    pub fn fail(&mut self, reason: String) {
         self.state = State::Failed(reason);
         self.pause = PATIENCE;
     }
 
-    pub(crate) fn path(&self) -> String {
+    /// Where it is, for messages.
+    #[must_use]
+    pub fn path(&self) -> String {
         self.path.display().to_string()
     }
 
     /// The whole text; `None` when there is none to be had now.
-    pub(crate) fn read<'b>(&mut self, buffer: &'b mut Buffer) -> Option<&'b [u8]> {
+    pub fn read<'b>(&mut self, buffer: &'b mut Buffer) -> Option<&'b [u8]> {
         match self.state {
             State::Disabled | State::Unsupported(_) => return None,
             State::Failed(_) if self.pause > 0 => {
@@ -129,7 +143,7 @@ impl Source {
 }
 
 /// True for the errors of a descriptor that outlived what it stands for.
-pub(crate) fn is_gone(error: &io::Error) -> bool {
+fn is_gone(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::NODEV | Errno::SRCH | Errno::NXIO))
 }
 

@@ -53,7 +53,8 @@ impl Root {
     }
 
     /// The first line of a file of /sys without its end; `None` when it cannot be read.
-    pub(crate) fn sys_line(&self, path: &str) -> Option<String> {
+    #[must_use]
+    pub fn sys_line(&self, path: &str) -> Option<String> {
         first_line(&self.sys(path))
     }
 }
@@ -64,7 +65,9 @@ impl Default for Root {
     }
 }
 
-pub(crate) fn first_line(path: &Path) -> Option<String> {
+/// The first line of a file without its end; `None` when it cannot be read.
+#[must_use]
+pub fn first_line(path: &Path) -> Option<String> {
     let bytes = std::fs::read(path).ok()?;
     let line = bytes.split(|byte| *byte == b'\n').next()?;
     Some(String::from_utf8_lossy(line).trim().to_owned())
@@ -81,7 +84,8 @@ pub(crate) fn listed(list: &str) -> Vec<u32> {
 }
 
 /// The names in a folder, sorted; none when it cannot be read.
-pub(crate) fn names_in(folder: &Path) -> Vec<String> {
+#[must_use]
+pub fn names_in(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<String> =
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();

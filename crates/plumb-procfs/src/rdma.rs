@@ -83,7 +83,7 @@ pub struct RdmaPorts {
 
 /// Reads all ports through descriptors that stay open.
 #[derive(Debug)]
-pub(crate) struct Rdma {
+pub struct Rdma {
     ports: Vec<Port>,
     state: State,
 }
@@ -97,7 +97,8 @@ struct Port {
 
 impl Rdma {
     /// The ports that are there now.
-    pub(crate) fn new(root: &Root) -> Self {
+    #[must_use]
+    pub fn new(root: &Root) -> Self {
         let mut ports = Vec::new();
         for device in names_in(&root.sys("class/infiniband")) {
             for port in names_in(&root.sys(&format!("class/infiniband/{device}/ports"))) {
@@ -115,16 +116,20 @@ impl Rdma {
         Self { ports, state }
     }
 
-    pub(crate) fn disabled() -> Self {
+    /// No port, because nobody wants them.
+    #[must_use]
+    pub fn disabled() -> Self {
         Self { ports: Vec::new(), state: State::Disabled }
     }
 
-    pub(crate) fn state(&self) -> &State {
+    /// Whether there are ports that tell their traffic.
+    #[must_use]
+    pub fn state(&self) -> &State {
         &self.state
     }
 
     /// Reads every counter; false when there is none.
-    pub(crate) fn read(&mut self, buffer: &mut Buffer, counters: &mut RdmaPorts) -> bool {
+    pub fn read(&mut self, buffer: &mut Buffer, counters: &mut RdmaPorts) -> bool {
         counters.ports.clear();
         for port in &mut self.ports {
             let mut read =

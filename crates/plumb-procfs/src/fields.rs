@@ -9,7 +9,7 @@ use memchr::memchr_iter;
 const DIGITS_SAFE: usize = 19;
 
 /// The lines of a text, without their ends.
-pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut ends = memchr_iter(b'\n', text);
     let mut start = Some(0);
     std::iter::from_fn(move || {
@@ -27,17 +27,19 @@ pub(crate) fn ends_of_lines(text: &[u8]) -> usize {
 
 /// The words of a line, one after the other.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Words<'a> {
+pub struct Words<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Words<'a> {
-    pub(crate) fn of(line: &'a [u8]) -> Self {
+    /// The words of `line`, from its start.
+    #[must_use]
+    pub fn of(line: &'a [u8]) -> Self {
         Self { rest: line }
     }
 
     /// The next word as a decimal number; `None` at the end, or when it is none.
-    pub(crate) fn number(&mut self) -> Option<u64> {
+    pub fn number(&mut self) -> Option<u64> {
         self.skip_blanks();
         let mut value: u64 = 0;
         let mut length = 0;
@@ -62,7 +64,8 @@ impl<'a> Words<'a> {
     }
 
     /// What has not been taken yet.
-    pub(crate) fn rest(&self) -> &'a [u8] {
+    #[must_use]
+    pub fn rest(&self) -> &'a [u8] {
         self.rest.trim_ascii()
     }
 }
@@ -84,7 +87,8 @@ fn is_blank(byte: u8) -> bool {
 }
 
 /// A decimal number that is nothing else.
-pub(crate) fn number(word: &[u8]) -> Option<u64> {
+#[must_use]
+pub fn number(word: &[u8]) -> Option<u64> {
     let (front, back) = word.split_at(word.len().min(DIGITS_SAFE));
     let mut value: u64 = 0;
     for byte in front {
