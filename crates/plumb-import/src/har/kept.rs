@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plumb_scenario::har::Entry;
+use plumb_scenario::har::{Entry, Response};
 use plumb_wire::http::Url;
 
 use super::convert::Importer;
@@ -25,6 +25,11 @@ impl Importer<'_> {
         let times = times(entry).map_err(|cause| format!("entry {number}: {cause}"))?;
         let request = &entry.request;
         let what = shown(&request.method, &request.url);
+        if is_internal(&entry.response) {
+            let what = format!("{what}: the browser led on by itself, and asked no server");
+            self.draft.notes.add_no_part(Place::Entry(number), what);
+            return Ok(None);
+        }
         let refused = match Url::parse(&without_user(&request.url)) {
             Err(_) => Some("its address is not asked for over HTTP"),
             Ok(_) if request.method.eq_ignore_ascii_case("CONNECT") => Some("it opened a tunnel"),
@@ -89,6 +94,17 @@ impl Importer<'_> {
             self.draft.notes.add_no_part(Place::File, format!("{left} (--drop-static)"));
         }
     }
+}
+
+/// True of a redirect that the browser made itself, as it knew that the server wants HTTPS, or an
+/// extension asked for it.
+///
+/// # Source
+/// Chromium, `net::RedirectUtil::SynthesizeRedirectHeaders`.
+fn is_internal(response: &Response) -> bool {
+    let is_said = header(&response.headers, "non-authoritative-reason").is_some()
+        || response.status_text.eq_ignore_ascii_case("Internal Redirect");
+    response.status == 307 && is_said
 }
 
 fn is_method(method: &str) -> bool {

@@ -159,3 +159,30 @@ fn kinds_that_the_browser_tells_count_more_than_types() {
         import(&source, &ImportOptions::of("a.har")).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(outline(&draft), "/page [/fragment /more]");
 }
+
+#[test]
+fn a_redirect_that_the_browser_made_itself_asks_no_server() {
+    let recorded = har(&[
+        (0, 1, "GET", "http://shop/", 307, "https://shop/"),
+        (1, 40, "GET", "https://shop/", 200, "text/html"),
+    ]);
+    let imported = |said: &str| {
+        let text = recorded.replace("\"status\":307", &format!("\"status\":307{said}"));
+        let source = Source { path: "a.har".into(), text, format: Format::Har };
+        import(&source, &ImportOptions::of("a.har")).unwrap_or_else(|error| panic!("{error}"))
+    };
+    for said in [
+        ",\"statusText\":\"Internal Redirect\"",
+        ",\"headers\":[{\"name\":\"Non-Authoritative-Reason\",\"value\":\"HSTS\"}]",
+    ] {
+        let draft = imported(said);
+        assert_eq!(draft.file.base.as_ref().unwrap().get_ref(), "https://shop");
+        assert!(draft.file.hosts.is_empty(), "{:?}", draft.file.hosts);
+        assert_eq!(outline(&draft), "/");
+        let notes: Vec<String> = draft.notes.sorted().iter().map(ToString::to_string).collect();
+        assert!(notes[0].starts_with("entry 1: ") && notes[0].contains("led on by itself"));
+        assert_eq!(draft.notes.changes(), 0);
+    }
+    // a server's own is asked for
+    assert_eq!(imported("").file.base.as_ref().unwrap().get_ref(), "http://shop");
+}
