@@ -8,6 +8,13 @@ use super::scope::{Role, Scope, role};
 use crate::draft::DraftStep;
 use crate::template::variable;
 
+/// `InterleaveControl.style` of a controller that does all of the block that it chose; others do one
+/// request of it.
+///
+/// # Source
+/// Apache JMeter, `InterleaveControl.nextIsAController`.
+const WHOLE_BLOCKS: &str = "1";
+
 impl Importer {
     /// The steps of a controller of which one element is done; its steps are each under a condition.
     pub(super) fn choice<'a>(
@@ -21,33 +28,82 @@ impl Importer {
         let count = chosen.len();
         match element.kind() {
             "RandomController" => {
-                self.chosen(&chosen, scope, &name, format!("${{random(1, {count})}}"))
+                let drawn = format!("${{random(1, {count})}}");
+                self.chosen(element, &chosen, (scope, &name, drawn))
             }
             "InterleaveControl" => {
-                let next = format!("${{counter({name}, user, 1, 1, {count})}}");
-                self.chosen(&chosen, scope, &name, next)
+                let next = format!("${{counter({name}, {}, 1, 1, {count})}}", self.whose(element));
+                self.chosen(element, &chosen, (scope, &name, next))
             }
             _ => self.switched(element, &chosen, scope, &name),
         }
     }
 
-    /// The elements, each done when `drawn` is its number, from 1.
+    /// Who counts the turns of an interleaving controller.
+    fn whose(&mut self, element: &Element<'_>) -> &'static str {
+        if !element.flag("InterleaveControl.accrossThreads") {
+            return "user";
+        }
+        let why = "each user begins with another element and goes on by itself; here all users count \
+                   on together";
+        self.draft.notes.add(element.place(), element.what(), why);
+        "load"
+    }
+
+    /// The elements of `chooser`, each done when the number that is drawn is its own, from 1.
     fn chosen<'a>(
         &mut self,
+        chooser: &Element<'a>,
         elements: &[Element<'a>],
-        scope: &Scope<'a>,
-        name: &str,
-        drawn: String,
+        (scope, name, drawn): (&Scope<'a>, &str, String),
     ) -> Result<Vec<DraftStep>, String> {
+        let has_whole_blocks = chooser.text("InterleaveControl.style").trim() == WHOLE_BLOCKS;
         let mut steps = Vec::new();
         for (number, element) in (1..).zip(elements) {
-            let inside = self.steps(std::slice::from_ref(element), scope);
+            let mut inside = self.steps(std::slice::from_ref(element), scope);
+            if !has_whole_blocks {
+                inside = self.one_each_turn(element, inside);
+            }
             steps.extend(under(format!("{} == {number}", variable(name)), inside));
+        }
+        Ok(self.drawn(name, drawn, steps))
+    }
+
+    /// `steps`, which look at the number that is drawn into `name` before them.
+    fn drawn(&mut self, name: &str, drawn: String, steps: Vec<DraftStep>) -> Vec<DraftStep> {
+        if steps.is_empty() {
+            return steps;
         }
         self.set.insert(name.to_owned());
         let set = [(name.to_owned(), drawn)].into();
-        let around = Step { repeat: Some(placed(1)), set, ..Step::default() };
-        Ok(if steps.is_empty() { steps } else { vec![DraftStep::around(around, steps)] })
+        vec![DraftStep::around(Step { repeat: Some(placed(1)), set, ..Step::default() }, steps)]
+    }
+
+    /// The steps of an element of which each turn does one request, and the next turn the next.
+    fn one_each_turn(&mut self, element: &Element<'_>, steps: Vec<DraftStep>) -> Vec<DraftStep> {
+        // those give one request a turn themselves
+        if matches!(element.kind(), "RandomController" | "InterleaveControl")
+            || matches!(&steps[..], [only] if is_one_request(only))
+        {
+            return steps;
+        }
+        let is_plain = |it: &DraftStep| {
+            it.steps.is_empty() && it.step.condition.is_none() && it.step.share.is_none()
+        };
+        if !steps.iter().all(is_plain) {
+            let why = "one request of it is made in each turn; here all of them are";
+            self.draft.notes.add(element.place(), element.what(), why);
+            return steps;
+        }
+        self.choices += 1;
+        let name = format!("choice_{}", self.choices);
+        let next = format!("${{counter({name}, user, 1, 1, {})}}", steps.len());
+        let each = (1..).zip(steps);
+        let each = each.filter_map(|(number, step)| {
+            under(format!("{} == {number}", variable(&name)), vec![step])
+        });
+        let each = each.collect();
+        self.drawn(&name, next, each)
     }
 
     /// The elements of a switch: by number from 0, or by name.
@@ -94,10 +150,21 @@ impl Importer {
             }
             steps.extend(all.into_iter().flatten());
         }
-        self.set.insert(name.to_owned());
-        let set = [(name.to_owned(), value)].into();
-        let around = Step { repeat: Some(placed(1)), set, ..Step::default() };
-        Ok(if steps.is_empty() { steps } else { vec![DraftStep::around(around, steps)] })
+        Ok(self.drawn(name, value, steps))
+    }
+}
+
+/// True of a step that makes one request, whatever stands around it.
+fn is_one_request(step: &DraftStep) -> bool {
+    let around = &step.step;
+    let is_repeated = around.repeat.as_ref().is_some_and(|times| *times.get_ref() != 1);
+    if is_repeated || around.each.is_some() || around.holds.is_some() {
+        return false;
+    }
+    match &step.steps[..] {
+        [] => true,
+        [only] => is_one_request(only),
+        _ => false,
     }
 }
 

@@ -43,7 +43,16 @@ impl Importer {
         };
         let (start, step) = (number("CounterConfig.start", "0"), number("CounterConfig.incr", "1"));
         let end = number("CounterConfig.end", &i64::MAX.to_string());
-        let whose = if element.flag("CounterConfig.per_user") { "user" } else { "load" };
+        let is_of_user = element.flag("CounterConfig.per_user");
+        if is_of_user && element.flag("CounterConfig.reset_on_tg_iteration") {
+            if self.loops == 0 {
+                // each turn of the script counts once, from the beginning
+                return Ok((name, formatted(start, element.text("CounterConfig.format").trim())?));
+            }
+            let why = "it begins again with each turn of the script; here it counts on";
+            self.draft.notes.add(element.place(), element.what(), why);
+        }
+        let whose = if is_of_user { "user" } else { "load" };
         let value = format!("${{counter({name}, {whose}, {start}, {step}, {end})}}");
         let format = element.text("CounterConfig.format").trim();
         Ok((name, formatted(value, format)?))
@@ -73,6 +82,10 @@ impl Importer {
         for (name, value) in element.texts("UserParameters.names").into_iter().zip(values) {
             let value = self.words.template(value, element, &mut self.draft.notes);
             all.insert(variable_name(name), value);
+        }
+        if !element.flag("UserParameters.per_iteration") && !are_constant(&all) {
+            let why = "its values are made anew before each request; here once in each turn";
+            self.draft.notes.add(element.place(), element.what(), why);
         }
         all
     }

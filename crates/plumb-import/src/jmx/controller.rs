@@ -149,6 +149,9 @@ impl Importer {
         }
         let mut around = match step {
             Around::Nothing => return steps,
+            Around::Condition(step) if element.flag("IfController.evaluateAll") => {
+                return remarked(element, self.each_hung_on(element, &step, steps));
+            }
             Around::Condition(step) => hung_on(step, steps),
             Around::Step(step) => DraftStep::around(*step, steps),
         };
@@ -158,6 +161,22 @@ impl Importer {
             self.endless = true;
         }
         vec![around]
+    }
+
+    /// The steps of a controller that looks at its condition before each request.
+    fn each_hung_on(
+        &mut self,
+        element: &Element<'_>,
+        step: &Step,
+        steps: Vec<DraftStep>,
+    ) -> Vec<DraftStep> {
+        if steps.iter().any(|it| !it.steps.is_empty()) {
+            let why = "its condition holds for each request in it; here for each element, and all in \
+                       that";
+            self.draft.notes.add(element.place(), element.what(), why);
+        }
+        let each = steps.into_iter().map(|one| hung_on(Box::new(step.clone()), vec![one]));
+        each.collect()
     }
 
     /// Names what holds for all users of a group or for none.
@@ -171,7 +190,8 @@ impl Importer {
     }
 
     fn transaction(&mut self, element: &Element<'_>) -> Around {
-        if element.flag("TransactionController.includeTimers") {
+        // its time holds them where nothing is said
+        if element.given("TransactionController.includeTimers") != Some("false") {
             let why = "its time holds waits; here think times are left out of the time of a group";
             self.draft.notes.add(element.place(), element.what(), why);
         }
@@ -183,10 +203,11 @@ impl Importer {
         let text = element.text("LoopController.loops");
         // JMeter writes `continue_forever` into every controller: it means done again when what is
         // around it comes back, and not without end
-        let times = if text.trim() == "-1" {
+        let known = self.words.known(text);
+        let times = if known.as_deref().is_some_and(|text| text.trim() == "-1") {
             ENDLESS
         } else {
-            let known = self.words.known(text).and_then(|text| text.trim().parse::<u32>().ok());
+            let known = known.and_then(|text| text.trim().parse::<u32>().ok());
             u64::from(known.ok_or_else(|| {
                 format!("it is done `{text}` times, which is not known before the load")
             })?)

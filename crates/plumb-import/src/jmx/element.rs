@@ -99,6 +99,14 @@ impl<'a> Element<'a> {
         list.node.children.iter().map(|node| Element { node, below: None }).collect()
     }
 
+    /// The arguments of a request, those that are switched off left out.
+    pub(super) fn arguments(&self) -> Vec<Element<'a>> {
+        let list = self.inner("HTTPsampler.Arguments");
+        let mut all = list.map(|list| list.members("Arguments.arguments")).unwrap_or_default();
+        all.retain(Self::is_enabled);
+        all
+    }
+
     /// The texts of all its properties, whatever they are called.
     pub(super) fn all_texts(&self) -> Vec<&'a str> {
         let mut open = vec![self.node];

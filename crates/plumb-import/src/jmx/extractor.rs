@@ -8,8 +8,12 @@ use crate::note::Notes;
 use crate::pattern::carried;
 use crate::template::variable_name;
 
-/// What `extractor` takes from an answer; what it takes from elsewhere is named.
-pub(super) fn read(extractor: &Element<'_>, words: &Words, notes: &mut Notes) -> Vec<Extract> {
+/// Where an extractor looks that decodes the character references of HTML in the content.
+const UNESCAPED: &str = "unescaped";
+
+/// What `extractor` takes from an answer, with variables as they are written; what it takes from
+/// elsewhere is named.
+pub(super) fn read(extractor: &Element<'_>, notes: &mut Notes) -> Vec<Extract> {
     if !matches!(extractor.text("Sample.scope"), "" | "all" | "parent") {
         let why = "it looks at something else than the answer itself";
         notes.add(extractor.place(), extractor.what(), why);
@@ -33,24 +37,68 @@ pub(super) fn read(extractor: &Element<'_>, words: &Words, notes: &mut Notes) ->
             // nothing found is a list of nothing: a loop over it has no turns
             extract.default = Some(String::new());
         }
-        let Extract { json, regex, xpath, default, .. } = extract;
-        for text in [json, regex, xpath, default].into_iter().flatten() {
-            match words.known(text) {
-                Some(known) => *text = known,
-                None => {
-                    let why = format!("`{text}` is not known before the load; it stays as written");
-                    notes.add(extractor.place(), extractor.what(), why);
-                }
-            }
-        }
     }
     found
 }
 
+/// Puts what is known before the load into the places of variables in `extract`, which comes from
+/// `extractor`. `None` when it looks for what only the load knows, or with an expression that cannot be
+/// carried over, which is named.
+pub(super) fn resolved(
+    mut extract: Extract,
+    extractor: &Element<'_>,
+    words: &Words,
+    notes: &mut Notes,
+) -> Option<Extract> {
+    if let Err(why) = resolve(&mut extract, words) {
+        let why = format!("`{}` is not extracted: {why}", extract.name);
+        notes.add(extractor.place(), extractor.what(), why);
+        return None;
+    }
+    if let Some(default) = extract.default.take() {
+        extract.default = words.known(&default);
+        if extract.default.is_none() {
+            let why = format!(
+                "its default `{default}` is not known before the load; a step that finds nothing \
+                 fails"
+            );
+            notes.add(extractor.place(), extractor.what(), why);
+        }
+    }
+    if is_sought_in_decoded(&extract) {
+        let why = "JMeter decodes character references (`&quot;`) before it looks, here they are decoded in \
+                   what is found";
+        notes.add(extractor.place(), extractor.what(), why);
+    }
+    Some(extract)
+}
+
+fn resolve(extract: &mut Extract, words: &Words) -> Result<(), String> {
+    let Extract { json, regex, xpath, template, between, .. } = extract;
+    let between = between.iter_mut().flatten();
+    for text in [json, xpath, template, &mut *regex].into_iter().flatten().chain(between) {
+        *text =
+            words.known(text).ok_or_else(|| format!("`{text}` is not known before the load"))?;
+    }
+    if let Some(regex) = regex {
+        *regex = carried(regex)?;
+    }
+    Ok(())
+}
+
+/// True when the characters that `extract` looks for may stand as references in the page: JMeter looks
+/// for them when those are decoded.
+fn is_sought_in_decoded(extract: &Extract) -> bool {
+    let between = extract.between.iter().flatten();
+    let mut texts = extract.regex.iter().chain(between);
+    extract.html && texts.any(|text| text.contains(['&', '<', '>', '"', '\'']))
+}
+
 fn regex(extractor: &Element<'_>) -> Result<Extract, String> {
     let written = extractor.text("RegexExtractor.regex");
-    let (header, regex) = match extractor.text("RegexExtractor.useHeaders") {
-        "" | "false" | "unescaped" => (None, written.to_owned()),
+    let from = extractor.text("RegexExtractor.useHeaders");
+    let (header, regex) = match from {
+        "" | "false" | UNESCAPED => (None, written.to_owned()),
         "true" => {
             let (name, rest) = header_rule(written)
                 .ok_or("its expression does not begin with the name of a header and a colon")?;
@@ -62,8 +110,9 @@ fn regex(extractor: &Element<'_>) -> Result<Extract, String> {
     Ok(Extract {
         name: name(extractor, "RegexExtractor.refname")?,
         header,
-        regex: Some(carried(&regex)?),
+        regex: Some(regex),
         template: (!matches!(template, "" | "$1$")).then(|| template.to_owned()),
+        html: from == UNESCAPED,
         pick: pick(extractor.text("RegexExtractor.match_number"))?,
         default: default(extractor, "RegexExtractor.default"),
         ..Extract::default()
@@ -152,7 +201,8 @@ fn xpath(extractor: &Element<'_>, notes: &mut Notes) -> Result<Extract, String> 
 }
 
 fn boundary(extractor: &Element<'_>) -> Result<Extract, String> {
-    if !matches!(extractor.text("BoundaryExtractor.useHeaders"), "" | "false" | "unescaped") {
+    let from = extractor.text("BoundaryExtractor.useHeaders");
+    if !matches!(from, "" | "false" | UNESCAPED) {
         return Err("it does not look at the content".into());
     }
     let between = ["BoundaryExtractor.lboundary", "BoundaryExtractor.rboundary"]
@@ -163,6 +213,7 @@ fn boundary(extractor: &Element<'_>) -> Result<Extract, String> {
     Ok(Extract {
         name: name(extractor, "BoundaryExtractor.refname")?,
         between: Some(between),
+        html: from == UNESCAPED,
         pick: pick(extractor.text("BoundaryExtractor.match_number"))?,
         default: default(extractor, "BoundaryExtractor.default"),
         ..Extract::default()
@@ -207,7 +258,13 @@ mod tests {
             .collect();
         let tree = tree(&format!("<hashTree><{kind} testname='e'>{inside}</{kind}></hashTree>"));
         let mut notes = Notes::default();
-        let found = read(&Element::of_tree(&tree.unwrap())[0], &Words::default(), &mut notes);
+        let tree = tree.unwrap();
+        let element = Element::of_tree(&tree)[0];
+        let mut words = Words::default();
+        words.define("field", "csrf");
+        let found = read(&element, &mut notes);
+        let found = found.into_iter();
+        let found = found.filter_map(|it| resolved(it, &element, &words, &mut notes)).collect();
         (found, notes.sorted().iter().map(ToString::to_string).collect())
     }
 
@@ -235,6 +292,42 @@ mod tests {
         let extract = of_regex("(?i)Location:\\s*(.+)", "true").0.remove(0);
         assert_eq!(extract.header.as_deref(), Some("Location"));
         assert_eq!(extract.regex.as_deref(), Some("(.+)"));
+    }
+
+    #[test]
+    fn variables_stand_for_their_values_before_braces_are_plain() {
+        let extract = of_regex(r#"name="${field}" value="{(.+?)}""#, "false").0.remove(0);
+        assert_eq!(extract.regex.as_deref(), Some(r#"name="csrf" value="\{(.+?)}""#));
+        let (found, _) = of(
+            "BoundaryExtractor",
+            &[
+                ("BoundaryExtractor.refname", "x"),
+                ("BoundaryExtractor.lboundary", "${field}-"),
+                ("BoundaryExtractor.rboundary", "${field}"),
+            ],
+        );
+        assert_eq!(found[0].between, Some(["csrf-".into(), "csrf".into()]));
+    }
+
+    #[test]
+    fn what_is_found_in_an_unescaped_body_is_decoded() {
+        let of_boundary = |from: &str| {
+            let properties = [
+                ("BoundaryExtractor.refname", "x"),
+                ("BoundaryExtractor.lboundary", "=["),
+                ("BoundaryExtractor.useHeaders", from),
+            ];
+            of("BoundaryExtractor", &properties).0.remove(0)
+        };
+        for (extract, html, sought) in [
+            (of_regex("href=\"([^\"]+)\"", "unescaped").0.remove(0), true, true),
+            (of_regex("next=(.+?),", "unescaped").0.remove(0), true, false),
+            (of_regex("href=\"([^\"]+)\"", "false").0.remove(0), false, false),
+            (of_boundary("unescaped"), true, false),
+            (of_boundary("false"), false, false),
+        ] {
+            assert_eq!((extract.html, is_sought_in_decoded(&extract)), (html, sought));
+        }
     }
 
     #[test]
@@ -317,6 +410,8 @@ mod tests {
             of_regex("a(?=b)", "false"),
             of_regex("(.+)", "true"),
             of_regex("x", "URL"),
+            of_regex("${later}", "false"),
+            of_regex("${__P(later,(}", "false"),
             of("RegexExtractor", &[("RegexExtractor.regex", "x")]),
             of("JSONPostProcessor", &[("JSONPostProcessor.referenceNames", "a;b")]),
             of("XPath2Extractor", &[("XPathExtractor2.fragment", "true")]),

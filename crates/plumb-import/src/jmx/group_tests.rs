@@ -152,7 +152,8 @@ fn groups_of_the_plugins_become_stages() {
 #[test]
 fn what_is_set_up_is_prepared_and_what_is_torn_down_is_done_at_the_end() {
     let requests = [request("a", "GET", ""), request("b", "GET", "")].concat();
-    let loops = "<elementProp name='ThreadGroup.main_controller'><stringProp \
+    let loops = "<elementProp name='ThreadGroup.main_controller'><boolProp \
+                 name='LoopController.continue_forever'>false</boolProp><stringProp \
                  name='LoopController.loops'>1</stringProp></elementProp>";
     let groups = [
         group("SetupThreadGroup", &format!("{USERS}{loops}"), &requests),

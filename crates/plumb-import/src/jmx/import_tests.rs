@@ -200,9 +200,9 @@ fn plan(inside: &str) -> String {
     format!(
         "<jmeterTestPlan><hashTree><TestPlan testname='p'/><hashTree>\n<ThreadGroup testname='g'>\
          <stringProp name='ThreadGroup.num_threads'>1</stringProp><elementProp \
-         name='ThreadGroup.main_controller'><stringProp name='LoopController.loops'>1</stringProp>\
-         </elementProp></ThreadGroup><hashTree>\n{inside}</hashTree></hashTree></hashTree>\
-         </jmeterTestPlan>"
+         name='ThreadGroup.main_controller'><boolProp name='LoopController.continue_forever'>false\
+         </boolProp><stringProp name='LoopController.loops'>1</stringProp></elementProp></ThreadGroup>\
+         <hashTree>\n{inside}</hashTree></hashTree></hashTree></jmeterTestPlan>"
     )
 }
 

@@ -4,6 +4,7 @@
 //! What holds for a request is found by the rules of scope (`scope.rs`): configuration, timers,
 //! assertions and post-processors hold for every request beside them and below.
 
+mod arguments;
 mod arrivals;
 mod assertion;
 mod choice;
@@ -108,6 +109,8 @@ struct Importer {
     kept_alive: usize,
     /// Those whose connection is not, and what they are.
     closed: Vec<(Place, String)>,
+    /// Groups of which each turn is a user with connections of its own, and what they are.
+    renewed: Vec<(Place, String)>,
     /// Variables that something sets.
     set: BTreeSet<String>,
     /// A data file names its variables itself: nobody knows them here.
@@ -150,7 +153,7 @@ impl Importer {
                 Role::Variables => self.define(&element, &element),
                 Role::Extractor => {
                     let unsaid = &mut Notes::default();
-                    for extract in extractor::read(&element, &Words::default(), unsaid) {
+                    for extract in extractor::read(&element, unsaid) {
                         if extract.pick == Pick::All {
                             self.words.lists.insert(extract.name.clone());
                         }
@@ -316,6 +319,10 @@ impl Importer {
             for (place, what) in std::mem::take(&mut self.closed) {
                 self.draft.notes.add(place, what, why);
             }
+            let why = "each turn is another user with connections of its own; here they are kept";
+            for (place, what) in std::mem::take(&mut self.renewed) {
+                self.draft.notes.add(place, what, why);
+            }
         }
     }
 
@@ -361,6 +368,8 @@ fn leave_redirects_to_the_file(step: &mut Step) {
 
 #[cfg(test)]
 mod group_tests;
+#[cfg(test)]
+mod meant_tests;
 #[cfg(test)]
 #[path = "import_tests.rs"]
 mod tests;

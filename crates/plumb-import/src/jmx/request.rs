@@ -1,21 +1,20 @@
 //! Requests: where they go, what they send, what holds for them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use plumb_scenario::extract::Extractor;
 use plumb_scenario::file::placed;
 use plumb_scenario::file::{Check, Extract, Pairs, Redirects, Step, Think};
-use plumb_scenario::placeholder::{Piece, pieces};
 use plumb_scenario::variables::Names;
 use plumb_wire::http::Url;
-use plumb_wire::percent::form_encoded;
 use plumb_wire::secret::is_secret;
 
+use super::arguments::{Form, Letters, has_form, is_raw};
 use super::element::Element;
 use super::scope::{Role, Scope, role};
-use super::upload::{BODIES, arguments, is_form, unsendable, whole_file};
+use super::upload::{BODIES, is_form, unsendable, whole_file};
 use super::{Importer, TimeLimit, assertion, extractor, timer};
-use crate::body::{masked_target_template, masked_template};
+use crate::body::masked_target_template;
 use crate::draft::DraftStep;
 use crate::har::{is_left_out, is_sendable};
 use crate::origin::{elsewhere, server_in_step};
@@ -31,9 +30,13 @@ const SETTINGS: [(&str, &str); 2] = [
     ("HTTPSampler.ipSource", "the source address is not chosen"),
 ];
 
-/// The content types that JMeter gives a form, and a body that is written out.
-const FORM: &str = "application/x-www-form-urlencoded; charset=UTF-8";
-const TEXT: &str = "text/plain; charset=UTF-8";
+/// The content types that JMeter gives a form, and a body that is written out; their charset is that of
+/// the request.
+const FORM: &str = "application/x-www-form-urlencoded";
+const TEXT: &str = "text/plain";
+/// Methods whose arguments are the query, unless the path is a whole address; those of others that have
+/// no body are not sent.
+const QUERIES: [&str; 3] = ["GET", "DELETE", "OPTIONS"];
 
 /// The server of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,12 +70,17 @@ impl Importer {
             self.draft.notes.add(request.place(), request.what(), why);
             return None;
         }
+        let letters = self.letters(request, &scope);
+        if let Some(why) = self.unsendable_letters(request, &method, &letters) {
+            self.draft.notes.add(request.place(), request.what(), why);
+            return None;
+        }
         self.name_below(request, &below);
         self.name_settings(request, &scope);
-        let mut step = self.addressed(request, &scope, method, &server);
+        let mut step = self.addressed(request, &scope, (method, &letters), &server);
         let kind = step.headers.remove("Content-Type").or_else(|| {
             let kind = if has_form(request) { FORM } else { TEXT };
-            step.body.is_some().then(|| kind.into())
+            step.body.is_some().then(|| format!("{kind}; charset={}", letters.name()))
         });
         step.headers = self.headers(&scope, kind);
         if !step.parts.is_empty() {
@@ -177,7 +185,7 @@ impl Importer {
         } else {
             self.kept_alive += 1;
         }
-        if scope.defaults.iter().any(|defaults| !arguments(defaults).is_empty()) {
+        if scope.defaults.iter().any(|defaults| !defaults.arguments().is_empty()) {
             lost.push("arguments of the defaults are not added");
         }
         for why in lost {
@@ -209,11 +217,12 @@ impl Importer {
         &mut self,
         request: &Element<'_>,
         scope: &Scope<'_>,
-        method: String,
+        (method, letters): (String, &Letters),
         server: &str,
     ) -> Step {
         let path = scope.property(request, "HTTPSampler.path").trim();
-        let path = whole_address(path).map_or(path, |(_, path)| path);
+        let whole = whole_address(path);
+        let path = whole.map_or(path, |(_, path)| path);
         let target = self.words.template(path, request, &mut self.draft.notes);
         let mut target = masked_target_template(&target, &mut self.secrets);
         let begins_with_variable = target.starts_with("${");
@@ -226,8 +235,7 @@ impl Importer {
             self.draft.notes.add(request.place(), request.what(), why);
         }
         target.insert_str(0, server);
-        let is_raw = request.flag("HTTPSampler.postBodyRaw") && !arguments(request).is_empty();
-        let has_body = is_raw || BODIES.contains(&method.as_str());
+        let has_body = is_raw(request, &method) || BODIES.contains(&method.as_str());
         let mut step =
             Step { name: Some(placed(self.row(request, &method, path))), ..Step::default() };
         if has_body && is_form(request) {
@@ -238,9 +246,9 @@ impl Importer {
                 step.headers.insert("Content-Type".into(), kind);
             }
         } else if has_body {
-            step.body = self.body(request).map(placed);
-        } else if !has_body {
-            let query = self.form(request);
+            step.body = self.body(request, letters).map(placed);
+        } else if QUERIES.contains(&method.as_str()) && whole.is_none() {
+            let query = self.form(request, Form::Query, letters);
             if !query.is_empty() {
                 target += if target.contains('?') { "&" } else { "?" };
                 target += &query;
@@ -265,52 +273,12 @@ impl Importer {
         }
     }
 
-    /// The body as it is written, or the arguments as a form.
-    fn body(&mut self, request: &Element<'_>) -> Option<String> {
-        let list = arguments(request);
-        if list.is_empty() {
-            return None;
-        }
-        if has_form(request) {
-            return Some(self.form(request));
-        }
-        let raw: String = list.iter().map(|argument| argument.text("Argument.value")).collect();
-        let template = self.words.template(&raw, request, &mut self.draft.notes);
-        Some(masked_template("", &template, &mut self.secrets))
-    }
-
-    /// The arguments as `name=value&name=value`.
-    fn form(&mut self, request: &Element<'_>) -> String {
-        let mut pairs = Vec::new();
-        for argument in arguments(request) {
-            let written = argument.text("Argument.name");
-            let name = self.words.template(written, request, &mut self.draft.notes);
-            let value = self.words.template(
-                argument.text("Argument.value"),
-                request,
-                &mut self.draft.notes,
-            );
-            let encode = argument.flag("HTTPArgument.always_encode");
-            let value = if is_secret(written) && !value.is_empty() && !value.contains("${") {
-                self.secrets.template(written, &value, " percent-encoded")
-            } else if encode {
-                encoded_template(&value)
-            } else {
-                value
-            };
-            let name = if encode { encoded_template(&name) } else { name };
-            let has_equals = argument.given("HTTPArgument.use_equals") != Some("false");
-            let sign = if has_equals || !value.is_empty() { "=" } else { "" };
-            pairs.push(format!("{name}{sign}{value}"));
-        }
-        pairs.join("&")
-    }
-
     /// The headers of all managers in scope, the nearest last; `kind` is the content type unless one of
     /// them says it.
     fn headers(&mut self, scope: &Scope<'_>, kind: Option<String>) -> Pairs {
         let mut found: BTreeMap<String, (String, String)> = BTreeMap::new();
         for manager in &scope.headers {
+            let mut own = BTreeSet::new();
             for header in manager.members("HeaderManager.headers") {
                 let name = header.text("Header.name").trim();
                 let written = header.text("Header.value");
@@ -318,6 +286,10 @@ impl Importer {
                 let plain = name.to_ascii_lowercase();
                 if name.is_empty() && value.is_empty() {
                     continue; // an empty line of the window
+                }
+                if !own.insert(plain.clone()) {
+                    let why = format!("its header {name} is sent as often as it stands; here once");
+                    self.draft.notes.add(manager.place(), manager.what(), why);
                 }
                 if !is_sendable(name, &value) {
                     let what = format!("the header `{name}` of {}", manager.what());
@@ -352,16 +324,23 @@ impl Importer {
     fn extracts(&mut self, scope: &Scope<'_>) -> Vec<Extract> {
         let mut sound = Vec::new();
         for element in &scope.extractors {
-            for extract in extractor::read(element, &self.words, &mut self.draft.notes) {
-                match Extractor::new(&extract, &mut Names::default()) {
-                    Ok(_) => sound.push(extract),
-                    Err(problem) => {
-                        let why = format!("`{}` is not extracted: {problem}", extract.name);
-                        self.draft.notes.add(element.place(), element.what(), why);
-                        self.set.remove(&extract.name);
-                        self.words.lists.remove(&extract.name);
+            let notes = &mut self.draft.notes;
+            for extract in extractor::read(element, notes) {
+                let name = extract.name.clone();
+                let resolved = extractor::resolved(extract, element, &self.words, notes);
+                match resolved.map(|it| (Extractor::new(&it, &mut Names::default()), it)) {
+                    Some((Ok(_), extract)) => {
+                        sound.push(extract);
+                        continue;
                     }
+                    Some((Err(problem), _)) => {
+                        let why = format!("`{name}` is not extracted: {problem}");
+                        notes.add(element.place(), element.what(), why);
+                    }
+                    None => {}
                 }
+                self.set.remove(&name);
+                self.words.lists.remove(&name);
             }
         }
         sound
@@ -381,12 +360,6 @@ impl Importer {
     }
 }
 
-/// False where the arguments are a body as it is written: said so, or all without names.
-fn has_form(request: &Element<'_>) -> bool {
-    !request.flag("HTTPSampler.postBodyRaw")
-        && arguments(request).iter().any(|argument| !argument.text("Argument.name").is_empty())
-}
-
 /// `scheme://server` and the rest of a path that is a whole address.
 fn whole_address(path: &str) -> Option<(&str, &str)> {
     let path = path.trim();
@@ -403,19 +376,6 @@ fn without_user(text: &str) -> String {
     text.rsplit_once('@').map_or(text, |(_, host)| host).to_owned()
 }
 
-/// A template with everything in it percent-encoded, what its variables stand for, too.
-fn encoded_template(template: &str) -> String {
-    let encoded = |piece| match piece {
-        Piece::Text(text) => form_encoded(&text.replace("$${", "${")),
-        // a number of values needs no encoding
-        Piece::Placeholder(inner) if inner.ends_with(":count") || inner.ends_with(":url") => {
-            format!("${{{inner}}}")
-        }
-        Piece::Placeholder(inner) => format!("${{{inner}:url}}"),
-    };
-    pieces(template).into_iter().map(encoded).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -425,12 +385,5 @@ mod tests {
         assert_eq!(whole_address("https://a:1/b?c"), Some(("https://a:1", "/b?c")));
         assert_eq!(whole_address("HTTP://${h}"), Some(("HTTP://${h}", "")));
         assert_eq!(whole_address("/b?u=http://x"), None);
-    }
-
-    #[test]
-    fn variables_are_encoded_between_encoded_texts() {
-        assert_eq!(encoded_template("a b${x}c&${l:count}"), "a+b${x:url}c%26${l:count}");
-        assert_eq!(encoded_template("${time(s)} $${a}"), "${time(s):url}+%24%7Ba%7D");
-        assert_eq!(encoded_template("${"), "%24%7B");
     }
 }

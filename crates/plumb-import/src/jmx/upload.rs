@@ -14,6 +14,11 @@ pub(super) const BODIES: [&str; 3] = ["POST", "PUT", "PATCH"];
 /// The switch of a request whose arguments are the parts of a form.
 const MULTIPART: &str = "HTTPSampler.DO_MULTIPART_POST";
 
+/// The content type of a field of a form where no other is said.
+const TEXT: &str = "text/plain";
+/// The file of a request in plans of old versions.
+const OLD_FILE: &str = "HTTPSampler.FILE_NAME";
+
 /// The files that a request sends.
 fn files<'a>(request: &Element<'a>) -> Vec<Element<'a>> {
     let list = request.inner("HTTPsampler.Files");
@@ -34,6 +39,9 @@ pub(super) fn whole_file(request: &Element<'_>) -> Option<(PathBuf, String)> {
 
 /// Why what a request uploads cannot be sent; `None` when it can, or uploads nothing.
 pub(super) fn unsendable(request: &Element<'_>, method: &str) -> Option<&'static str> {
+    if !request.text(OLD_FILE).trim().is_empty() {
+        return Some("it names a file to upload as old versions do; the request is left out");
+    }
     let files = files(request);
     if files.is_empty() {
         return None;
@@ -57,7 +65,10 @@ impl Importer {
     /// The arguments and files of a request as the parts of a form.
     pub(super) fn parts(&mut self, request: &Element<'_>) -> Vec<Spanned<Part>> {
         let mut parts = Vec::new();
-        for argument in arguments(request) {
+        for argument in request.arguments() {
+            if self.has_no_name(&argument) {
+                continue;
+            }
             let name = self.part_name(argument.text("Argument.name"), request);
             let written = argument.text("Argument.value");
             let value = self.words.template(written, request, &mut self.draft.notes);
@@ -66,7 +77,11 @@ impl Importer {
                 true => self.secrets.template(&name, &value, ""),
                 false => value,
             };
-            parts.push(Part { name, value: Some(value), ..Part::default() });
+            // what JMeter says of every field says nothing
+            let kind = argument.text("HTTPArgument.content_type").trim();
+            let content_type =
+                self.words.known(kind).filter(|it| !["", TEXT].contains(&it.as_str()));
+            parts.push(Part { name, value: Some(value), content_type, ..Part::default() });
         }
         for file in files(request) {
             let kind = file.text("File.mimetype").trim();
@@ -91,10 +106,4 @@ impl Importer {
             written.to_owned()
         })
     }
-}
-
-/// The arguments of a request.
-pub(super) fn arguments<'a>(request: &Element<'a>) -> Vec<Element<'a>> {
-    let list = request.inner("HTTPsampler.Arguments");
-    list.map(|list| list.members("Arguments.arguments")).unwrap_or_default()
 }

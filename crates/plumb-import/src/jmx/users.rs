@@ -47,6 +47,9 @@ impl Once {
 impl Importer {
     /// The scenario of a group. `outer` is the scope of the plan, which has `groups` of them.
     pub(super) fn group<'a>(&mut self, group: &Element<'a>, outer: &Scope<'a>, groups: usize) {
+        if self.is_idle(group) {
+            return;
+        }
         let below = group.below();
         let scope = outer.with(&below);
         let number = self.draft.file.scenario.len();
@@ -81,6 +84,10 @@ impl Importer {
         scenario.name = self.labels.unique(group.name());
         scenario.cookies = self.cookies(group, &scope);
         scenario.data = self.data(&scope, groups);
+        let comes_back = scenario.iterations.as_ref().is_none_or(|turns| *turns.get_ref() > 1);
+        if comes_back && is_another_each_turn(group) {
+            self.renewed.push((group.place(), group.what()));
+        }
         let login_of_group = self.login(&scope);
         self.logins.push(login_of_group);
         self.pace(&scope, groups, (&mut scenario, &steps));
@@ -94,6 +101,9 @@ impl Importer {
 
     /// The requests of a setUp or tearDown group are made once, by one user.
     pub(super) fn group_once<'a>(&mut self, group: &Element<'a>, outer: &Scope<'a>, once: Once) {
+        if self.is_idle(group) {
+            return;
+        }
         let (kind, when) = once.words();
         let below = group.below();
         let scope = outer.with(&below);
@@ -235,16 +245,39 @@ impl Importer {
         scenario
     }
 
+    /// True of a group that asks for nothing, which is named: it has no users, or no turns.
+    fn is_idle(&mut self, group: &Element<'_>) -> bool {
+        let is_zero = |text: &str| self.words.number(text) == Some(0.0);
+        let main = group.inner("ThreadGroup.main_controller");
+        // others of the plugins have a plan of their own
+        let has_users = match group.kind() {
+            "ThreadGroup" | "SetupThreadGroup" | "PostThreadGroup" | "SteppingThreadGroup" => {
+                !is_zero(group.text("ThreadGroup.num_threads"))
+            }
+            _ => true,
+        };
+        let why = if !has_users {
+            "it has no users; its requests are left out"
+        } else if main.is_some_and(|main| is_zero(main.text("LoopController.loops"))) {
+            "it is done 0 times; its requests are left out"
+        } else {
+            return false;
+        };
+        self.draft.notes.add(group.place(), group.what(), why);
+        true
+    }
+
     /// How often a user does the script; `None` without end.
     fn iterations(&mut self, group: &Element<'_>) -> Option<u64> {
         let main = group.inner("ThreadGroup.main_controller")?;
-        if main.flag("LoopController.continue_forever")
-            || main.text("LoopController.loops").trim() == "-1"
-        {
+        let text = main.text("LoopController.loops");
+        let known = self.words.known(text);
+        let is_endless = known.as_deref().is_some_and(|text| text.trim() == "-1");
+        // JMeter takes it for said where nothing is
+        if is_endless || main.given("LoopController.continue_forever") != Some("false") {
             return None;
         }
-        let text = main.text("LoopController.loops");
-        let times = self.words.known(text).and_then(|text| text.trim().parse::<u32>().ok());
+        let times = known.and_then(|text| text.trim().parse::<u32>().ok());
         if times.is_none() {
             let why =
                 format!("it is done `{text}` times, which is not known before the load; once");
@@ -279,6 +312,9 @@ impl Importer {
     /// Without a manager JMeter keeps no cookies.
     fn cookies(&mut self, group: &Element<'_>, scope: &Scope<'_>) -> Cookies {
         let Some(manager) = scope.cookies.last() else { return Cookies::Off };
+        if manager.text("CookieManager.policy").trim().eq_ignore_ascii_case("ignoreCookies") {
+            return Cookies::Off;
+        }
         if !manager.members("CookieManager.cookies").is_empty() {
             let why = "users begin without the cookies that it holds";
             self.draft.notes.add(manager.place(), manager.what(), why);
@@ -288,7 +324,7 @@ impl Importer {
         let clears = if arrives {
             true
         } else if manager.flag("CookieManager.controlledByThreadGroup") {
-            !group.flag("ThreadGroup.same_user_on_next_iteration")
+            is_another_each_turn(group)
         } else {
             manager.flag("CookieManager.clearEachIteration")
         };
@@ -332,6 +368,11 @@ impl Importer {
             Err(why) => self.draft.notes.add(timer.place(), timer.what(), why),
         }
     }
+}
+
+/// True when each turn is that of another user; the same one comes back where nothing is said.
+fn is_another_each_turn(group: &Element<'_>) -> bool {
+    group.given("ThreadGroup.same_user_on_next_iteration") == Some("false")
 }
 
 /// The most users that are busy at once, where a plan limits them.
