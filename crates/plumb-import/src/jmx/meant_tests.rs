@@ -359,3 +359,23 @@ fn a_group_whose_turns_are_other_users_has_connections_that_are_kept() {
         assert_eq!(of(turns, same, alive), [""; 0]);
     }
 }
+
+#[test]
+fn connections_are_kept_where_it_is_said() {
+    let of = |name: &str, said: &str| request(name, "GET", said);
+    let kept = property("HTTPSampler.use_keepalive", "true");
+    assert!(draft(&of("a", "")).file.close);
+    assert!(!draft(&of("a", &kept)).file.close);
+    let mixed = draft(&[of("a", &kept), of("b", "")].concat());
+    assert!(!mixed.file.close && notes(&mixed)[0].contains("\"b\": its connection is kept"));
+}
+
+#[test]
+fn what_is_done_after_a_failure_is_named_where_it_is_something() {
+    let of = |action: &str| {
+        let handler = element("ResultAction", &[("OnError.action", action)], "");
+        let draft = draft(&[handler, get("a")].concat());
+        draft.notes.changes()
+    };
+    assert_eq!(["", "0", "1", "4"].map(of), [0, 0, 1, 1]);
+}

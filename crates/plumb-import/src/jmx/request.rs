@@ -180,10 +180,12 @@ impl Importer {
                 lost.push(why);
             }
         }
-        if scope.property(request, "HTTPSampler.use_keepalive").trim() == "false" {
-            self.closed.push((request.place(), request.what()));
-        } else {
+        let keeps = self.words.known(scope.property(request, "HTTPSampler.use_keepalive"));
+        if keeps.is_some_and(|keeps| keeps.trim() == "true") {
             self.kept_alive += 1;
+        } else {
+            // where nothing is said, too
+            self.closed.push((request.place(), request.what()));
         }
         if scope.defaults.iter().any(|defaults| !defaults.arguments().is_empty()) {
             lost.push("arguments of the defaults are not added");

@@ -75,11 +75,14 @@ pub(super) fn role(element: &Element<'_>) -> Role {
         "ResponseAssertion" | "DurationAssertion" | "SizeAssertion" => Role::Assertion,
         "RegexExtractor" | "JSONPostProcessor" | "XPath2Extractor" | "XPathExtractor"
         | "BoundaryExtractor" => Role::Extractor,
+        // others end or restart users, and are named
+        "ResultAction" if matches!(element.text("OnError.action").trim(), "" | "0") => {
+            Role::Listener
+        }
         "ResultCollector"
         | "Summariser"
         | "BackendListener"
         | "ResultSaver"
-        | "ResultAction"
         | "MailerResultCollector"
         | "JSR223Listener"
         | "BeanShellListener"

@@ -82,7 +82,16 @@ fn read(timer: &Element<'_>, words: &Words, notes: &mut Notes) -> Option<Wait> {
     let delay = number("ConstantTimer.delay")?;
     Some(match timer.kind() {
         "UniformRandomTimer" => Wait::Uniform(delay, delay + number("RandomTimer.range")?.max(0.0)),
-        "GaussianRandomTimer" => Wait::Normal(delay, number("RandomTimer.range")?.abs()),
+        "GaussianRandomTimer" => {
+            let deviation = number("RandomTimer.range")?.abs();
+            if delay < 2.0 * deviation {
+                // seldom enough above that
+                let why = "JMeter waits as long as a draw is below 0, and here that is no wait: waits \
+                           are shorter in the mean";
+                notes.add(timer.place(), timer.what(), why);
+            }
+            Wait::Normal(delay, deviation)
+        }
         _ => Wait::Fixed(delay),
     })
 }
@@ -148,6 +157,8 @@ mod tests {
         let normal =
             of(&[("GaussianRandomTimer", "300", "30"), ("GaussianRandomTimer", "0", "40")]);
         assert_eq!(normal.0, Some(Think::Normal(span("300ms"), span("50ms"))));
+        assert!(normal.1[0].contains("below 0"), "of the second: {:?}", normal.1);
+        assert_eq!(of(&[("GaussianRandomTimer", "300", "30")]).1, [""; 0]);
         assert_eq!(of(&[("ConstantTimer", "0", "")]).0, None);
         assert_eq!(of(&[("UniformRandomTimer", "7", "0")]).0, Some(Think::Fixed(span("7ms"))));
     }
