@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use plumb_odata::Refusal;
 
 use crate::database::DatabaseError;
 use crate::program::LoadError;
@@ -157,6 +158,12 @@ impl From<DatabaseError> for Failure {
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
             }
         }
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self::new(refusal.status, refusal.message)
     }
 }
 

@@ -1,9 +1,9 @@
 //! Whether somebody waits for a step at a screen.
 
 use hyper::HeaderMap;
+use plumb_odata::SapPath;
 
 use crate::config::DispatcherConfig;
-use crate::url::SapPath;
 
 /// The kind of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

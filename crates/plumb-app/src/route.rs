@@ -1,10 +1,11 @@
 //! Where a path leads: the one place that knows every path of the server.
 
 use hyper::HeaderMap;
+use plumb_odata::{Change, Format, Refusal, Resource, SapPath, Service};
 
 use crate::answer::{Answer, Failure};
-use crate::flights::{self, Change, Format, Resource, Service};
-use crate::url::{SapPath, Segment, is_image, page_name};
+use crate::flights;
+use crate::url::{Segment, is_image, page_name};
 
 /// Where a path leads. What the front answers itself comes first.
 #[derive(Debug)]
@@ -20,7 +21,7 @@ pub(crate) enum Route {
     /// A page by its name; without a segment the request is sent where it has one.
     Page { segment: Option<Segment>, rest: String, name: String },
     /// Something of the flight service.
-    Flights(Service, Result<Resource, Failure>),
+    Flights(Service, Result<Resource, Refusal>),
     /// Several requests for the flight service in one.
     Batch(Service),
     /// Changes of the flights that are done together; no path leads to them.

@@ -1,28 +1,7 @@
-//! URLs as this server reads them: the segment of the session in a path, and the names of pages.
+//! URLs as this server reads them: what the segment in a path says, and the names of pages.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-
-/// A path below `/sap`, with its segment taken out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SapPath<'a> {
-    /// What stands in the parentheses of `/sap(...)/`; encoded.
-    pub(crate) segment: Option<&'a str>,
-    /// What follows, from its slash on.
-    pub(crate) rest: &'a str,
-}
-
-impl<'a> SapPath<'a> {
-    /// Reads `path`, which is one below `/sap` or not.
-    pub(crate) fn parse(path: &'a str) -> Option<Self> {
-        let behind = path.strip_prefix("/sap")?;
-        if behind.starts_with('/') {
-            return Some(Self { segment: None, rest: behind });
-        }
-        let (segment, rest) = behind.strip_prefix('(')?.split_once(')')?;
-        rest.starts_with('/').then_some(Self { segment: Some(segment), rest })
-    }
-}
 
 /// What a segment says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -76,16 +55,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_segment_is_taken_out_of_a_path() {
-        let path = SapPath::parse("/sap(bD1lbiZjPTAwMA==)/bc/bsp/it03/page.htm").unwrap();
-        assert_eq!((path.segment, path.rest), (Some("bD1lbiZjPTAwMA=="), "/bc/bsp/it03/page.htm"));
+    fn a_segment_says_language_and_client() {
         let segment = Segment::of("bD1lbiZjPTAwMA==");
         let (language, client) = (segment.language.as_deref(), segment.client.as_deref());
         assert_eq!((language, client), (Some("en"), Some("000")));
-        assert_eq!(SapPath::parse("/sap/bc").unwrap().segment, None);
-        for other in ["/sapling/bc", "/sap(bD1l/bc", "/sap(x)bc", "/", "/sap"] {
-            assert_eq!(SapPath::parse(other), None, "{other}");
-        }
     }
 
     #[test]
@@ -105,8 +78,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_path_is_read_or_refused(text: String) {
-            let _ = SapPath::parse(&text);
+        fn any_segment_is_read(text: String) {
             let _ = Segment::of(&text);
         }
     }

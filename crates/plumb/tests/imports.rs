@@ -75,7 +75,8 @@ const TABLE: &[(&str, &[&str])] = &[
     ("plumb-sql-log", &[]),
     ("plumb-agent", &["plumb-engine", "plumb-measure", "plumb-serve", "plumb-wire"]),
     ("plumb-serve", &["plumb-engine", "plumb-measure", "plumb-wire"]),
-    ("plumb-app", &["plumb-engine", "plumb-measure", "plumb-serve", "plumb-wire"]),
+    ("plumb-app", &["plumb-engine", "plumb-measure", "plumb-odata", "plumb-serve", "plumb-wire"]),
+    ("plumb-odata", &["plumb-serve", "plumb-wire"]),
     (
         "plumb-flow",
         &[

@@ -1,13 +1,13 @@
 //! The same data without a protocol around it: small JSON, or the same as XML.
 
+use plumb_odata::json::text;
+use plumb_odata::key::date;
+use plumb_odata::model::{FLIGHT, Kind};
+use plumb_odata::{Entity, decimal};
 use plumb_wire::percent::decoded;
 
 use super::data::Data;
 use super::document::{Document, Form};
-use super::entity::{Entity, decimal};
-use super::json::text;
-use super::key::date;
-use super::model::FLIGHT;
 use crate::answer::{Answer, Failure, JSON};
 use crate::database::{Row, Value};
 use crate::step::Step;
@@ -142,7 +142,7 @@ const AVAILABILITY: [(&str, usize); 6] = [
 fn members(out: &mut Document, flight: &Entity, members: &[(&str, usize)]) {
     for (name, place) in members {
         match (flight.value(*place), flight.kind.properties[*place].kind) {
-            (Value::Int(hundredths), super::model::Kind::Decimal) => {
+            (Value::Int(hundredths), Kind::Decimal) => {
                 out.number(name, &decimal(*hundredths));
             }
             (Value::Int(number), _) => out.number(name, &number.to_string()),

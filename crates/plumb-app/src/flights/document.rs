@@ -1,8 +1,9 @@
 //! The documents of the compact twin: the same members in JSON and in XML, and dummy members that
 //! make them as long as wanted.
 
-use super::json;
-use super::xml::{Sink as _, Stream};
+use plumb_odata::json;
+use plumb_odata::xml::{Sink as _, Stream};
+
 use crate::answer::{Answer, Failure, JSON};
 
 const XML: &str = "application/xml; charset=utf-8";
@@ -160,7 +161,7 @@ impl Document {
     fn len(&self) -> usize {
         match &self.0 {
             Writing::Json(out) => out.len(),
-            Writing::Xml(out) => out.len(),
+            Writing::Xml(out) => out.written(),
         }
     }
 

@@ -1,12 +1,9 @@
 //! What went wrong, as the protocol writes it.
 
-use super::atom;
-use super::format::Format;
-use super::json;
-use super::json4;
-use super::media_type::{JSON, JSON_4, XML};
-use super::version::Version;
-use super::xml::Stream;
+use plumb_odata::media_type::{JSON, JSON_4, XML};
+use plumb_odata::xml::Stream;
+use plumb_odata::{Format, Version, atom, json, json4};
+
 use crate::answer::{Answer, Failure};
 
 /// The answer that says what went wrong, as the protocol writes it.

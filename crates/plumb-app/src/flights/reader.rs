@@ -1,11 +1,10 @@
 //! What the options of a request choose, read in the way of a service.
 
+use plumb_odata::filter::{Datum, Order};
+use plumb_odata::model::{CARRIER, EntityType, FLIGHT, OWN_OF_FLIGHT, Target};
+use plumb_odata::{Entity, Options, Service};
+
 use super::data::Data;
-use super::entity::Entity;
-use super::filter::{Datum, Order};
-use super::model::{CARRIER, EntityType, FLIGHT, OWN_OF_FLIGHT, Target};
-use super::options::Options;
-use super::service::Service;
 use crate::answer::Failure;
 use crate::database::Row;
 use crate::step::Step;

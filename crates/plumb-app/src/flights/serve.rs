@@ -3,23 +3,16 @@
 use hyper::StatusCode;
 use hyper::header::LOCATION;
 use plumb_engine::clock;
+use plumb_odata::atom::{self, Scene};
+use plumb_odata::media_type::{ENTRY, FEED, JSON, JSON_4, SERVICE, TEXT, XML};
+use plumb_odata::model::{EntityType, FLIGHT};
+use plumb_odata::xml::{Dom, Sink, Stream};
+use plumb_odata::{
+    Entity, Format, Options, Refusal, Resource, Service, Version, json, json4, metadata, metadata4,
+};
 use plumb_serve::Request;
 
-use super::atom::{self, Scene};
-use super::entity::Entity;
-use super::format::Format;
-use super::json;
-use super::json4;
-use super::media_type::{ENTRY, FEED, JSON, JSON_4, SERVICE, TEXT, XML};
-use super::metadata;
-use super::metadata4;
-use super::model::{EntityType, FLIGHT};
-use super::options::Options;
-use super::path::Resource;
 use super::reader::{Found, Reader};
-use super::service::Service;
-use super::version::Version;
-use super::xml::{Dom, Sink, Stream};
 use crate::answer::{Answer, Failure};
 use crate::step::Step;
 
@@ -30,7 +23,7 @@ use crate::step::Step;
 pub(crate) fn serve(
     step: &mut Step<'_>,
     service: Service,
-    resource: &Result<Resource, Failure>,
+    resource: &Result<Resource, Refusal>,
 ) -> Result<Answer, Failure> {
     if !["GET", "HEAD"].contains(&step.asked.request.method().as_str()) {
         return Err(Failure::new(StatusCode::METHOD_NOT_ALLOWED, "flights are read with GET"));
@@ -40,7 +33,7 @@ pub(crate) fn serve(
     let base = base(service, request);
     let kind = resource.entity_type().unwrap_or(&FLIGHT);
     let options = Options::parse(service.version(), kind, request.query())?;
-    let format = service.format(resource, request, options.format)?;
+    let format = service.format(resource, request.headers(), options.format)?;
     let now = clock::utc(clock::wall_ns());
     let scene = Scene { base: &base, now: &now, options: &options };
     let answer = Form { service, format, scene }.of(step, resource)?;
@@ -85,9 +78,9 @@ impl Form<'_> {
             Resource::Service | Resource::Batch => match format {
                 Format::Json => Answer::new(JSON, json::service()),
                 Format::Json4 => Answer::new(JSON_4, json4::service(scene.base)),
-                Format::Atom => service.write(SERVICE, |sink| atom::service(sink, scene.base)),
+                Format::Atom => write(service, SERVICE, |sink| atom::service(sink, scene.base)),
             },
-            Resource::Metadata => service.write(XML, |sink| match service.version() {
+            Resource::Metadata => write(service, XML, |sink| match service.version() {
                 Version::Two => metadata::document(sink),
                 Version::Four => metadata4::document(sink),
             }),
@@ -131,7 +124,7 @@ impl Form<'_> {
                         Answer::new(JSON_4, json4::property(scene.base, &entity, *place))
                     }
                     (false, Format::Atom) => {
-                        service.write(XML, |sink| atom::property(sink, &entity, *place))
+                        write(service, XML, |sink| atom::property(sink, &entity, *place))
                     }
                 }
             }
@@ -151,7 +144,7 @@ impl Form<'_> {
                 Answer::new(JSON_4, document)
             }
             Format::Atom => {
-                service.write(FEED, |sink| atom::feed(sink, scene, names, &found.entities, count))
+                write(service, FEED, |sink| atom::feed(sink, scene, names, &found.entities, count))
             }
         }
     }
@@ -164,7 +157,7 @@ impl Form<'_> {
             Format::Json => Answer::new(JSON, json::links(scene.base, many, entities, count)),
             Format::Json4 => Answer::new(JSON_4, json4::links(scene.base, many, entities, count)),
             Format::Atom => {
-                service.write(XML, |sink| atom::links(sink, scene.base, many, entities, count))
+                write(service, XML, |sink| atom::links(sink, scene.base, many, entities, count))
             }
         }
     }
@@ -174,7 +167,7 @@ impl Form<'_> {
         match format {
             Format::Json => Answer::new(JSON, json::entry(scene.base, scene.options, entity)),
             Format::Json4 => Answer::new(JSON_4, json4::entry(scene.base, scene.options, entity)),
-            Format::Atom => service.write(ENTRY, |sink| atom::entry(sink, scene, entity)),
+            Format::Atom => write(service, ENTRY, |sink| atom::entry(sink, scene, entity)),
         }
     }
 }
@@ -191,20 +184,18 @@ fn base(service: Service, request: &Request) -> String {
     format!("{scheme}://{host}/sap{}/", service.root())
 }
 
-impl Service {
-    /// Writes a document: as a tree first, or straight away.
-    fn write(self, content_type: &'static str, tell: impl FnOnce(&mut Writer)) -> Answer {
-        let mut writer = match self {
-            Self::Compatibility => Writer::Dom(Dom::default()),
-            Self::Standard | Self::Version4 => Writer::Stream(Stream::new()),
-        };
-        tell(&mut writer);
-        let bytes = match writer {
-            Writer::Dom(dom) => dom.into_bytes(),
-            Writer::Stream(stream) => stream.into_bytes(),
-        };
-        Answer::new(content_type, bytes)
-    }
+/// Writes a document in the way of `service`: as a tree first, or straight away.
+fn write(service: Service, content_type: &'static str, tell: impl FnOnce(&mut Writer)) -> Answer {
+    let mut writer = match service {
+        Service::Compatibility => Writer::Dom(Dom::default()),
+        Service::Standard | Service::Version4 => Writer::Stream(Stream::new()),
+    };
+    tell(&mut writer);
+    let bytes = match writer {
+        Writer::Dom(dom) => dom.into_bytes(),
+        Writer::Stream(stream) => stream.into_bytes(),
+    };
+    Answer::new(content_type, bytes)
 }
 
 enum Writer {

@@ -9,24 +9,16 @@ use std::collections::HashMap;
 use hyper::StatusCode;
 use hyper::Uri;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
+use plumb_odata::model::{CARRIER, EntityType, FLIGHT, OWN_OF_FLIGHT};
+use plumb_odata::{Change, Entity, Format, Options, Resource, SapPath, Service, Version, values};
 
-use super::change_set::Change;
-use super::entity::Entity;
-use super::format::Format;
-use super::model::{CARRIER, EntityType, FLIGHT, OWN_OF_FLIGHT};
-use super::options::Options;
 use super::parts;
-use super::path::Resource;
 use super::reader::Reader;
 use super::serve;
-use super::service::Service;
-use super::values;
-use super::version::Version;
 use crate::answer::{Answer, Failure};
 use crate::database::{Row, Value};
 use crate::session::unguessable;
 use crate::step::Step;
-use crate::url::SapPath;
 
 /// Columns of the own properties of the types, in their order.
 const CARRIER_COLUMNS: [&str; 4] = ["carrid", "carrname", "currcode", "url"];
@@ -198,7 +190,7 @@ impl Set {
         } else {
             format!("/{}", target.split_once('?').map_or(target, |(path, _)| path))
         };
-        Resource::parse(self.version(), &path)
+        Ok(Resource::parse(self.version(), &path)?)
     }
 
     /// Makes an entity; a flight `of` a carrier belongs to that.
@@ -251,7 +243,7 @@ fn entity_of(
         let text = format!("entities are written as application/json, not {said}");
         return Err(Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, text));
     }
-    values::parse(version, kind, &change.body)
+    Ok(values::parse(version, kind, &change.body)?)
 }
 
 /// The key that an entity says.

@@ -15,6 +15,8 @@ use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, COOKIE, HOST, HeaderNam
 use hyper::{HeaderMap, Response, StatusCode, Uri};
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::Clock as _;
+use plumb_odata::batch::{Asks, Parser, Part};
+use plumb_odata::{Change, Service, Version};
 use plumb_serve::memory::{Share, held};
 use plumb_serve::{Body, Gone, Peer, Pieces, ReadError, Request};
 use tokio::sync::Semaphore;
@@ -24,8 +26,7 @@ use super::timing::{self, SERVER_TIMING};
 use crate::answer::{Answer, Failure};
 use crate::asked::Target;
 use crate::config::PART_MAX;
-use crate::flights::batch::{Asks, Parser, Part};
-use crate::flights::{Change, Service, Version, parts};
+use crate::flights::parts;
 use crate::route::{ErrorForm, Route};
 use crate::services::bytes;
 use crate::session::{COOKIE as SESSION, unguessable};
@@ -167,7 +168,7 @@ async fn read(
         Ok(read) => read?,
         Err(_) => return Err(dispatch.unread(ReadError::Late)),
     }
-    parser.finish()
+    Ok(parser.finish()?)
 }
 
 impl Batch {
@@ -217,7 +218,7 @@ impl Batch {
                 }
                 done
             }
-            Err(failure) => self.errors.answer(&failure),
+            Err(refusal) => self.errors.answer(&refusal.into()),
         };
         answer.headers.extend(inner_name.map(|name| (CONTENT_ID, name)));
         let head = parts::head(&self.boundary, name.as_deref(), &answer);

@@ -2,22 +2,25 @@
 
 use std::cmp::Ordering;
 
+use plumb_serve::database::Value;
 use plumb_wire::expression::Comparison;
 
-use super::super::entity::Entity;
-use super::super::model::Kind;
 use super::lexer::{Literal, SCALE};
 use super::parser::{Expression, Function, Operator};
-use crate::database::Value;
+use crate::entity::Entity;
+use crate::model::Kind;
 
 /// What is said of a result that has no room.
 const TOO_LARGE: &str = "a number becomes too large";
 
 /// A value while it is computed with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Datum {
+pub enum Datum {
+    /// No value.
     Null,
+    /// True or false.
     Bool(bool),
+    /// A text.
     Text(String),
     /// In millionths.
     Number(i128),
@@ -32,7 +35,7 @@ impl Expression {
     ///
     /// # Errors
     /// What does not fit together, for people.
-    pub(crate) fn evaluate(&self, entity: &Entity) -> Result<Datum, String> {
+    pub fn evaluate(&self, entity: &Entity) -> Result<Datum, String> {
         Ok(match self {
             Self::Literal(literal) => literal.into(),
             Self::Property(place) => property(entity, *place),
@@ -59,7 +62,7 @@ impl Expression {
     ///
     /// # Errors
     /// What does not fit together, for people.
-    pub(crate) fn accepts(&self, entity: &Entity) -> Result<bool, String> {
+    pub fn accepts(&self, entity: &Entity) -> Result<bool, String> {
         match self.evaluate(entity)? {
             Datum::Bool(value) => Ok(value),
             Datum::Null => Ok(false),
@@ -84,7 +87,7 @@ impl Datum {
     ///
     /// # Errors
     /// When they are of different kinds.
-    pub(crate) fn order(&self, other: &Self) -> Result<Ordering, String> {
+    pub fn order(&self, other: &Self) -> Result<Ordering, String> {
         Ok(match (self, other) {
             (Self::Null, Self::Null) => Ordering::Equal,
             (Self::Null, _) => Ordering::Less,
@@ -263,13 +266,11 @@ fn part_of_date(moment: &Datum, digits: std::ops::Range<usize>) -> Result<Datum,
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::super::data::Data;
-    use super::super::super::model::FLIGHT;
     use super::*;
-    use crate::database::Row;
+    use crate::model::FLIGHT;
+    use plumb_serve::database::Row;
 
     fn flight() -> Entity {
-        assert_eq!(Data::from_words("flights", Vec::new()), Some(Data::Flights));
         let text = |text: &str| Value::Text(text.into());
         let numbers =
             |numbers: &[i64]| numbers.iter().map(|it| Value::Int(*it)).collect::<Vec<_>>();

@@ -6,8 +6,10 @@ use plumb_wire::percent::form_decoded;
 
 /// The form of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
+pub enum Format {
+    /// Atom.
     Atom,
+    /// JSON as version 2 writes it.
     Json,
     /// JSON as version 4 writes it.
     Json4,
@@ -36,7 +38,8 @@ impl Format {
     }
 
     /// The form of `forms` that a client with these `headers` prefers; `None` when it accepts none.
-    pub(super) fn accepted(headers: &HeaderMap, forms: &[Self]) -> Option<Self> {
+    #[must_use]
+    pub fn accepted(headers: &HeaderMap, forms: &[Self]) -> Option<Self> {
         let offers: Vec<_> = forms
             .iter()
             .map(|form| match form {
@@ -50,7 +53,8 @@ impl Format {
 
     /// The form in which errors are told: that of the option `$format` in `query`, else the one that
     /// is accepted, else that of whoever names nothing.
-    pub(crate) fn of_errors(headers: &HeaderMap, query: &str) -> Self {
+    #[must_use]
+    pub fn of_errors(headers: &HeaderMap, query: &str) -> Self {
         let option = query.split('&').find_map(|pair| {
             let (name, value) = pair.split_once('=')?;
             (form_decoded(name)? == "$format").then_some(())?;

@@ -2,14 +2,14 @@
 
 use plumb_wire::percent::decoded;
 
-use super::key;
-use super::model::{self, EntityType, NAMESPACE};
-use super::version::Version;
-use crate::answer::Failure;
+use crate::key;
+use crate::model::{self, EntityType, NAMESPACE};
+use crate::refusal::Refusal;
+use crate::version::Version;
 
 /// What a path leads to.
 #[derive(Debug)]
-pub(crate) enum Resource {
+pub enum Resource {
     /// The list of sets.
     Service,
     /// The description of types.
@@ -23,22 +23,43 @@ pub(crate) enum Resource {
     /// One entity by its key.
     Entity(&'static EntityType, Vec<String>),
     /// What the navigation of an entity leads to; counted, if asked for.
-    Navigation { from: &'static EntityType, key: Vec<String>, count: bool },
+    Navigation {
+        /// The type of the entity.
+        from: &'static EntityType,
+        /// The key of the entity.
+        key: Vec<String>,
+        /// True when only their number is asked for.
+        count: bool,
+    },
     /// Where the navigation of an entity leads, without what is there.
-    Links { from: &'static EntityType, key: Vec<String> },
+    Links {
+        /// The type of the entity.
+        from: &'static EntityType,
+        /// The key of the entity.
+        key: Vec<String>,
+    },
     /// A property of an entity; its bare value, if asked for.
-    Property { of: &'static EntityType, key: Vec<String>, place: usize, bare: bool },
+    Property {
+        /// The type of the entity.
+        of: &'static EntityType,
+        /// The key of the entity.
+        key: Vec<String>,
+        /// The place of the property among those of its type.
+        place: usize,
+        /// True for the value alone.
+        bare: bool,
+    },
 }
 
 impl Resource {
     /// What `below` the root leads to; it is empty or begins with a slash.
     ///
     /// # Errors
-    /// [`Failure`] says where the path goes wrong.
-    pub(crate) fn parse(version: Version, below: &str) -> Result<Self, Failure> {
+    /// [`Refusal`] says where the path goes wrong.
+    pub fn parse(version: Version, below: &str) -> Result<Self, Refusal> {
         let mut segments = Vec::new();
         for segment in below.split('/').filter(|segment| !segment.is_empty()) {
-            let wrong = || Failure::bad_request(format!("`{segment}` is badly encoded"));
+            let wrong = || Refusal::bad_request(format!("`{segment}` is badly encoded"));
             segments.push(decoded(segment).ok_or_else(wrong)?);
         }
         let segments: Vec<&str> = segments.iter().map(AsRef::as_ref).collect();
@@ -62,7 +83,8 @@ impl Resource {
     }
 
     /// The type of the entities that it leads to.
-    pub(crate) fn entity_type(&self) -> Option<&'static EntityType> {
+    #[must_use]
+    pub fn entity_type(&self) -> Option<&'static EntityType> {
         match self {
             Self::Set(kind)
             | Self::Count(kind)
@@ -75,20 +97,20 @@ impl Resource {
         }
     }
 
-    fn of_set(version: Version, first: &str, rest: &[&str]) -> Result<Self, Failure> {
+    fn of_set(version: Version, first: &str, rest: &[&str]) -> Result<Self, Refusal> {
         let (set, predicate) = match first.split_once('(') {
             None => (first, None),
             Some((set, behind)) => {
                 let problem = "a key ends with a parenthesis, and with nothing behind it";
                 let inner = behind.strip_suffix(')');
-                (set, Some(inner.ok_or_else(|| Failure::bad_request(problem))?))
+                (set, Some(inner.ok_or_else(|| Refusal::bad_request(problem))?))
             }
         };
         let kind = model::by_set(set).ok_or_else(|| {
-            Failure::not_found(format!("the service {NAMESPACE} has nothing called `{set}`"))
+            Refusal::not_found(format!("the service {NAMESPACE} has nothing called `{set}`"))
         })?;
         let nothing = |name: &str| {
-            Failure::not_found(format!("nothing called `{name}` belongs to {}", kind.name))
+            Refusal::not_found(format!("nothing called `{name}` belongs to {}", kind.name))
         };
         let Some(predicate) = predicate.filter(|inner| !inner.trim().is_empty()) else {
             return match (predicate, rest) {

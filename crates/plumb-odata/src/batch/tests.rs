@@ -11,7 +11,7 @@ const BATCH: &str = "--b\r\nContent-Type: application/http\r\nContent-ID: 7\r\n\
 const ROOT: &str = "/sap/opu/odata/iwfnd/RMTSAMPLEFLIGHT";
 
 /// The parts of `body`, which comes in pieces of so many bytes.
-fn parts(body: &str, piece: usize) -> Result<Vec<Part>, Failure> {
+fn parts(body: &str, piece: usize) -> Result<Vec<Part>, Refusal> {
     let mut parser = Parser::new(Service::Standard, "multipart/mixed; boundary=b").unwrap();
     for piece in body.as_bytes().chunks(piece) {
         parser.take(piece)?;
@@ -137,7 +137,7 @@ proptest! {
 
     #[test]
     fn pieces_make_no_difference(piece in 1_usize..400) {
-        let shown = |found: Result<Vec<Part>, Failure>| format!("{found:?}");
+        let shown = |found: Result<Vec<Part>, Refusal>| format!("{found:?}");
         prop_assert_eq!(shown(parts(BATCH, piece)), shown(parts(BATCH, 10_000)));
     }
 }

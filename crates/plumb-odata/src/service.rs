@@ -1,16 +1,15 @@
 //! The ways in which the service works, and the forms that each knows.
 
-use hyper::StatusCode;
-use plumb_serve::Request;
+use hyper::{HeaderMap, StatusCode};
 
-use super::format::Format;
-use super::path::Resource;
-use super::version::Version;
-use crate::answer::Failure;
+use crate::format::Format;
+use crate::path::Resource;
+use crate::refusal::Refusal;
+use crate::version::Version;
 
 /// In which of its ways the service works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Service {
+pub enum Service {
     /// The older way: Atom only, a read for each part of each entity, a tree in memory.
     Compatibility,
     /// The newer way: one read, written as it comes.
@@ -25,7 +24,8 @@ const VERSION_4: &str = "/opu/odata4/iwfnd/RMTSAMPLEFLIGHT";
 
 impl Service {
     /// The service at `rest` of a path below `/sap`, and what follows its root.
-    pub(crate) fn at(rest: &str) -> Option<(Self, &str)> {
+    #[must_use]
+    pub fn at(rest: &str) -> Option<(Self, &str)> {
         for service in [Self::Standard, Self::Compatibility, Self::Version4] {
             let root = service.root();
             if let Some(below) = rest.strip_prefix(root)
@@ -38,7 +38,8 @@ impl Service {
     }
 
     /// What follows `/sap` in the paths of the service.
-    pub(crate) fn root(self) -> &'static str {
+    #[must_use]
+    pub fn root(self) -> &'static str {
         match self {
             Self::Compatibility => COMPATIBILITY,
             Self::Standard => STANDARD,
@@ -47,7 +48,8 @@ impl Service {
     }
 
     /// The version of the protocol that it speaks.
-    pub(crate) fn version(self) -> Version {
+    #[must_use]
+    pub fn version(self) -> Version {
         if self == Self::Version4 { Version::Four } else { Version::Two }
     }
 
@@ -61,12 +63,15 @@ impl Service {
     }
 
     /// The form of the answer about `resource`: what the query says, else what the client accepts.
-    pub(super) fn format(
+    ///
+    /// # Errors
+    /// [`Refusal`] when the service has none of them.
+    pub fn format(
         self,
         resource: &Resource,
-        request: &Request,
+        headers: &HeaderMap,
         said: Option<Format>,
-    ) -> Result<Format, Failure> {
+    ) -> Result<Format, Refusal> {
         let forms =
             if matches!(resource, Resource::Metadata) { &[Format::Atom] } else { self.forms() };
         let said = said.map(|said| match (self, said) {
@@ -75,28 +80,28 @@ impl Service {
         });
         match said {
             Some(said) if forms.contains(&said) => Ok(said),
-            Some(_) if matches!(resource, Resource::Metadata) => Err(Failure::new(
+            Some(_) if matches!(resource, Resource::Metadata) => Err(Refusal::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 "types are described in XML only: leave $format out",
             )),
-            Some(_) if self == Self::Version4 => Err(Failure::new(
+            Some(_) if self == Self::Version4 => Err(Refusal::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 "version 4 is served in JSON only",
             )),
-            Some(_) => Err(Failure::new(
+            Some(_) => Err(Refusal::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 "the compatibility mode knows Atom only; the standard mode is below \
                  /sap/opu/odata",
             )),
             // these have one form each, and clients rarely know it
             None if resource.is_bare() => Ok(forms[0]),
-            None => Format::accepted(request.headers(), forms).ok_or_else(|| {
+            None => Format::accepted(headers, forms).ok_or_else(|| {
                 let there = match self {
                     Self::Compatibility => "application/atom+xml",
                     Self::Standard => "application/atom+xml and application/json",
                     Self::Version4 => "application/json",
                 };
-                Failure::new(
+                Refusal::new(
                     StatusCode::NOT_ACCEPTABLE,
                     format!("the header Accept leaves nothing: there is {there}"),
                 )

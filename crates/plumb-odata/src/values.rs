@@ -6,27 +6,27 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use plumb_serve::database::Value;
 use serde_json::{Map, Value as Json};
 
-use super::key;
-use super::model::{EntityType, Kind, Property};
-use super::version::Version;
-use crate::answer::Failure;
-use crate::database::Value;
+use crate::key;
+use crate::model::{EntityType, Kind, Property};
+use crate::refusal::Refusal;
+use crate::version::Version;
 
 /// What `body` says of the properties of a type, in their order; `None` where it says nothing.
 ///
 /// # Errors
-/// [`Failure`] names the property that cannot be understood.
-pub(crate) fn parse(
+/// [`Refusal`] names the property that cannot be understood.
+pub fn parse(
     version: Version,
     kind: &EntityType,
     body: &[u8],
-) -> Result<Vec<Option<Value>>, Failure> {
+) -> Result<Vec<Option<Value>>, Refusal> {
     let json: Json = serde_json::from_slice(body)
-        .map_err(|error| Failure::bad_request(format!("the entity is no JSON: {error}")))?;
+        .map_err(|error| Refusal::bad_request(format!("the entity is no JSON: {error}")))?;
     let Json::Object(mut members) = json else {
-        return Err(Failure::bad_request("an entity is a JSON object"));
+        return Err(Refusal::bad_request("an entity is a JSON object"));
     };
     match version {
         Version::Two => {
@@ -45,14 +45,14 @@ pub(crate) fn parse(
     }
     match members.keys().next() {
         None => Ok(found),
-        Some(name) => Err(Failure::bad_request(format!("{} has no property `{name}`", kind.name))),
+        Some(name) => Err(Refusal::bad_request(format!("{} has no property `{name}`", kind.name))),
     }
 }
 
 /// Takes away what is said about properties and not of them.
-fn annotations(members: &mut Map<String, Json>) -> Result<(), Failure> {
+fn annotations(members: &mut Map<String, Json>) -> Result<(), Refusal> {
     if let Some(bound) = members.keys().find(|name| name.ends_with("@odata.bind")) {
-        return Err(Failure::bad_request(format!(
+        return Err(Refusal::bad_request(format!(
             "`{bound}` is not known: a flight is of the carrier that its key names"
         )));
     }
@@ -61,12 +61,12 @@ fn annotations(members: &mut Map<String, Json>) -> Result<(), Failure> {
 }
 
 /// Where a navigation leads is told with what was read; what is behind it is not written with it.
-fn navigation(kind: &EntityType, members: &mut Map<String, Json>) -> Result<(), Failure> {
+fn navigation(kind: &EntityType, members: &mut Map<String, Json>) -> Result<(), Refusal> {
     let name = kind.navigation.name;
     match members.remove(name) {
         None | Some(Json::Null) => Ok(()),
         Some(Json::Object(led)) if led.contains_key("__deferred") => Ok(()),
-        Some(_) => Err(Failure::bad_request(format!(
+        Some(_) => Err(Refusal::bad_request(format!(
             "`{name}` within an entity is not written: make a change of its own of it, which refers to \
              this one by its Content-ID"
         ))),
@@ -74,7 +74,8 @@ fn navigation(kind: &EntityType, members: &mut Map<String, Json>) -> Result<(), 
 }
 
 /// What is put where a replacing client says nothing.
-pub(crate) fn nothing(property: &Property) -> Value {
+#[must_use]
+pub fn nothing(property: &Property) -> Value {
     match property.kind {
         Kind::Text(_) => Value::Text(String::new()),
         Kind::Int | Kind::Decimal => Value::Int(0),
@@ -84,7 +85,7 @@ pub(crate) fn nothing(property: &Property) -> Value {
 }
 
 /// A value in the form of the database.
-fn value(version: Version, property: &Property, said: &Json) -> Result<Value, Failure> {
+fn value(version: Version, property: &Property, said: &Json) -> Result<Value, Refusal> {
     let read = match (property.kind, said) {
         (Kind::Text(most), Json::String(text)) => {
             let fits = text.chars().count() <= usize::try_from(most).unwrap_or(0);
@@ -119,7 +120,7 @@ fn value(version: Version, property: &Property, said: &Json) -> Result<Value, Fa
             }
             Kind::Time => "a time of the day, such as \"PT11H05M00S\"".into(),
         };
-        Failure::bad_request(format!("`{}` is {expected}", property.name))
+        Refusal::bad_request(format!("`{}` is {expected}", property.name))
     })
 }
 
@@ -187,17 +188,17 @@ fn time(text: &str) -> Option<String> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::model::{CARRIER, FLIGHT};
     use super::*;
+    use crate::model::{CARRIER, FLIGHT};
 
     fn of(kind: &EntityType, body: &str) -> Result<Vec<Option<Value>>, String> {
-        parse(Version::Two, kind, body.as_bytes()).map_err(|failure| failure.message)
+        parse(Version::Two, kind, body.as_bytes()).map_err(|refusal| refusal.message)
     }
 
     #[test]
     fn version_4_has_forms_of_its_own() {
         let of = |body: &str| {
-            parse(Version::Four, &FLIGHT, body.as_bytes()).map_err(|failure| failure.message)
+            parse(Version::Four, &FLIGHT, body.as_bytes()).map_err(|refusal| refusal.message)
         };
         let found = of(r##"{"@odata.context":"$metadata#F","fldate":"2011-06-01","PRICE":422.9,
             "departureTime":"07:30:00.000","PRICE@odata.type":"#Decimal"}"##)

@@ -2,43 +2,50 @@
 
 use std::borrow::Cow;
 
+use plumb_serve::database::{Row, Value};
 use plumb_wire::percent::encoded;
 
-use super::model::{EntityType, Kind};
-use super::version::Version;
-use crate::database::{Row, Value};
+use crate::model::{EntityType, Kind};
+use crate::version::Version;
 
 /// One entity.
 #[derive(Clone, Debug)]
-pub(crate) struct Entity {
-    pub(crate) kind: &'static EntityType,
+pub struct Entity {
+    /// Its type.
+    pub kind: &'static EntityType,
     row: Row,
     /// What its navigation leads to, when that was asked for.
-    pub(crate) expanded: Option<Vec<Entity>>,
+    pub expanded: Option<Vec<Entity>>,
 }
 
 impl Entity {
-    pub(crate) fn new(kind: &'static EntityType, row: Row) -> Self {
+    /// The entity of type `kind` that `row` holds, with nothing expanded.
+    #[must_use]
+    pub fn new(kind: &'static EntityType, row: Row) -> Self {
         Self { kind, row, expanded: None }
     }
 
     /// The value at `place` as the database has it.
-    pub(crate) fn value(&self, place: usize) -> &Value {
+    #[must_use]
+    pub fn value(&self, place: usize) -> &Value {
         self.row.0.get(place).unwrap_or(&Value::Null)
     }
 
     /// The text at `place`.
-    pub(crate) fn text(&self, place: usize) -> &str {
+    #[must_use]
+    pub fn text(&self, place: usize) -> &str {
         self.row.text(place)
     }
 
     /// The number at `place`.
-    pub(crate) fn int(&self, place: usize) -> i64 {
+    #[must_use]
+    pub fn int(&self, place: usize) -> i64 {
         self.row.int(place)
     }
 
     /// The value at `place` as XML has it.
-    pub(crate) fn lexical(&self, place: usize) -> Cow<'_, str> {
+    #[must_use]
+    pub fn lexical(&self, place: usize) -> Cow<'_, str> {
         match self.kind.properties[place].kind {
             Kind::Text(_) => self.text(place).into(),
             Kind::Int => self.int(place).to_string().into(),
@@ -49,7 +56,8 @@ impl Entity {
     }
 
     /// Set and key, as they stand in a URL behind the root of the service.
-    pub(crate) fn path(&self, version: Version) -> String {
+    #[must_use]
+    pub fn path(&self, version: Version) -> String {
         let keys: Vec<String> = (0..self.kind.keys)
             .map(|place| {
                 let property = &self.kind.properties[place];
@@ -68,7 +76,8 @@ impl Entity {
 }
 
 /// Hundredths as a number with two places.
-pub(crate) fn decimal(hundredths: i64) -> String {
+#[must_use]
+pub fn decimal(hundredths: i64) -> String {
     let (sign, size) = (if hundredths < 0 { "-" } else { "" }, hundredths.unsigned_abs());
     format!("{sign}{}.{:02}", size / 100, size % 100)
 }

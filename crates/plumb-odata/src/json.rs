@@ -3,18 +3,14 @@
 //! # Source
 //! OData Version 2.0, JSON Format.
 
-use super::entity::{Entity, decimal, duration, epoch_ms};
-use super::model::{Kind, TYPES};
-use super::options::Options;
-use super::version::Version;
+use crate::entity::{Entity, decimal, duration, epoch_ms};
+use crate::model::{Kind, TYPES};
+use crate::options::Options;
+use crate::version::Version;
 
 /// A document of many entities.
-pub(crate) fn feed(
-    base: &str,
-    options: &Options,
-    entities: &[Entity],
-    count: Option<usize>,
-) -> String {
+#[must_use]
+pub fn feed(base: &str, options: &Options, entities: &[Entity], count: Option<usize>) -> String {
     let mut out = String::with_capacity(entities.len() * 1024 + 64);
     out.push_str("{\"d\":{");
     if let Some(count) = count {
@@ -27,7 +23,8 @@ pub(crate) fn feed(
 }
 
 /// A document of one entity.
-pub(crate) fn entry(base: &str, options: &Options, entity: &Entity) -> String {
+#[must_use]
+pub fn entry(base: &str, options: &Options, entity: &Entity) -> String {
     let mut out = String::with_capacity(1024);
     out.push_str("{\"d\":");
     object(&mut out, base, options, entity);
@@ -36,7 +33,8 @@ pub(crate) fn entry(base: &str, options: &Options, entity: &Entity) -> String {
 }
 
 /// A document of one property.
-pub(crate) fn property(entity: &Entity, place: usize) -> String {
+#[must_use]
+pub fn property(entity: &Entity, place: usize) -> String {
     let mut out = String::from("{\"d\":{");
     member(&mut out, entity.kind.properties[place].name);
     value(&mut out, entity, place);
@@ -45,7 +43,8 @@ pub(crate) fn property(entity: &Entity, place: usize) -> String {
 }
 
 /// A document that says where a navigation leads: to `many`, or to one.
-pub(crate) fn links(base: &str, many: bool, entities: &[Entity], count: Option<usize>) -> String {
+#[must_use]
+pub fn links(base: &str, many: bool, entities: &[Entity], count: Option<usize>) -> String {
     let link = |entity: &Entity| serde_json::json!({ "uri": format!("{base}{}", entity.path(Version::Two)) });
     let document = match (many, count, entities.first()) {
         (true, None, _) => {
@@ -62,13 +61,15 @@ pub(crate) fn links(base: &str, many: bool, entities: &[Entity], count: Option<u
 }
 
 /// The list of sets.
-pub(crate) fn service() -> String {
+#[must_use]
+pub fn service() -> String {
     let sets = TYPES.map(|kind| kind.set);
     serde_json::json!({ "d": { "EntitySets": sets } }).to_string()
 }
 
 /// What went wrong.
-pub(crate) fn error(code: &str, message: &str) -> String {
+#[must_use]
+pub fn error(code: &str, message: &str) -> String {
     let message = serde_json::json!({ "lang": "en", "value": message });
     serde_json::json!({ "error": { "code": code, "message": message } }).to_string()
 }
@@ -144,7 +145,7 @@ fn member(out: &mut String, name: &str) {
 }
 
 /// Appends `value` in quotes.
-pub(crate) fn text(out: &mut String, value: &str) {
+pub fn text(out: &mut String, value: &str) {
     // a text is always one in JSON
     out.push_str(&serde_json::to_string(value).unwrap_or_default());
 }

@@ -1,15 +1,15 @@
 //! Keys in parentheses: `(carrid='AA',connid='0017',fldate=datetime'2011-06-01T00:00:00')`.
 
-use super::filter::{Lexer, Literal, Token};
-use super::model::{EntityType, Kind};
-use crate::answer::Failure;
+use crate::filter::{Lexer, Literal, Token};
+use crate::model::{EntityType, Kind};
+use crate::refusal::Refusal;
 
 /// The values of a key in the order of the type's properties; dates are `YYYY-MM-DD`.
 ///
 /// # Errors
-/// [`Failure`] says what is wrong with it.
-pub(crate) fn parse(kind: &EntityType, text: &str) -> Result<Vec<String>, Failure> {
-    let wrong = |problem: &str| Failure::bad_request(format!("({text}) is no key: {problem}"));
+/// [`Refusal`] says what is wrong with it.
+pub(crate) fn parse(kind: &EntityType, text: &str) -> Result<Vec<String>, Refusal> {
+    let wrong = |problem: &str| Refusal::bad_request(format!("({text}) is no key: {problem}"));
     let mut found: Vec<Option<String>> = vec![None; kind.keys];
     let tokens = Lexer::all(text).map_err(|problem| wrong(&problem))?;
     let parts: Vec<&[Token]> = tokens.split(|token| *token == Token::Comma).collect();
@@ -50,7 +50,8 @@ fn key_value(kind: Kind, literal: &Literal) -> Option<String> {
 }
 
 /// `20110601` or `2011-06-01` as the latter.
-pub(crate) fn date(text: &str) -> Option<String> {
+#[must_use]
+pub fn date(text: &str) -> Option<String> {
     let digits: String = match text.len() {
         8 if text.is_ascii() => format!("{}-{}-{}", &text[..4], &text[4..6], &text[6..]),
         10 => text.into(),
@@ -61,8 +62,8 @@ pub(crate) fn date(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::model::{CARRIER, FLIGHT};
     use super::*;
+    use crate::model::{CARRIER, FLIGHT};
 
     #[test]
     fn keys_of_both_kinds_are_read() {

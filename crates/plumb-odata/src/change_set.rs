@@ -7,8 +7,8 @@ use bytes::Bytes;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode};
 
-use super::multipart::{boundary, printable};
-use crate::answer::Failure;
+use crate::multipart::{boundary, printable};
+use crate::refusal::Refusal;
 
 /// Changes of a set.
 const CHANGES_MAX: usize = 100;
@@ -17,21 +17,24 @@ const HEADERS_MAX: usize = 64;
 
 /// One change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Change {
+pub struct Change {
     /// The `Content-ID` by which later changes refer to it, and its answer is found.
-    pub(crate) name: Option<String>,
-    pub(crate) what: Method,
+    pub name: Option<String>,
+    /// What is to be done.
+    pub what: Method,
     /// As it was sent: `CarrierCollection`, `$1/carrierFlights`, or a whole URL.
-    pub(crate) target: String,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
+    pub target: String,
+    /// Its header lines.
+    pub headers: HeaderMap,
+    /// What it says of the entity.
+    pub body: Bytes,
 }
 
 /// The changes of the set `bytes`, which has this header `Content-Type`.
 ///
 /// # Errors
-/// [`Failure`] says what is wrong with the set: then none of it is done.
-pub(crate) fn parse(content_type: &str, bytes: &[u8]) -> Result<Vec<Change>, Failure> {
+/// [`Refusal`] says what is wrong with the set: then none of it is done.
+pub(crate) fn parse(content_type: &str, bytes: &[u8]) -> Result<Vec<Change>, Refusal> {
     let boundary = boundary(content_type)
         .ok_or_else(|| malformed("it has the type multipart/mixed with a boundary"))?;
     let delimiter = format!("--{boundary}").into_bytes();
@@ -64,7 +67,7 @@ pub(crate) fn parse(content_type: &str, bytes: &[u8]) -> Result<Vec<Change>, Fai
 }
 
 /// The change of one part.
-fn change(part: &[u8]) -> Result<Change, Failure> {
+fn change(part: &[u8]) -> Result<Change, Refusal> {
     // the line break before a boundary belongs to the boundary
     let part = part.strip_suffix(b"\n").unwrap_or(part);
     let part = part.strip_suffix(b"\r").unwrap_or(part);
@@ -89,7 +92,7 @@ fn change(part: &[u8]) -> Result<Change, Failure> {
 }
 
 /// Method and target of a change.
-fn request_line(line: &[u8]) -> Result<(Method, String), Failure> {
+fn request_line(line: &[u8]) -> Result<(Method, String), Refusal> {
     let line = String::from_utf8_lossy(line);
     let wrong = || malformed(&format!("`{line}` is no request such as POST NAME HTTP/1.1"));
     let (method, rest) = line.split_once(' ').ok_or_else(wrong)?;
@@ -101,13 +104,13 @@ fn request_line(line: &[u8]) -> Result<(Method, String), Failure> {
     if !["POST", "PUT", "MERGE", "PATCH", "DELETE"].contains(&method.as_str()) {
         let text = "a set of changes takes POST, PUT, MERGE, PATCH and DELETE: what is read stands \
                     outside of it";
-        return Err(Failure::new(StatusCode::METHOD_NOT_ALLOWED, text));
+        return Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, text));
     }
     Ok((method, target.trim().replace(' ', "%20")))
 }
 
-fn malformed(problem: &str) -> Failure {
-    Failure::bad_request(format!("the set of changes is malformed: {problem}"))
+fn malformed(problem: &str) -> Refusal {
+    Refusal::bad_request(format!("the set of changes is malformed: {problem}"))
 }
 
 /// Lines that are taken one after the other, without what ends them.
@@ -125,7 +128,7 @@ impl<'a> Lines<'a> {
     }
 
     /// Header lines up to an empty line or the end.
-    fn headers(&mut self) -> Result<HeaderMap, Failure> {
+    fn headers(&mut self) -> Result<HeaderMap, Refusal> {
         let mut found = HeaderMap::new();
         while let Some(line) = self.next().filter(|line| !line.is_empty()) {
             if found.len() == HEADERS_MAX {

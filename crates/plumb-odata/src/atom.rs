@@ -3,30 +3,32 @@
 //! # Source
 //! OData Version 2.0, Atom Format; RFC 4287; RFC 5023.
 
-use super::entity::Entity;
-use super::model::{Kind, TYPES};
-use super::options::Options;
-use super::version::Version;
-use super::xml::Sink;
+use crate::entity::Entity;
+use crate::model::{Kind, TYPES};
+use crate::options::Options;
+use crate::version::Version;
+use crate::xml::Sink;
 
 const ATOM: &str = "http://www.w3.org/2005/Atom";
 const DATA: &str = "http://schemas.microsoft.com/ado/2007/08/dataservices";
+/// The name space of what is said about entities.
 pub(crate) const METADATA: &str = "http://schemas.microsoft.com/ado/2007/08/dataservices/metadata";
 const SCHEME: &str = "http://schemas.microsoft.com/ado/2007/08/dataservices/scheme";
 const RELATED: &str = "http://schemas.microsoft.com/ado/2007/08/dataservices/related/";
 
 /// What is the same through a whole document.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scene<'a> {
+pub struct Scene<'a> {
     /// The root of the service, with a slash at its end.
-    pub(crate) base: &'a str,
-    /// RFC 3339.
-    pub(crate) now: &'a str,
-    pub(crate) options: &'a Options,
+    pub base: &'a str,
+    /// The moment of the answer, as in RFC 3339.
+    pub now: &'a str,
+    /// What was asked for.
+    pub options: &'a Options,
 }
 
 /// A document of many entities.
-pub(crate) fn feed(
+pub fn feed(
     sink: &mut impl Sink,
     scene: Scene<'_>,
     (title, path): (&str, &str),
@@ -37,7 +39,7 @@ pub(crate) fn feed(
 }
 
 /// A document of one entity.
-pub(crate) fn entry(sink: &mut impl Sink, scene: Scene<'_>, entity: &Entity) {
+pub fn entry(sink: &mut impl Sink, scene: Scene<'_>, entity: &Entity) {
     entry_element(sink, scene, entity, &namespaces(scene.base));
 }
 
@@ -135,7 +137,7 @@ fn author(sink: &mut impl Sink) {
 }
 
 /// A document of one property.
-pub(crate) fn property(sink: &mut impl Sink, entity: &Entity, place: usize) {
+pub fn property(sink: &mut impl Sink, entity: &Entity, place: usize) {
     let property = &entity.kind.properties[place];
     let name = format!("d:{}", property.name);
     let mut attributes = vec![("xmlns:d", DATA), ("xmlns:m", METADATA)];
@@ -146,7 +148,7 @@ pub(crate) fn property(sink: &mut impl Sink, entity: &Entity, place: usize) {
 }
 
 /// A document that says where a navigation leads: to `many`, or to one.
-pub(crate) fn links(
+pub fn links(
     sink: &mut impl Sink,
     base: &str,
     many: bool,
@@ -166,7 +168,7 @@ pub(crate) fn links(
 }
 
 /// The list of sets.
-pub(crate) fn service(sink: &mut impl Sink, base: &str) {
+pub fn service(sink: &mut impl Sink, base: &str) {
     let attributes =
         [("xml:base", base), ("xmlns", "http://www.w3.org/2007/app"), ("xmlns:atom", ATOM)];
     sink.open("service", &attributes);
@@ -182,7 +184,7 @@ pub(crate) fn service(sink: &mut impl Sink, base: &str) {
 }
 
 /// What went wrong.
-pub(crate) fn error(sink: &mut impl Sink, code: &str, message: &str) {
+pub fn error(sink: &mut impl Sink, code: &str, message: &str) {
     sink.open("error", &[("xmlns", METADATA)]);
     sink.leaf("code", &[], code);
     sink.leaf("message", &[("xml:lang", "en")], message);

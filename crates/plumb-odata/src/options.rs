@@ -2,31 +2,36 @@
 
 use plumb_wire::percent::form_decoded;
 
-use super::filter::{Expression, Order};
-use super::format::Format;
-use super::model::EntityType;
-use super::version::Version;
-use crate::answer::Failure;
+use crate::filter::{Expression, Order};
+use crate::format::Format;
+use crate::model::EntityType;
+use crate::refusal::Refusal;
+use crate::version::Version;
 
 /// Navigations that may be followed one behind the other.
 const DEPTH_MAX: usize = 4;
 
 /// What the query asks for, checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Options {
-    pub(crate) format: Option<Format>,
-    pub(crate) top: Option<usize>,
-    pub(crate) skip: usize,
+pub struct Options {
+    /// The form that is named.
+    pub format: Option<Format>,
+    /// So many entities at most.
+    pub top: Option<usize>,
+    /// Entities that are left out before the first.
+    pub skip: usize,
     /// Places of the properties that are wanted; all, if nothing is named.
-    pub(crate) select: Option<Vec<usize>>,
+    pub select: Option<Vec<usize>>,
     /// True when the navigation is named among them.
-    pub(crate) navigates: bool,
-    pub(crate) filter: Option<Expression>,
-    pub(crate) order: Vec<Order>,
+    pub navigates: bool,
+    /// What must be true of an entity.
+    pub filter: Option<Expression>,
+    /// What entities are ordered by, the first key first.
+    pub order: Vec<Order>,
     /// What is wanted of what the navigation leads to; `None`: it is not followed.
-    pub(crate) expand: Option<Box<Options>>,
+    pub expand: Option<Box<Options>>,
     /// True when all that were found are to be counted.
-    pub(crate) count: bool,
+    pub count: bool,
 }
 
 /// One option of a query: its name and its value.
@@ -36,12 +41,12 @@ impl Options {
     /// The options in `query`, for entities of `kind`.
     ///
     /// # Errors
-    /// [`Failure`] names the option.
-    pub(crate) fn parse(version: Version, kind: &EntityType, query: &str) -> Result<Self, Failure> {
+    /// [`Refusal`] names the option.
+    pub fn parse(version: Version, kind: &EntityType, query: &str) -> Result<Self, Refusal> {
         let mut pairs: Vec<Pair> = Vec::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let wrong = || Failure::bad_request(format!("`{pair}` is badly encoded"));
+            let wrong = || Refusal::bad_request(format!("`{pair}` is badly encoded"));
             let name = form_decoded(name).ok_or_else(wrong)?;
             if !name.starts_with('$') {
                 continue; // options of others: sap-client, sap-statistics
@@ -49,7 +54,7 @@ impl Options {
             let value = form_decoded(value).ok_or_else(wrong)?;
             pairs.push((name.into_owned(), value.trim().to_owned()));
         }
-        Self::of(version, kind, pairs, 0).map_err(Failure::bad_request)
+        Self::of(version, kind, pairs, 0).map_err(Refusal::bad_request)
     }
 
     /// The options of the query, or of what is expanded when `depth` is above zero.
@@ -250,8 +255,8 @@ fn number(value: &str) -> Result<usize, String> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::model::{CARRIER, FLIGHT};
     use super::*;
+    use crate::model::{CARRIER, FLIGHT};
 
     fn problem(query: &str) -> String {
         Options::parse(Version::Two, &FLIGHT, query).unwrap_err().message
@@ -271,7 +276,7 @@ mod tests {
     }
 
     fn four(kind: &EntityType, query: &str) -> Result<Options, String> {
-        Options::parse(Version::Four, kind, query).map_err(|failure| failure.message)
+        Options::parse(Version::Four, kind, query).map_err(|refusal| refusal.message)
     }
 
     #[test]
@@ -368,8 +373,8 @@ mod tests {
         ) {
             let query = format!("${name}={}", plumb_wire::percent::encoded(&value));
             for version in [Version::Two, Version::Four] {
-                if let Err(failure) = Options::parse(version, &FLIGHT, &query) {
-                    prop_assert_eq!(failure.status, hyper::StatusCode::BAD_REQUEST);
+                if let Err(refusal) = Options::parse(version, &FLIGHT, &query) {
+                    prop_assert_eq!(refusal.status, hyper::StatusCode::BAD_REQUEST);
                 }
             }
         }

@@ -23,7 +23,7 @@ pub(crate) enum Token {
 
 /// A value as it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Literal {
+pub enum Literal {
     /// No value.
     Null,
     /// `true` or `false`.
@@ -39,7 +39,7 @@ pub(crate) enum Literal {
 }
 
 /// How many of the smallest part a number is made of.
-pub(crate) const SCALE: i128 = 1_000_000;
+pub(super) const SCALE: i128 = 1_000_000;
 
 /// Reads tokens.
 #[derive(Debug)]

@@ -2,25 +2,31 @@
 
 /// An entity type and its set.
 #[derive(Debug)]
-pub(crate) struct EntityType {
-    pub(crate) name: &'static str,
-    pub(crate) set: &'static str,
+pub struct EntityType {
+    /// Its name, without the name space.
+    pub name: &'static str,
+    /// The name of its set.
+    pub set: &'static str,
     /// The first `keys` properties are the key.
-    pub(crate) keys: usize,
-    pub(crate) properties: &'static [Property],
-    pub(crate) navigation: Navigation,
+    pub keys: usize,
+    /// Its properties, in the order of the columns.
+    pub properties: &'static [Property],
+    /// Where its entities lead.
+    pub navigation: Navigation,
 }
 
 /// A property.
 #[derive(Debug)]
-pub(crate) struct Property {
-    pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
+pub struct Property {
+    /// Its name.
+    pub name: &'static str,
+    /// Its type.
+    pub kind: Kind,
 }
 
 /// The type of a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// `Edm.String` of at most so many characters.
     Text(u32),
     /// `Edm.Int32`.
@@ -34,6 +40,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// The name of the type in version 2: `Edm.String`.
     pub(crate) fn edm(self) -> &'static str {
         match self {
             Self::Text(_) => "Edm.String",
@@ -47,14 +54,16 @@ impl Kind {
 
 /// The way from one type to another.
 #[derive(Debug)]
-pub(crate) struct Navigation {
-    pub(crate) name: &'static str,
-    pub(crate) to: Target,
+pub struct Navigation {
+    /// Its name.
+    pub name: &'static str,
+    /// Where it leads.
+    pub to: Target,
 }
 
 /// Where a navigation leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
+pub enum Target {
     /// To one carrier.
     Carrier,
     /// To many flights.
@@ -62,14 +71,18 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    pub(crate) fn entity_type(self) -> &'static EntityType {
+    /// The type of what is there.
+    #[must_use]
+    pub fn entity_type(self) -> &'static EntityType {
         match self {
             Self::Carrier => &CARRIER,
             Self::Flights => &FLIGHT,
         }
     }
 
-    pub(crate) fn many(self) -> bool {
+    /// True when there may be any number.
+    #[must_use]
+    pub fn many(self) -> bool {
         self == Self::Flights
     }
 }
@@ -83,7 +96,8 @@ const fn property(name: &'static str, kind: Kind) -> Property {
     Property { name, kind }
 }
 
-pub(crate) static CARRIER: EntityType = EntityType {
+/// A carrier.
+pub static CARRIER: EntityType = EntityType {
     name: "Carrier",
     set: "CarrierCollection",
     keys: 1,
@@ -96,8 +110,8 @@ pub(crate) static CARRIER: EntityType = EntityType {
     navigation: Navigation { name: "carrierFlights", to: Target::Flights },
 };
 
-/// The properties of the flight itself come first, those of its connection behind them.
-pub(crate) static FLIGHT: EntityType = EntityType {
+/// A flight. The properties of the flight itself come first, those of its connection behind them.
+pub static FLIGHT: EntityType = EntityType {
     name: "Flight",
     set: "FlightCollection",
     keys: 3,
@@ -133,7 +147,7 @@ pub(crate) static FLIGHT: EntityType = EntityType {
 };
 
 /// The properties of a flight before those of its connection.
-pub(crate) const OWN_OF_FLIGHT: usize = 13;
+pub const OWN_OF_FLIGHT: usize = 13;
 
 /// The type whose set is called `set`.
 pub(crate) fn by_set(set: &str) -> Option<&'static EntityType> {
@@ -142,7 +156,8 @@ pub(crate) fn by_set(set: &str) -> Option<&'static EntityType> {
 
 impl EntityType {
     /// The place of the property `name`.
-    pub(crate) fn place(&self, name: &str) -> Option<usize> {
+    #[must_use]
+    pub fn place(&self, name: &str) -> Option<usize> {
         self.properties.iter().position(|property| property.name == name)
     }
 

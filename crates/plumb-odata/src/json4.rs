@@ -4,14 +4,15 @@
 //! # Source
 //! OData Version 4.0, JSON Format; URLs of contexts: Protocol, section 10.
 
-use super::entity::{Entity, decimal};
-use super::json::text;
-use super::model::{EntityType, Kind, TYPES};
-use super::options::Options;
-use super::version::Version;
+use crate::entity::{Entity, decimal};
+use crate::json::text;
+use crate::model::{EntityType, Kind, TYPES};
+use crate::options::Options;
+use crate::version::Version;
 
 /// A document of many entities.
-pub(crate) fn feed(
+#[must_use]
+pub fn feed(
     base: &str,
     options: &Options,
     kind: &EntityType,
@@ -31,7 +32,8 @@ pub(crate) fn feed(
 }
 
 /// A document of one entity.
-pub(crate) fn entry(base: &str, options: &Options, entity: &Entity) -> String {
+#[must_use]
+pub fn entry(base: &str, options: &Options, entity: &Entity) -> String {
     let mut out = String::with_capacity(1024);
     let kind = entity.kind;
     out.push('{');
@@ -42,7 +44,8 @@ pub(crate) fn entry(base: &str, options: &Options, entity: &Entity) -> String {
 }
 
 /// A document of one property.
-pub(crate) fn property(base: &str, entity: &Entity, place: usize) -> String {
+#[must_use]
+pub fn property(base: &str, entity: &Entity, place: usize) -> String {
     let name = entity.kind.properties[place].name;
     let mut out = String::from("{");
     context(&mut out, base, &format!("#{}/{name}", entity.path(Version::Four)));
@@ -53,7 +56,8 @@ pub(crate) fn property(base: &str, entity: &Entity, place: usize) -> String {
 }
 
 /// A document that says where a navigation leads: to `many`, or to one.
-pub(crate) fn links(base: &str, many: bool, entities: &[Entity], count: Option<usize>) -> String {
+#[must_use]
+pub fn links(base: &str, many: bool, entities: &[Entity], count: Option<usize>) -> String {
     let mut out = String::from("{");
     let id = |entity: &Entity| format!("{base}{}", entity.path(Version::Four));
     context(&mut out, base, if many { "#Collection($ref)" } else { "#$ref" });
@@ -79,14 +83,16 @@ pub(crate) fn links(base: &str, many: bool, entities: &[Entity], count: Option<u
 }
 
 /// The list of sets.
-pub(crate) fn service(base: &str) -> String {
+#[must_use]
+pub fn service(base: &str) -> String {
     let sets = TYPES
         .map(|kind| serde_json::json!({ "name": kind.set, "kind": "EntitySet", "url": kind.set }));
     serde_json::json!({ "@odata.context": format!("{base}$metadata"), "value": sets }).to_string()
 }
 
 /// What went wrong.
-pub(crate) fn error(code: &str, message: &str) -> String {
+#[must_use]
+pub fn error(code: &str, message: &str) -> String {
     serde_json::json!({ "error": { "code": code, "message": message } }).to_string()
 }
 
@@ -168,9 +174,9 @@ fn value(out: &mut String, entity: &Entity, place: usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::model::{CARRIER, FLIGHT};
     use super::*;
-    use crate::database::{Row, Value};
+    use crate::model::{CARRIER, FLIGHT};
+    use plumb_serve::database::{Row, Value};
 
     fn carrier() -> Entity {
         let row = ["LH", "Lufthansa", "EUR", "http://a?b=\"c\""].map(Value::from);

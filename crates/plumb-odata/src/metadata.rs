@@ -3,9 +3,9 @@
 //! # Source
 //! Conceptual Schema Definition Language 2.0, as OData Version 2.0 uses it.
 
-use super::atom::METADATA;
-use super::model::{EntityType, Kind, NAMESPACE, Property, TYPES};
-use super::xml::Sink;
+use crate::atom::METADATA;
+use crate::model::{EntityType, Kind, NAMESPACE, Property, TYPES};
+use crate::xml::Sink;
 
 const EDMX: &str = "http://schemas.microsoft.com/ado/2007/06/edmx";
 const EDM: &str = "http://schemas.microsoft.com/ado/2008/09/edm";
@@ -13,7 +13,7 @@ const ASSOCIATION: &str = "CarrierToFlights";
 const CONTAINER: &str = "RMTSAMPLEFLIGHT_Entities";
 
 /// The whole description.
-pub(crate) fn document(sink: &mut impl Sink) {
+pub fn document(sink: &mut impl Sink) {
     sink.open("edmx:Edmx", &[("Version", "1.0"), ("xmlns:edmx", EDMX), ("xmlns:m", METADATA)]);
     sink.open("edmx:DataServices", &[("m:DataServiceVersion", "2.0")]);
     sink.open("Schema", &[("Namespace", NAMESPACE), ("xmlns", EDM)]);

@@ -8,11 +8,11 @@ use std::mem;
 use hyper::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode, Uri};
 
-use super::change_set::{self, Change};
-use super::multipart::{boundary, printable};
-use super::service::Service;
-use crate::answer::Failure;
-use crate::url::SapPath;
+use crate::change_set::{self, Change};
+use crate::multipart::{boundary, printable};
+use crate::refusal::Refusal;
+use crate::sap_path::SapPath;
+use crate::service::Service;
 
 /// Requests in one.
 const PARTS_MAX: usize = 100;
@@ -37,18 +37,18 @@ const OF_THE_WHOLE: [&str; 9] = [
 
 /// A part of a batch.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub struct Part {
     /// The `Content-ID` of the part, which its answer repeats.
-    pub(crate) name: Option<String>,
+    pub name: Option<String>,
     /// What it asks, or why that cannot be told.
-    pub(crate) asks: Result<Asks, Failure>,
+    pub asks: Result<Asks, Refusal>,
     /// The headers of the request within, those that belong to the batch left out.
-    pub(crate) headers: HeaderMap,
+    pub headers: HeaderMap,
 }
 
 /// What a part of a batch asks.
 #[derive(Debug)]
-pub(crate) enum Asks {
+pub enum Asks {
     /// To read: path and query from the root of the server.
     Read(Uri),
     /// To change, all or nothing.
@@ -57,7 +57,7 @@ pub(crate) enum Asks {
 
 /// Reads a batch as it comes in, and keeps nothing of it but the heads of its requests, and its changes.
 #[derive(Debug)]
-pub(crate) struct Parser {
+pub struct Parser {
     service: Service,
     /// `--` and the boundary.
     delimiter: Vec<u8>,
@@ -96,7 +96,7 @@ struct Current {
     headers: usize,
     uri: Option<Uri>,
     fields: HeaderMap,
-    wrong: Option<Failure>,
+    wrong: Option<Refusal>,
     /// A set of changes, and where its last line begins.
     changes: Option<Vec<u8>>,
     line_at: usize,
@@ -106,10 +106,10 @@ impl Parser {
     /// A reader of a batch for `service` with this header `Content-Type`.
     ///
     /// # Errors
-    /// [`Failure`] when that names no boundary.
-    pub(crate) fn new(service: Service, content_type: &str) -> Result<Self, Failure> {
+    /// [`Refusal`] when that names no boundary.
+    pub fn new(service: Service, content_type: &str) -> Result<Self, Refusal> {
         let boundary = boundary(content_type).ok_or_else(|| {
-            Failure::bad_request("a batch has the type multipart/mixed with a boundary")
+            Refusal::bad_request("a batch has the type multipart/mixed with a boundary")
         })?;
         Ok(Self {
             service,
@@ -125,8 +125,8 @@ impl Parser {
     /// Takes the next `bytes` of the batch.
     ///
     /// # Errors
-    /// [`Failure`] when they cannot belong to one.
-    pub(crate) fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+    /// [`Refusal`] when they cannot belong to one.
+    pub fn take(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             let room = LINE_MAX.saturating_sub(self.line.len());
             let skipped = matches!(
@@ -149,7 +149,7 @@ impl Parser {
     }
 
     /// Keeps the next bytes of a set of changes.
-    fn keep_changes(&mut self, piece: &[u8]) -> Result<(), Failure> {
+    fn keep_changes(&mut self, piece: &[u8]) -> Result<(), Refusal> {
         self.kept += piece.len();
         if self.kept > CHANGES_MAX {
             return Err(malformed(&format!("its changes have more than {CHANGES_MAX} bytes")));
@@ -161,8 +161,8 @@ impl Parser {
     /// The parts, once all has come in.
     ///
     /// # Errors
-    /// [`Failure`] when something is missing.
-    pub(crate) fn finish(mut self) -> Result<Vec<Part>, Failure> {
+    /// [`Refusal`] when something is missing.
+    pub fn finish(mut self) -> Result<Vec<Part>, Refusal> {
         if !self.line.is_empty() {
             self.end_of_line()?;
         }
@@ -173,7 +173,7 @@ impl Parser {
         }
     }
 
-    fn end_of_line(&mut self) -> Result<(), Failure> {
+    fn end_of_line(&mut self) -> Result<(), Refusal> {
         let line = mem::take(&mut self.line);
         let line = line.trim_ascii_end();
         if self.place != Section::Epilogue
@@ -194,7 +194,7 @@ impl Parser {
             Section::Request => {
                 match request_line(self.service, line) {
                     Ok(uri) => self.current.uri = Some(uri),
-                    Err(failure) => self.current.wrong = Some(failure),
+                    Err(refusal) => self.current.wrong = Some(refusal),
                 }
                 self.place = Section::Headers;
             }
@@ -204,7 +204,7 @@ impl Parser {
         Ok(())
     }
 
-    fn next_part(&mut self, last: bool) -> Result<(), Failure> {
+    fn next_part(&mut self, last: bool) -> Result<(), Refusal> {
         match self.place {
             Section::Preamble => {}
             Section::Head => return Err(malformed("a part has no empty line")),
@@ -215,7 +215,7 @@ impl Parser {
     }
 
     /// Keeps the part that has been read.
-    fn keep(&mut self) -> Result<(), Failure> {
+    fn keep(&mut self) -> Result<(), Refusal> {
         if self.parts.len() == PARTS_MAX {
             return Err(malformed(&format!("it has more than {PARTS_MAX} parts")));
         }
@@ -227,14 +227,14 @@ impl Parser {
             (None, None, Some(changes)) => {
                 change_set::parse(&content_type, &changes[..line_at]).map(Asks::Changes)
             }
-            (None, None, None) => Err(Failure::bad_request("a part holds no request")),
+            (None, None, None) => Err(Refusal::bad_request("a part holds no request")),
         };
         self.parts.push(Part { name, asks, headers: fields });
         Ok(())
     }
 
     /// A header line of a part, or the empty line behind them.
-    fn head(&mut self, line: &[u8]) -> Result<(), Failure> {
+    fn head(&mut self, line: &[u8]) -> Result<(), Refusal> {
         if line.is_empty() {
             let kind = self.current.content_type.split(';').next().unwrap_or("").trim();
             self.place = match kind.to_ascii_lowercase().as_str() {
@@ -242,7 +242,7 @@ impl Parser {
                 "multipart/mixed" if self.service != Service::Compatibility => Section::Changes,
                 "multipart/mixed" => {
                     let text = "a set of changes is refused: the compatibility mode only reads";
-                    self.current.wrong = Some(Failure::new(StatusCode::NOT_IMPLEMENTED, text));
+                    self.current.wrong = Some(Refusal::new(StatusCode::NOT_IMPLEMENTED, text));
                     Section::Rest
                 }
                 _ => return Err(malformed("a part is no application/http")),
@@ -288,21 +288,21 @@ impl Parser {
             }
             Some(_) => {
                 let text = format!("a request has more than {HEADERS_MAX} header lines");
-                current.wrong = Some(Failure::bad_request(text));
+                current.wrong = Some(Refusal::bad_request(text));
             }
             None => {
                 let text = format!("`{}` is no header", String::from_utf8_lossy(line));
-                current.wrong = Some(Failure::bad_request(text));
+                current.wrong = Some(Refusal::bad_request(text));
             }
         }
     }
 }
 
 /// What a request within reads, from the root of the server.
-fn request_line(service: Service, line: &[u8]) -> Result<Uri, Failure> {
+fn request_line(service: Service, line: &[u8]) -> Result<Uri, Refusal> {
     let line = String::from_utf8_lossy(line);
     let wrong =
-        || Failure::bad_request(format!("`{line}` is no request such as GET NAME HTTP/1.1"));
+        || Refusal::bad_request(format!("`{line}` is no request such as GET NAME HTTP/1.1"));
     let (method, rest) = line.split_once(' ').ok_or_else(wrong)?;
     let (target, version) = rest.rsplit_once(' ').ok_or_else(wrong)?;
     let method: Method = method.parse().map_err(|_| wrong())?;
@@ -311,7 +311,7 @@ fn request_line(service: Service, line: &[u8]) -> Result<Uri, Failure> {
     }
     if method != Method::GET {
         let text = "outside a set of changes only GET is known";
-        return Err(Failure::new(StatusCode::METHOD_NOT_ALLOWED, text));
+        return Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, text));
     }
     // some clients leave the spaces of a filter as they are
     let target = target.trim().replace(' ', "%20");
@@ -322,13 +322,13 @@ fn request_line(service: Service, line: &[u8]) -> Result<Uri, Failure> {
     };
     let inside = SapPath::parse(uri.path()).and_then(|path| Service::at(path.rest));
     if inside.is_none_or(|(found, _)| found != service) {
-        return Err(Failure::bad_request(format!("`{target}` is no part of this service")));
+        return Err(Refusal::bad_request(format!("`{target}` is no part of this service")));
     }
     Ok(uri)
 }
 
-fn malformed(problem: &str) -> Failure {
-    Failure::bad_request(format!("the batch is malformed: {problem}"))
+fn malformed(problem: &str) -> Refusal {
+    Refusal::bad_request(format!("the batch is malformed: {problem}"))
 }
 
 #[cfg(test)]

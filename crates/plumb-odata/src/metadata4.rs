@@ -3,16 +3,16 @@
 //! # Source
 //! OData Version 4.0, Common Schema Definition Language (CSDL).
 
-use super::metadata::begin_type;
-use super::model::{EntityType, Kind, NAMESPACE, TYPES};
-use super::xml::Sink;
+use crate::metadata::begin_type;
+use crate::model::{EntityType, Kind, NAMESPACE, TYPES};
+use crate::xml::Sink;
 
 const EDMX: &str = "http://docs.oasis-open.org/odata/ns/edmx";
 const EDM: &str = "http://docs.oasis-open.org/odata/ns/edm";
 const CONTAINER: &str = "Container";
 
 /// The whole description.
-pub(crate) fn document(sink: &mut impl Sink) {
+pub fn document(sink: &mut impl Sink) {
     sink.open("edmx:Edmx", &[("Version", "4.0"), ("xmlns:edmx", EDMX)]);
     sink.open("edmx:DataServices", &[]);
     sink.open("Schema", &[("Namespace", NAMESPACE), ("xmlns", EDM)]);

@@ -4,6 +4,6 @@ mod evaluate;
 mod lexer;
 mod parser;
 
-pub(crate) use evaluate::Datum;
+pub use evaluate::Datum;
 pub(crate) use lexer::{Lexer, Literal, Token};
-pub(crate) use parser::{Expression, Order};
+pub use parser::{Expression, Order};

@@ -1,12 +1,13 @@
 //! XML as it is written: straight away, or as a tree that is written at the end.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 
 /// Whoever takes a document, part by part.
-pub(crate) trait Sink {
+pub trait Sink {
     /// An element begins.
     fn open(&mut self, name: &str, attributes: &[(&str, &str)]);
     /// Text inside the element.
@@ -29,23 +30,40 @@ pub(crate) trait Sink {
 }
 
 /// Writes as it is told.
-pub(crate) struct Stream {
+pub struct Stream {
     writer: Writer<Vec<u8>>,
 }
 
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream").field("written", &self.written()).finish_non_exhaustive()
+    }
+}
+
+impl Default for Stream {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Stream {
-    pub(crate) fn new() -> Self {
+    /// A document that has begun: its declaration is written.
+    #[must_use]
+    pub fn new() -> Self {
         let mut stream = Self { writer: Writer::new(Vec::with_capacity(4096)) };
         stream.write(Event::Decl(BytesDecl::new("1.0", Some("utf-8"), None)));
         stream
     }
 
-    pub(crate) fn into_bytes(self) -> Vec<u8> {
+    /// The document.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
         self.writer.into_inner()
     }
 
     /// Bytes that were written.
-    pub(crate) fn len(&self) -> usize {
+    #[must_use]
+    pub fn written(&self) -> usize {
         self.writer.get_ref().len()
     }
 
@@ -86,7 +104,7 @@ fn allowed(text: &str) -> Cow<'_, str> {
 
 /// A tree of everything that was told, written in one go: the way of the older library.
 #[derive(Debug, Default)]
-pub(crate) struct Dom {
+pub struct Dom {
     root: Vec<Node>,
     open: Vec<Element>,
 }
@@ -105,7 +123,9 @@ struct Element {
 }
 
 impl Dom {
-    pub(crate) fn into_bytes(self) -> Vec<u8> {
+    /// The document.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
         let mut stream = Stream::new();
         for node in &self.root {
             node.write(&mut stream);

@@ -2,12 +2,12 @@
 
 use plumb_wire::expression::Comparison;
 
-use super::super::model::EntityType;
 use super::lexer::{Lexer, Literal, Token};
+use crate::model::EntityType;
 
 /// An expression over the properties of one entity type.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Expression {
+pub enum Expression {
     /// A value.
     Literal(Literal),
     /// The property at this place.
@@ -24,7 +24,7 @@ pub(crate) enum Expression {
 
 /// What stands between two expressions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operator {
+pub enum Operator {
     Or,
     And,
     Compare(Comparison),
@@ -37,7 +37,7 @@ pub(crate) enum Operator {
 
 /// A function of the language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Function {
+pub enum Function {
     SubstringOf,
     Contains,
     StartsWith,
@@ -59,9 +59,11 @@ pub(crate) enum Function {
 
 /// One key of an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Order {
-    pub(crate) by: Expression,
-    pub(crate) descending: bool,
+pub struct Order {
+    /// What entities are ordered by.
+    pub by: Expression,
+    /// True when the largest comes first.
+    pub descending: bool,
 }
 
 /// Weakest first; of one row, the first to come is done first.
@@ -110,7 +112,7 @@ impl Expression {
     ///
     /// # Errors
     /// What is wrong, for people.
-    pub(crate) fn parse(kind: &EntityType, text: &str) -> Result<Self, String> {
+    pub fn parse(kind: &EntityType, text: &str) -> Result<Self, String> {
         let mut parser = Parser::new(kind, text)?;
         let expression = parser.level(0)?;
         parser.end()?;
@@ -123,7 +125,7 @@ impl Order {
     ///
     /// # Errors
     /// What is wrong, for people.
-    pub(crate) fn parse(kind: &EntityType, text: &str) -> Result<Vec<Self>, String> {
+    pub fn parse(kind: &EntityType, text: &str) -> Result<Vec<Self>, String> {
         let mut parser = Parser::new(kind, text)?;
         let mut orders = Vec::new();
         loop {
@@ -274,8 +276,8 @@ impl<'a> Parser<'a> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::super::model::FLIGHT;
     use super::*;
+    use crate::model::FLIGHT;
 
     fn problem(text: &str) -> String {
         Expression::parse(&FLIGHT, text).unwrap_err()
