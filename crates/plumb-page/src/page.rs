@@ -34,15 +34,15 @@ fn policy() -> &'static str {
 
 /// The whole document; `tone` is the class that carries the colours of a verdict.
 pub fn document(title: &str, tone: &str, content: &Markup) -> String {
-    styled(title, tone, "", content)
+    styled(title, tone, &[], content)
 }
 
 /// The same with styles of its own behind those of every page.
-pub fn styled(title: &str, tone: &str, own: &'static str, content: &Markup) -> String {
+pub fn styled(title: &str, tone: &str, own: &[&'static str], content: &Markup) -> String {
     let head = html! {
         meta http-equiv="Content-Security-Policy" content=(policy());
         title { (title) }
-        style { (PreEscaped(STYLE)) (PreEscaped(own)) }
+        style { (PreEscaped(STYLE)) @for own in own { (PreEscaped(own)) } }
     };
     let body = html! {
         body class=(tone) {

@@ -11,15 +11,11 @@
 //! | [`niping`] | the block of figures that niping prints |
 //! | [`comparison`] | the same three of a [`Comparison`](plumb_measure::Comparison) |
 //! | [`collection`] | many runs and experiments on one page |
-//! | [`path_check`] | terminal, Markdown and page of the check of a network path |
-//! | [`checkup`] | the same three of the checkup of a landscape |
-//! | [`idle`] | terminal and Markdown of what idle processors cost a round trip |
 //!
 //! The JSON form is [`RunRecord::to_json`](plumb_measure::RunRecord::to_json).
 
 mod attribution;
 mod chart;
-pub mod checkup;
 mod clients;
 pub mod collection;
 pub mod comparison;
@@ -29,7 +25,6 @@ mod facts;
 mod host;
 pub mod html;
 mod http2;
-pub mod idle;
 mod labels;
 pub mod markdown;
 mod merged;
@@ -37,7 +32,6 @@ pub mod niping;
 mod notes;
 mod noun;
 mod parts;
-pub mod path_check;
 mod placement;
 mod points;
 mod round_trip;
@@ -52,5 +46,7 @@ mod verdict;
 
 use plumb_page::{figures, page, sheet, table, tile, trust, wrap};
 
+pub use attribution::{stack, steps};
 pub use facts::is_set;
-pub use verdict::sentence;
+pub use parts::pair::is_told_apart;
+pub use verdict::{reason, sentence};

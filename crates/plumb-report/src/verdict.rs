@@ -127,7 +127,8 @@ pub(crate) fn ending(record: &RunRecord) -> Option<&'static str> {
 }
 
 /// What a finding takes away: the word before it, and its text.
-pub(crate) fn reason(finding: &Finding) -> (&'static str, &str) {
+#[must_use]
+pub fn reason(finding: &Finding) -> (&'static str, &str) {
     let word = match finding.scope {
         Scope::Everything => "invalid",
         Scope::Unchecked => "not checked",

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail, ensure};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use plumb_checkup::Checkup;
+use plumb_diagnostics::{checkup, path_check};
 use plumb_folder::{CHECK, CHECKUP, RECORD};
 use plumb_measure::{PathCheck, RunRecord};
 use plumb_pipeline::{Verdict, junit, sarif, summary};
-use plumb_report::{checkup, markdown, path_check};
+use plumb_report::markdown;
 
 /// The options, by their names in the definition, with their help.
 pub(crate) const FILES: [(&str, &str); 3] = [

@@ -148,9 +148,17 @@ const TABLE: &[(&str, &[&str])] = &[
     ("plumb-page", &["plumb-measure"]),
     ("plumb-chart", &["plumb-measure", "plumb-page"]),
     ("plumb-pipeline", &["plumb-checkup", "plumb-measure", "plumb-page"]),
+    ("plumb-report", &["plumb-chart", "plumb-folder", "plumb-measure", "plumb-page"]),
     (
-        "plumb-report",
-        &["plumb-chart", "plumb-checkup", "plumb-folder", "plumb-measure", "plumb-page"],
+        "plumb-diagnostics",
+        &[
+            "plumb-chart",
+            "plumb-checkup",
+            "plumb-folder",
+            "plumb-measure",
+            "plumb-page",
+            "plumb-report",
+        ],
     ),
     ("plumb-show", &["plumb-chart", "plumb-check", "plumb-measure", "plumb-nmon", "plumb-page"]),
     (
@@ -177,6 +185,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "plumb-check",
             "plumb-checkup",
             "plumb-db",
+            "plumb-diagnostics",
             "plumb-engine",
             "plumb-experiment",
             "plumb-flow",

@@ -64,7 +64,7 @@ pub(super) fn render(page: &Page) -> String {
         footer { (head.foot) }
     };
     let title = format!("capacity of {}", head.target);
-    page::styled(&title, tone, include_str!("capacity.css"), &content)
+    page::styled(&title, tone, &[include_str!("capacity.css")], &content)
 }
 
 /// The blocks of each section: a title, and what stands below it.

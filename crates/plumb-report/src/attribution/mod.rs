@@ -2,8 +2,8 @@
 
 pub(crate) mod advice;
 mod html;
-pub(crate) mod stack;
-pub(crate) mod steps;
+pub mod stack;
+pub mod steps;
 mod tables;
 
 use plumb_measure::{

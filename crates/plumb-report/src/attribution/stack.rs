@@ -8,7 +8,7 @@ use super::shown;
 use crate::figures::typeset;
 
 /// The styles of the picture, for a page that has some.
-pub(crate) const STYLES: &str = include_str!("stack.css");
+pub const STYLES: &str = include_str!("stack.css");
 
 /// From this share on, a part of a bar has its name in it.
 const NAMED_SHARE: f64 = 0.09;
@@ -16,7 +16,8 @@ const NAMED_SHARE: f64 = 0.09;
 const COUNTED_SHARE: f64 = 0.16;
 
 /// The colours and what they stand for.
-pub(crate) fn legend(kinds: &[PartKind]) -> Markup {
+#[must_use]
+pub fn legend(kinds: &[PartKind]) -> Markup {
     html! {
         ul class="legend" {
             @for kind in kinds {

@@ -109,7 +109,7 @@ fn kinds(steps: &[Step<'_>]) -> Vec<PartKind> {
 }
 
 /// The kinds of parts that any of `attributions` has.
-pub(crate) fn kinds_of<'a>(attributions: impl Iterator<Item = &'a Attribution>) -> Vec<PartKind> {
+pub fn kinds_of<'a>(attributions: impl Iterator<Item = &'a Attribution>) -> Vec<PartKind> {
     let found: BTreeSet<PartKind> =
         attributions.flat_map(|it| &it.parts).map(|part| part.kind).collect();
     PartKind::ALL.into_iter().filter(|kind| found.contains(kind)).collect()
@@ -304,7 +304,8 @@ pub(crate) fn picture(title: &str, attribution: &Attribution, trust: Trust) -> M
 }
 
 /// One bar of the means alone, where the page of the run has the rest.
-pub(crate) fn brief(title: &str, attribution: &Attribution, trust: Trust) -> Markup {
+#[must_use]
+pub fn brief(title: &str, attribution: &Attribution, trust: Trust) -> Markup {
     let accounts = accounts(attribution);
     html! {
         div class="stack" {

@@ -36,11 +36,17 @@ pub fn watched(record: &RunRecord, tracks: &[HostTrack]) -> String {
         footer { "plumb " (record.plumb.version) ", " (record.schema) }
     };
     let title = format!("{}: {}", verdict::title(record), verdict::heading(record));
-    page::styled(&title, front::tone(Trust::of_run(record)), attribution::styles(record), &content)
+    page::styled(
+        &title,
+        front::tone(Trust::of_run(record)),
+        &[attribution::styles(record)],
+        &content,
+    )
 }
 
 /// The run within the page of something else: an element that a link finds by `id`.
-pub(crate) fn within(id: &str, record: &RunRecord, tracks: &[HostTrack]) -> Markup {
+#[must_use]
+pub fn within(id: &str, record: &RunRecord, tracks: &[HostTrack]) -> Markup {
     html! {
         article class={ "run " (front::tone(Trust::of_run(record))) } id=(id) {
             (front::head(record))

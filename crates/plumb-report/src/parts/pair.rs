@@ -27,7 +27,8 @@ pub(crate) fn sentence(result: &ResultRecord) -> Option<String> {
 }
 
 /// True where an interval says which page takes longer: zero is not within it.
-pub(crate) fn is_told_apart(times: &PairDifference) -> bool {
+#[must_use]
+pub fn is_told_apart(times: &PairDifference) -> bool {
     let ends = times.low_ns.zip(times.high_ns);
     ends.is_some_and(|(low, high)| low > 0.0 || high < 0.0)
 }

@@ -8,11 +8,9 @@ mod page;
 mod records;
 
 mod any;
-mod checkup;
 mod collection;
 mod contrast;
 mod golden;
 mod niping;
-mod path_check;
 mod pictures;
 mod verdict;

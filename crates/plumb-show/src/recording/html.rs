@@ -47,7 +47,7 @@ pub fn render(recordings: &Recordings) -> String {
         }
         footer { "plumb " (recordings.version) ", " (SCHEMA) }
     };
-    page::styled(&recordings.title(), "recordings", STYLE, &content)
+    page::styled(&recordings.title(), "recordings", &[STYLE], &content)
 }
 
 fn head(recordings: &Recordings) -> Markup {

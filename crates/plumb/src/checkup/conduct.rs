@@ -1,13 +1,13 @@
 //! The measurements, one after the other; each outcome is written down as it comes.
 
 use plumb_checkup::{Checkup, CheckupOutcome, CheckupPart, PartRole};
+use plumb_diagnostics::checkup;
 use plumb_engine::Stop;
 use plumb_engine::layer::JobError;
 use plumb_folder::CheckFolder;
 use plumb_host::{IdleOptions, idle_cost};
 use plumb_measure::{FindingKind, RemoteSelector, Scope, Status};
 use plumb_net::NetError;
-use plumb_report::checkup;
 
 use crate::job::{measurement, with_further};
 use crate::measure::{Run, measure};

@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_checkup::{Checkup, CheckupPart};
+use plumb_diagnostics::checkup;
 use plumb_engine::options::{HostOptions, OutputOptions};
 use plumb_engine::{Stop, clock};
 use plumb_folder::CheckFolder;
 use plumb_measure::{Program, RemoteSelector, Span};
-use plumb_report::checkup;
 
 use crate::colour;
 use crate::exit::{self, Exit};

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use plumb_diagnostics::path_check;
 use plumb_engine::layer::{JobError, Measure};
 use plumb_engine::options::{OutputOptions, TransportKind, TransportOptions};
 use plumb_engine::{Address, EngineError, Stop, clock};
@@ -16,7 +17,6 @@ use plumb_measure::{
     FailureKind, Judgement, PATH_CHECK_SCHEMA, PartOutcome, PathCheck, PathTest, Program,
 };
 use plumb_net::{PASSWORD_VARIABLE, PORT, Ping, PingOptions, Stream, StreamOptions};
-use plumb_report::path_check;
 use plumb_wire::route::Route;
 
 use crate::colour;

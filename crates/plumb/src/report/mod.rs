@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use plumb_checkup::Checkup;
+use plumb_diagnostics::checkup::CheckupRun;
+use plumb_diagnostics::{checkup, path_check};
 use plumb_folder::{
     Found, is_check, is_checkup, is_experiment, read_check, read_checkup, read_host_tracks,
     read_record,
@@ -15,9 +17,8 @@ use plumb_folder::{
 use plumb_lab::Faults;
 use plumb_measure::RunRecord;
 use plumb_pipeline::Verdict;
-use plumb_report::checkup::CheckupRun;
 use plumb_report::collection::{self, Collection};
-use plumb_report::{checkup, comparison, html, markdown, path_check, terminal};
+use plumb_report::{comparison, html, markdown, terminal};
 
 use crate::exit::{self, Exit};
 use crate::pipeline::{self, VerdictFiles};

@@ -53,7 +53,7 @@ pub fn render(collection: &Collection) -> String {
         }
         footer { "plumb " (collection.version) ", " (super::SCHEMA) }
     };
-    page::styled(&collection.title(), tone(collection), STYLE, &content)
+    page::styled(&collection.title(), tone(collection), &[STYLE], &content)
 }
 
 /// The class that carries the colours of the verdict over all.

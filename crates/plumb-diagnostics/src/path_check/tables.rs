@@ -2,9 +2,9 @@
 
 use plumb_measure::{PartOutcome, PathCheck, PathPart, show_ns, show_plain};
 
-use crate::figures::{ABSENT, grouped};
-use crate::table::{Column, Table};
-use crate::trust::Trust;
+use plumb_page::figures::{ABSENT, grouped};
+use plumb_page::table::{Column, Table};
+use plumb_page::trust::Trust;
 
 /// A line for each part.
 pub(super) fn parts(check: &PathCheck) -> Table {

@@ -2,9 +2,9 @@
 
 use plumb_measure::{IdleCost, IdleFinding, show_ns};
 
-use crate::figures::grouped;
-use crate::table::escaped;
-use crate::wrap::{WIDTH, fact, harmless, paragraph};
+use plumb_page::figures::grouped;
+use plumb_page::table::escaped;
+use plumb_page::wrap::{WIDTH, fact, harmless, paragraph};
 
 /// The cost as text of 80 columns. Ends with a line end.
 #[must_use]

@@ -3,10 +3,10 @@
 use plumb_checkup::{
     Checkup, CheckupLayer, CheckupOutcome, CheckupPart, LeftOutLayer, Middle, PartRole,
 };
+use plumb_diagnostics::checkup::{html, markdown, terminal};
 use plumb_measure::{
     Finding, FindingKind, HostFacts, PairDifference, PairRecord, Program, Scope, Status, Validity,
 };
-use plumb_report::checkup::{html, markdown, terminal};
 
 fn part(layer: CheckupLayer, server: &str, operation: &str, how: &str) -> CheckupPart {
     CheckupPart {

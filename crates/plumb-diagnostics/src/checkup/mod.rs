@@ -9,8 +9,8 @@ mod tables;
 use plumb_checkup::{Checkup, CheckupLayer, CheckupPart, FaultKind, LayerState, LayerVerdict};
 use plumb_measure::Status;
 
-use crate::table::escaped;
-use crate::wrap::{NAME_WIDTH, harmless, paragraph};
+use plumb_page::table::escaped;
+use plumb_page::wrap::{NAME_WIDTH, harmless, paragraph};
 
 pub use html::{CheckupRun, render as html, whole as html_with_runs};
 

@@ -3,9 +3,9 @@
 use plumb_checkup::{CheckupOutcome, CheckupPart};
 use plumb_measure::show_ns;
 
-use crate::figures::{ABSENT, grouped, per_second, with_unit};
-use crate::table::{Column, ColumnKind, Table, end_of};
-use crate::trust::Trust;
+use plumb_page::figures::{ABSENT, grouped, per_second, with_unit};
+use plumb_page::table::{Column, ColumnKind, Table, end_of};
+use plumb_page::trust::Trust;
 
 /// Characters of an operation in a table: that of a page is its path.
 const NAME_MAX: usize = 40;

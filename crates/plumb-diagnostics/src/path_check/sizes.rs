@@ -4,8 +4,8 @@ use maud::{Markup, html};
 use plumb_chart::{Axis, BOTTOM, Chart, Key, LEFT, Mark, RIGHT, TOP, line, mark};
 use plumb_measure::{PathCheck, PathPart, PathTest, show_ns};
 
-use crate::figures::{self, grouped, typeset};
-use crate::trust::Trust;
+use plumb_page::figures::{self, grouped, typeset};
+use plumb_page::trust::Trust;
 
 /// The two times of a size that are drawn, with the class of each.
 const FIGURES: [(&str, &str); 2] = [("p50", "s0"), ("longest", "s3")];

@@ -4,9 +4,9 @@ use maud::{Markup, html};
 use plumb_measure::{Judgement, PathCheck, PathPart, PathVerdict};
 
 use super::{heading, left, sizes, summary, tables};
-use crate::definitions::Definition;
-use crate::figures::typeset;
-use crate::{page, sheet};
+use plumb_page::Definition;
+use plumb_page::figures::typeset;
+use plumb_page::{page, sheet};
 
 const DEFINITIONS: [Definition; 4] = [
     Definition {

@@ -4,9 +4,9 @@ use maud::{Markup, html};
 use plumb_checkup::{Checkup, CheckupFinding, FaultCost};
 use plumb_measure::show_ns;
 
-use crate::figures::{real, typeset};
-use crate::table::{end_of, escaped};
-use crate::wrap::{NAME_WIDTH, paragraph};
+use plumb_page::figures::{real, typeset};
+use plumb_page::table::{end_of, escaped};
+use plumb_page::wrap::{NAME_WIDTH, paragraph};
 
 /// Characters of an operation: that of a page is its path.
 const NAME_MAX: usize = 40;

@@ -7,13 +7,13 @@ use plumb_folder::HostTrack;
 use plumb_measure::{Attribution, RunRecord};
 
 use super::{Server, findings, layers, ranked, remarks, sentence};
-use crate::attribution::{stack, steps};
-use crate::definitions::Definition;
-use crate::figures::typeset;
-use crate::page;
-use crate::trust::Trust;
+use plumb_page::Definition;
+use plumb_page::figures::typeset;
+use plumb_page::page;
+use plumb_page::trust::Trust;
+use plumb_report::{stack, steps};
 
-const STYLES: &str = concat!(include_str!("checkup.css"), include_str!("../attribution/stack.css"));
+const STYLES: &str = include_str!("checkup.css");
 
 const DEFINITIONS: [Definition; 6] = [
     Definition {
@@ -130,7 +130,7 @@ fn document(
             (page::how_to_read(&DEFINITIONS))
         }
         @for (at, run) in runs.iter().enumerate() {
-            (crate::html::within(&id(at), &run.record, &run.tracks))
+            (plumb_report::html::within(&id(at), &run.record, &run.tracks))
         }
         footer { "plumb " (checkup.plumb.version) ", " (checkup.schema) }
     };
@@ -140,7 +140,7 @@ fn document(
         () => "good",
     };
     let title = format!("checkup of {}", checkup.target);
-    page::styled(&title, tone, STYLES, &content)
+    page::styled(&title, tone, &[STYLES, stack::STYLES], &content)
 }
 
 /// What is to be said of a server beside its times; nothing where there is nothing.

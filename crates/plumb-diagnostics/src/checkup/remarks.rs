@@ -4,9 +4,9 @@ use plumb_checkup::{Checkup, CheckupLayer, CheckupPart, LayerVerdict, OwnTime};
 use plumb_measure::{Estimate, Finding, FindingKind, PairDifference, Split, rounded, show_ns};
 
 use super::Server;
-use crate::figures::share;
-use crate::parts::pair::is_told_apart;
-use crate::verdict;
+use plumb_page::figures::share;
+use plumb_report::is_told_apart;
+use plumb_report::reason;
 
 /// Findings of one part that are spelled out; more are counted.
 const FINDINGS_MAX: usize = 3;
@@ -150,7 +150,7 @@ fn trouble(part: &CheckupPart, busy: bool) -> Vec<(&'static str, String)> {
     let mut said: Vec<(&str, String)> = reasons
         .iter()
         .take(FINDINGS_MAX)
-        .map(|finding| verdict::reason(finding))
+        .map(|finding| reason(finding))
         .map(|(word, text)| (word, format!("{name}: {text}")))
         .collect();
     if reasons.len() > FINDINGS_MAX {

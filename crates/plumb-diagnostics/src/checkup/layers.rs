@@ -7,8 +7,8 @@ use plumb_checkup::{CheckupOutcome, CheckupPart, LayerState, Middle};
 use plumb_measure::show_ns;
 
 use super::{Server, remarks, tables};
-use crate::figures::{grouped, typeset};
-use crate::trust::Trust;
+use plumb_page::figures::{grouped, typeset};
+use plumb_page::trust::Trust;
 
 /// Width of the axis in user units: a phone's, so that its labels have room there.
 const SPAN: f64 = 300.0;

@@ -6,8 +6,8 @@ mod tables;
 
 use plumb_measure::{Judgement, PathCheck, PathVerdict};
 
-use crate::table::escaped;
-use crate::wrap::{WIDTH, fact, harmless, paragraph};
+use plumb_page::table::escaped;
+use plumb_page::wrap::{WIDTH, fact, harmless, paragraph};
 
 pub use html::render as html;
 
