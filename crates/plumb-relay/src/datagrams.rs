@@ -15,7 +15,7 @@ use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{Clock as _, Span, Tick};
 use rustix::io::ioctl_fionbio;
 
-use chances::{Chances, Fate};
+use chances::Chances;
 pub use chances::{DatagramPathPlan, DatagramPathTotals};
 
 /// One that is to be overtaken waits for so long for another, and then goes.
@@ -24,6 +24,8 @@ const WAIT_NS: u64 = 100_000_000;
 const SILENT_NS: u64 = 10_000_000_000;
 /// Datagrams that are on their way; more are lost, as in a router.
 const UNDER_WAY_MAX: usize = 65_536;
+/// Their bytes together, likewise.
+const BYTES_MAX: usize = 256 << 20;
 const BUFFER_BYTES: usize = 64 << 10;
 /// Datagrams that are taken from one socket at a time: then those that are due leave, however many
 /// still wait.
@@ -112,6 +114,8 @@ struct Line<'a> {
     /// By when they are due, in the order in which they came.
     queue: BinaryHeap<Reverse<(u64, u64)>>,
     under_way: HashMap<u64, UnderWay>,
+    /// Of all of these together.
+    bytes_under_way: usize,
     came: u64,
     seen: u64,
     turned_away: u64,
@@ -146,6 +150,7 @@ impl<'a> Line<'a> {
             chances,
             queue: BinaryHeap::new(),
             under_way: HashMap::new(),
+            bytes_under_way: 0,
             came: 0,
             seen: 0,
             turned_away: 0,
@@ -268,13 +273,15 @@ impl<'a> Line<'a> {
 
     /// A datagram came, whose `bytes` are in the buffer.
     fn take(&mut self, client: usize, way: usize, bytes: usize, now: u64) {
-        let Some(fate) = self.chances[way].fate(bytes as u64, now) else { return };
-        if self.under_way.len() >= UNDER_WAY_MAX {
-            self.chances[way].totals.overflowed += 1;
+        let chances = &mut self.chances[way];
+        let Some(drawn) = chances.draw(bytes as u64) else { return };
+        if self.under_way.len() >= UNDER_WAY_MAX || self.bytes_under_way + bytes > BYTES_MAX {
+            chances.totals.overflowed += 1;
             return;
         }
-        let Fate { due, twice, waits } = fate;
-        let bytes = self.buffer[..bytes].to_vec();
+        let due = chances.send_off(&drawn, bytes as u64, now);
+        self.bytes_under_way += bytes;
+        let (twice, waits, bytes) = (drawn.twice, drawn.waits, self.buffer[..bytes].to_vec());
         self.under_way.insert(self.came, UnderWay { client, way, bytes, twice, waits });
         self.queue.push(Reverse((due, self.came)));
         self.came += 1;
@@ -287,6 +294,7 @@ impl<'a> Line<'a> {
         {
             self.queue.pop();
             let Some(it) = self.under_way.remove(&number) else { continue };
+            self.bytes_under_way -= it.bytes.len();
             self.chances[it.way].totals.path.late.record(now - due);
             let (client, way) = (it.client, it.way);
             let Some(Some(place)) = self.clients.get_mut(client) else { continue };
@@ -332,23 +340,67 @@ impl<'a> Line<'a> {
 mod tests {
     use std::net::UdpSocket;
 
+    use plumb_measure::BitRate;
+
     use super::*;
     use crate::PathPlan;
 
     const SENT: usize = 5 * TAKEN_A_TURN / 2;
 
-    #[test]
-    fn what_is_due_leaves_while_more_waits() {
-        let straight = PathPlan { delay_ns: 0, jitter_ns: 0, rate: None };
+    fn plan(rate: Option<BitRate>) -> DatagramRelayPlan {
+        let straight = PathPlan { delay_ns: 0, jitter_ns: 0, rate };
         let path = DatagramPathPlan { path: straight, lose: None, double: None, overtake: None };
-        let plan = DatagramRelayPlan {
+        DatagramRelayPlan {
             there: path,
             back: path,
             allow: Vec::new(),
             max_clients: 1,
             for_time: None,
             seed: 1,
-        };
+        }
+    }
+
+    #[test]
+    fn what_finds_no_room_takes_up_nothing_of_the_rate() {
+        const BYTES: usize = 1_000;
+        const EACH_NS: u64 = 8_000; // 1,000 bytes at 1 Gbit/s
+        let plan = plan(Some("1Gbit".parse().unwrap()));
+        let near = DatagramSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let far = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let target = Endpoint::Udp(far.local_addr().unwrap());
+        let stop = Stop::new().unwrap();
+        let mut line = Line::new(&plan, &near, &target, &stop).unwrap();
+        let client = line.client("127.0.0.1:9".parse().unwrap(), 0).unwrap();
+        for _ in 0..2 * UNDER_WAY_MAX {
+            line.take(client, THERE, BYTES, 0);
+        }
+        let chances = &line.chances[THERE];
+        assert_eq!(chances.totals.overflowed, UNDER_WAY_MAX as u64);
+        assert_eq!(line.bytes_under_way, UNDER_WAY_MAX * BYTES);
+        let last_ns = EACH_NS * UNDER_WAY_MAX as u64;
+        line.release(last_ns);
+        assert_eq!(line.bytes_under_way, 0);
+        line.take(client, THERE, BYTES, last_ns);
+        assert_eq!(line.queue.peek(), Some(&Reverse((last_ns + EACH_NS, line.came - 1))));
+    }
+
+    #[test]
+    fn what_is_under_way_is_bounded_in_bytes() {
+        let plan = plan(Some("1Gbit".parse().unwrap()));
+        let near = DatagramSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let far = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let target = Endpoint::Udp(far.local_addr().unwrap());
+        let stop = Stop::new().unwrap();
+        let mut line = Line::new(&plan, &near, &target, &stop).unwrap();
+        let client = line.client("127.0.0.1:9".parse().unwrap(), 0).unwrap();
+        (0..=BYTES_MAX / BUFFER_BYTES).for_each(|_| line.take(client, THERE, BUFFER_BYTES, 0));
+        assert_eq!(line.chances[THERE].totals.overflowed, 1);
+        assert_eq!(line.bytes_under_way, BYTES_MAX);
+    }
+
+    #[test]
+    fn what_is_due_leaves_while_more_waits() {
+        let plan = plan(None);
         let near = DatagramSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let local = near.local();
         let target = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -46,11 +46,11 @@ pub(super) struct Chances {
     pub(super) totals: DatagramPathTotals,
 }
 
-/// What becomes of a datagram that came.
-pub(super) struct Fate {
-    pub(super) due: u64,
+/// What was drawn for a datagram that is not lost.
+pub(super) struct Drawn {
     pub(super) twice: bool,
     pub(super) waits: bool,
+    jitter_ns: u64,
 }
 
 impl Chances {
@@ -66,9 +66,9 @@ impl Chances {
         Self { plan, random: SplitMix64::new(seed), free_at: 0, last_due: 0, totals }
     }
 
-    /// What becomes of a datagram of `bytes` that came at `now`; `None`: it is lost. Each takes as
-    /// many draws as every other, so that one share does not change what another one chooses.
-    pub(super) fn fate(&mut self, bytes: u64, now: u64) -> Option<Fate> {
+    /// What becomes of a datagram of `bytes` that came; `None`: it is lost. Each takes as many draws
+    /// as every other, so that one share does not change what another one chooses.
+    pub(super) fn draw(&mut self, bytes: u64) -> Option<Drawn> {
         let mut chosen = |share: Option<Share>| {
             let drawn = self.random.uniform();
             share.is_some_and(|share| drawn < share.of_one())
@@ -82,6 +82,11 @@ impl Chances {
             self.totals.lost += 1;
             return None;
         }
+        Some(Drawn { twice, waits, jitter_ns })
+    }
+
+    /// When a datagram of `bytes` that came at `now` leaves the line, which it takes up until then.
+    pub(super) fn send_off(&mut self, drawn: &Drawn, bytes: u64, now: u64) -> u64 {
         let sent = match self.plan.path.rate {
             Some(rate) => {
                 self.free_at = self.free_at.max(now) + rate.time_of(bytes);
@@ -89,9 +94,8 @@ impl Chances {
             }
             None => now,
         };
-        let due = (sent + self.plan.path.delay_ns + jitter_ns).max(self.last_due);
-        self.last_due = due;
-        Some(Fate { due, twice, waits })
+        self.last_due = (sent + self.plan.path.delay_ns + drawn.jitter_ns).max(self.last_due);
+        self.last_due
     }
 
     #[expect(
@@ -109,6 +113,11 @@ impl Chances {
 mod tests {
     use super::*;
 
+    fn sent_off(chances: &mut Chances, bytes: u64, now: u64) -> Option<(u64, bool, bool)> {
+        let drawn = chances.draw(bytes)?;
+        Some((chances.send_off(&drawn, bytes, now), drawn.twice, drawn.waits))
+    }
+
     fn chances(seed: u64, lose: Option<&str>) -> Chances {
         let share = |text: &str| text.parse().unwrap();
         let plan = DatagramPathPlan {
@@ -124,9 +133,7 @@ mod tests {
     fn a_seed_repeats_what_becomes_of_each_and_shares_do_not_meddle() {
         let drawn = |seed, lose| {
             let mut chances = chances(seed, lose);
-            let fates: Vec<_> = (0..1_000)
-                .map(|now| chances.fate(10, now).map(|it| (it.due, it.twice, it.waits)))
-                .collect();
+            let fates: Vec<_> = (0..1_000).map(|now| sent_off(&mut chances, 10, now)).collect();
             (fates, chances.totals)
         };
         let (fates, totals) = drawn(5, Some("10%"));
@@ -147,7 +154,7 @@ mod tests {
     fn jitter_keeps_the_order_and_nothing_leaves_early() {
         let mut chances = chances(1, None);
         let dues: Vec<u64> =
-            (0..500).filter_map(|now| chances.fate(1, now * 10)).map(|fate| fate.due).collect();
+            (0..500).filter_map(|now| sent_off(&mut chances, 1, now * 10)).map(|it| it.0).collect();
         assert!(dues.is_sorted());
         assert!(dues.iter().zip(0..).all(|(due, now)| *due >= now * 10 + 50));
     }
