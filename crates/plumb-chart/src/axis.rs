@@ -4,8 +4,8 @@ use plumb_measure::real;
 
 use crate::scale::{Scale, Shape};
 use crate::tick::{
-    RATE, TIME, Tick, Unit, factor_named, multiples, named, round_down, round_up, step_for,
-    thinned, trimmed, unit_for,
+    RATE, TIME, Tick, Unit, exponent, factor_named, multiples, named, named_between, round_down,
+    round_up, step_for, thinned, trimmed, unit_for,
 };
 
 /// An axis from one coordinate to another. Where a constructor takes a start and an end they are
@@ -210,7 +210,10 @@ impl Axis {
             .take_while(|count| *count <= above)
             .map(|count| {
                 let value = count * step;
-                let label = if size < 0.1 { format!("{value:.2e}") } else { named(value, unit) };
+                let label = match size {
+                    size if size < 0.1 => exponent(value, step),
+                    _ => named_between(value, step, unit),
+                };
                 Tick { at: scale.at(value), label }
             })
             .collect();
@@ -275,7 +278,10 @@ impl Axis {
                     && value >= low * 0.999
                     && value <= high * 1.001
                 {
-                    let label = named(value, unit_for(value * 1.001, naming.units()));
+                    let label = match naming {
+                        Naming::Count if value < 0.01 => exponent(value, decade),
+                        _ => named(value, unit_for(value * 1.001, naming.units())),
+                    };
                     ticks.push(Tick { at: scale.at(value), label });
                 }
             }
@@ -325,6 +331,14 @@ mod tests {
     }
 
     #[test]
+    fn small_figures_on_a_logarithmic_axis_have_names_of_their_own() {
+        let axis = Axis::figures_around("f", (0.0001, 0.002), 200.0, 0.0);
+        assert_eq!(labels(&axis), ["1e-4", "2e-4", "5e-4", "1e-3", "2e-3"]);
+        let wide = Axis::figures_around("f", (0.001, 1.0), 200.0, 0.0);
+        assert_eq!(labels(&wide).last(), Some(&"1"));
+    }
+
+    #[test]
     fn over_many_decades_only_the_decades_are_named() {
         let axis = Axis::times("t", (9_000, 800_000_000), 200.0, 0.0);
         assert_eq!(labels(&axis), ["10 µs", "100 µs", "1 ms", "10 ms", "100 ms", "1 s"]);
@@ -344,7 +358,9 @@ mod tests {
         let alike = Axis::times_around("t", (1e6, 1e6), 200.0, 0.0);
         assert!(alike.ticks.len() > 1, "{alike:?}");
         let tiny = Axis::figures_around("t", (1.0e-7, 1.3e-7), 200.0, 0.0);
-        assert_eq!(labels(&tiny).first(), Some(&"1.00e-7"));
+        assert_eq!(labels(&tiny), ["1.0e-7", "1.1e-7", "1.2e-7", "1.3e-7"]);
+        let small = Axis::figures_around("t", (0.1502, 0.1513), 200.0, 0.0);
+        assert_eq!(labels(&small), ["0.15", "0.1505", "0.151", "0.1515"]);
     }
 
     #[test]

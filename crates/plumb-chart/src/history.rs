@@ -259,8 +259,8 @@ fn said(
             Some(one) if one.from_s < one.to_s => format!(
                 "{} ({} to {})",
                 with_unit(one.mean, &chart.unit),
-                with_unit(one.min, ""),
-                with_unit(one.max, "")
+                with_unit(one.min, &chart.unit),
+                with_unit(one.max, &chart.unit)
             ),
             Some(one) => with_unit(one.mean, &chart.unit),
         };
@@ -314,6 +314,17 @@ mod tests {
         assert_eq!(page.matches("class=\"dot s0\"").count(), 1, "{page}");
         assert!(page.contains("20\u{a0}s: one -<"), "{page}");
         assert!(page.contains("30\u{a0}s: one 7.00\u{a0}%<"), "{page}");
+    }
+
+    #[test]
+    fn the_range_of_a_place_has_the_unit_of_its_mean() {
+        let values = (0..6_000).map(|at| if at % 2 == 0 { 4.1e6 } else { 4.3e6 }).collect();
+        let series = vec![Series { name: "in".into(), values }];
+        let chart = HistoryChart { unit: "B/s".into(), series, ..HistoryChart::default() };
+        let time = ChartTime { clock_s: None, at_s: (0..6_000).map(f64::from).collect() };
+        let page = super::history(&chart, &time, View::default()).unwrap().into_string();
+        let range = "in 4.20 MB/s (4.10 MB/s to 4.30 MB/s)";
+        assert!(page.contains(range), "{page}");
     }
 
     #[test]

@@ -40,10 +40,42 @@ pub(crate) fn named(value: f64, (factor, unit): Unit) -> String {
     if number == "0" { number } else { format!("{number}{unit}") }
 }
 
+/// The same of a multiple of `step`, which is told from its neighbours.
+pub(crate) fn named_between(value: f64, step: f64, (factor, unit): Unit) -> String {
+    let number = to_decimals(value / factor, decimals(step / factor));
+    if number == "0" { number } else { format!("{number}{unit}") }
+}
+
+/// A multiple of `step` with an exponent, likewise.
+pub(crate) fn exponent(value: f64, step: f64) -> String {
+    if value.abs() < step / 2.0 {
+        return "0".into();
+    }
+    let digits = decimals(step / 10f64.powf((value.abs() * 1.000_001).log10().floor()));
+    format!("{value:.digits$e}")
+}
+
+/// Decimals that a multiple of `step` needs, which is 1, 2 or 5 times a power of ten.
+fn decimals(step: f64) -> usize {
+    let (mut step, mut count) = (step, 0);
+    while step < 0.999 && count < 12 {
+        step *= 10.0;
+        count += 1;
+    }
+    count
+}
+
+fn to_decimals(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    if decimals == 0 {
+        return text;
+    }
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// A number to three decimals without the zeros behind them.
 pub(crate) fn trimmed(value: f64) -> String {
-    let text = format!("{value:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    to_decimals(value, 3)
 }
 
 /// `0, step, 2 step, ...` up to `top`; a few dozen at most.

@@ -106,7 +106,7 @@ fn a_long_recording_keeps_its_peak_and_a_small_page() {
     long.charts[0].series[0].values[123_456] = 80.0;
     let page = recording::html(&page(vec![long]));
     assert!(page.contains("Each place joins the moments of"), "it says that figures are joined");
-    assert!(page.contains("(1.00 to 80.0)"), "the peak is told");
+    assert!(page.contains("(1.00\u{a0}% to 80.0\u{a0}%)"), "the peak is told");
     let (_, shade) = page.split_once("class=\"spread s0\" d=\"").expect("a shade");
     let (shade, _) = shade.split_once('"').expect("its end");
     let heights: Vec<f64> = shade

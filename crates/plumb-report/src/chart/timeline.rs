@@ -293,8 +293,10 @@ fn without_stub(intervals: &[Interval]) -> Vec<Interval> {
                 duration_ns: end_of(stub).saturating_sub(before.start_ns),
                 operations: before.operations.saturating_add(stub.operations),
                 failures: before.failures.saturating_add(stub.failures),
+                p50: if before.operations == 0 { stub.p50 } else { before.p50 },
                 p99: before.p99.max(stub.p99),
                 max: before.max.max(stub.max),
+                users: stub.users,
                 ..*before
             };
             whole.iter().copied().chain([last]).collect()
@@ -370,6 +372,8 @@ mod tests {
         let whole = without_stub(&[interval(0, 5, 7), interval(10, 5, 9), stub]);
         let [_, last] = whole[..] else { panic!("{whole:?}") };
         assert_eq!((last.duration_ns, last.operations, last.p50, last.max), (14, 6, 9, 150));
+        let silent = without_stub(&[interval(0, 5, 7), interval(10, 0, 0), stub]);
+        assert_eq!(silent.last().map(|last| (last.operations, last.p50)), Some((1, stub.p50)));
         let even = [interval(0, 5, 7), interval(10, 5, 9)];
         assert_eq!(without_stub(&even), even);
     }
