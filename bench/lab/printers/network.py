@@ -86,14 +86,14 @@ def four_clients(of: Experiment) -> None:
         [
             name,
             shown(of.medians(cell, name, of_clients("av2_ms", mean)), "{:.4f} ms"),
-            shown(of.medians(cell, name, of_clients("tr2_kb_s", sum)), "{:,.0f} kB/s"),
+            shown(of.medians(cell, name, of_clients("tr2_kb_s", mean)), "{:,.0f} kB/s"),
             shown(of.medians(cell, name, THROUGHPUT), "{:,.0f}"),
             shown(of.medians(cell, name, named("one-way bits")), "{:.1f} Gbit/s", 1e9),
             changed(of, cell, name, "throughput"),
         ]
         for name in of.variants
     ]
-    heads = ["clients", "av2, mean of the clients", "tr2, their sum", "messages/s", "one way"]
+    heads = ["clients", "av2, mean of the clients", "tr2, mean of the clients", "messages/s", "one way"]
     table([*heads, "change"], rows)
 
 
@@ -151,16 +151,21 @@ def packets(of: Experiment) -> None:
 
 
 def smc(of: Experiment) -> None:
-    """Round trips, messages, streams, locks, steps and programs, with what each costs both sides and
-    what the processors of this machine did meanwhile."""
+    """Round trips (av2 and tr2), messages, streams, locks (enqueues), steps and programs, with what each
+    costs both sides and what the processors of this machine did meanwhile."""
     rows = []
     for cell, name in cells_and_variants(of):
         client, server = (of.medians(cell, name, it) for it in (CLIENT_CPU, SERVER_CPU))
         cost = (shown(it, "{:.2f} us", 1e3) for it in (client, server))
         key, figure = "throughput", shown(of.medians(cell, name, THROUGHPUT), "{:,.0f} /s")
         seconds = shown(of.medians(cell, name, cpu_seconds_of_three_million), "{:.1f} s")
-        if cell["probe"] in ("round trips", "sales steps"):
+        if cell["probe"] == "round trips":
+            time, rate = (of.medians(cell, name, field("niping", it)) for it in ("av2_ms", "tr2_kb_s"))
+            key, figure = "p50", f"{shown(time, '{:.4f} ms')}, {shown(rate, '{:,.0f} kB/s')}"
+        if cell["probe"] == "sales steps":
             key, figure = "p50", shown(of.medians(cell, name, P50), "{:.4f} ms", 1e6)
+        if cell["probe"] == "locks":
+            figure = shown(of.medians(cell, name, named("enqueues a minute")), "{:,.0f} a minute")
         if cell["probe"] == "streams":
             bits = field("stream", "to_server", "bits_per_s")
             key, figure = "bits", shown(of.medians(cell, name, bits), "{:.1f} Gbit/s", 1e9)
@@ -175,20 +180,25 @@ def smc(of: Experiment) -> None:
     table([*heads, "system %", "idle %", "CPU-seconds of 3 million", "change"], rows)
 
 
-def system(sample: Sample) -> float | None:
-    """Time in the kernel, interrupts included, as nmon counts it."""
-    parts = [column(f"cpu_{it}_pct")(sample) for it in ("system", "irq", "softirq")]
-    return None if None in parts else sum(parts)
+def processors(*kinds: str) -> Callable[[Sample], float | None]:
+    """The time of the processors of these kinds together, percent."""
+
+    def of(sample: Sample) -> float | None:
+        parts = [column(f"cpu_{kind}_pct")(sample) for kind in kinds]
+        return None if None in parts else sum(parts)
+
+    return of
 
 
 def idle(sample: Sample) -> float | None:
-    """What is not busy."""
-    busy = column("cpu_busy_pct")(sample)
-    return None if busy is None else 100 - busy
+    """What is left beside what is busy, waits for disks, or was taken by the hypervisor."""
+    other = processors("busy", "iowait", "steal")(sample)
+    return None if other is None else 100 - other
 
 
-# What the processors of the machine did, of all of them together.
-DID = (column("cpu_user_pct"), system, idle)
+# What the processors of the machine did, of all of them together: the kernel with its interrupts, as
+# nmon counts it.
+DID = (processors("user", "nice"), processors("system", "irq", "softirq"), idle)
 
 
 def cpu_seconds_of_three_million(block: Block) -> float | None:
