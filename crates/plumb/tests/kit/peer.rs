@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
+use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::Duration;
@@ -139,9 +140,15 @@ pub(crate) fn silent() -> (String, TcpListener) {
     listener()
 }
 
-/// A port on which nobody listens.
+/// A port on which nobody listens, and which nobody else is given while these tests run: a
+/// connection stands at it.
 pub(crate) fn nobody() -> String {
-    listener().0
+    static HELD: Mutex<Vec<(TcpListener, TcpStream)>> = Mutex::new(Vec::new());
+    let (address, listener) = listener();
+    let stream = TcpStream::connect(address).expect("somebody listens there");
+    let ours = stream.local_addr().expect("it is connected").to_string();
+    HELD.lock().expect("nobody panics with it").push((listener, stream));
+    ours
 }
 
 fn listener() -> (String, TcpListener) {

@@ -14,6 +14,7 @@ use kit::PATIENCE;
 use kit::authority::Authority;
 use kit::http::{Reply, ReplyServer};
 use kit::message::{head, rest};
+use kit::peer::nobody;
 use kit::recorder::{Recorder, encrypted};
 use kit::web::Web;
 use serde_json::{Value, json};
@@ -40,12 +41,6 @@ fn raw_server(answer: fn(TcpStream)) -> String {
         }
     });
     address
-}
-
-/// A port of 127.0.0.1 on which nobody listens.
-fn nobody() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("it is bound").to_string()
 }
 
 #[test]

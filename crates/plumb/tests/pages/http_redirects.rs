@@ -3,11 +3,11 @@
 
 use crate::kit;
 
-use std::net::TcpListener;
 use std::path::Path;
 
 use kit::http::{Reply, ReplyServer};
 use kit::identity::{LogOn, PASSWORD, USER};
+use kit::peer::nobody;
 use kit::read;
 use kit::scenario::{field, part, play_in, played, reasons, refused_in, scenario, with_base};
 use serde_json::{Value, json};
@@ -215,7 +215,7 @@ fn a_host_has_connections_cookies_and_credentials_of_its_own() {
 
 #[test]
 fn a_host_that_is_gone_fails_the_step_and_the_user_goes_on() {
-    let gone = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
+    let gone = nobody();
     let to = format!("http://{gone}/x");
     let site = ReplyServer::start(move |head, _| match head.starts_with("GET /start") {
         true => moved(302, &to),
