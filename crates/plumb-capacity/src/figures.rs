@@ -33,7 +33,12 @@ pub(crate) fn times(it: Bounded) -> String {
 
 /// A number a second.
 pub(crate) fn rate(per_s: f64) -> String {
-    if per_s < 10.0 { format!("{per_s:.2}") } else { format!("{per_s:.1}") }
+    match per_s {
+        it if it > 0.0 && it < 0.0995 => format!("{it:.4}"),
+        it if it < 0.995 => format!("{it:.3}"),
+        it if it < 9.995 => format!("{it:.2}"),
+        it => format!("{it:.1}"),
+    }
 }
 
 /// A number a second with its interval.
@@ -46,9 +51,13 @@ pub(crate) fn whole(it: Bounded) -> String {
     format!("{:.0} ({:.0} to {:.0})", it.value, it.low, it.high)
 }
 
-/// A coefficient with its interval.
+/// A coefficient with its interval: small ones matter, since users are squared beside them.
 pub(crate) fn plain(it: Bounded) -> String {
-    format!("{:.5} ({:.5} to {:.5})", it.value, it.low.max(0.0), it.high)
+    let shown = |value: f64| match value {
+        v if v > 0.0 && v < 0.001 => format!("{v:.2e}"),
+        v => format!("{v:.5}"),
+    };
+    format!("{} ({} to {})", shown(it.value), shown(it.low.max(0.0)), shown(it.high))
 }
 
 /// What is to be kept.
@@ -63,4 +72,17 @@ pub(crate) fn target_words(target: Target) -> String {
 /// Nanoseconds as seconds.
 pub(crate) fn seconds(ns: u64) -> f64 {
     real(ns) / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coefficients_and_rates_are_not_rounded_to_nothing() {
+        let peak_at_700 = Bounded { value: 2e-6, low: 0.0, high: 2.5e-6 };
+        assert_eq!(plain(peak_at_700), "2.00e-6 (0.00000 to 2.50e-6)");
+        assert_eq!(plain(Bounded::around(0.02, 0.01)), "0.02000 (0.01000 to 0.03000)");
+        assert_eq!([0.0333, 0.25, 3.0, 90.91].map(rate), ["0.0333", "0.250", "3.00", "90.9"]);
+    }
 }

@@ -20,6 +20,7 @@ use anyhow::{Context as _, anyhow, ensure};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_measure::{ByteSize, Span};
 use plumb_size::analysis::Figure;
+use plumb_size::ladder::Step;
 use plumb_size::model::Setup;
 use plumb_size::sizing::{Question, Sizing, Target};
 use plumb_size::what_if::{self, WhatIf};
@@ -177,7 +178,11 @@ pub fn run(words: &ArgMatches, command: &[String]) -> anyhow::Result<Answered> {
         },
         memory_limit_bytes: read.memory_limit_bytes,
     };
-    ensure!(setup.cores > 0, "the runs do not say how many processors there are: give --cores N");
+    let are_known = |step: &Step| step.busy_cores.is_some() || step.server_s.is_some();
+    ensure!(
+        setup.cores > 0 || !ladder.steps().iter().any(are_known),
+        "the runs do not say how many processors there are: give --cores N"
+    );
     let question = Question {
         users: options.users,
         think_s: options.think.map(seconds),

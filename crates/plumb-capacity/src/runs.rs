@@ -12,6 +12,7 @@ use plumb_measure::{
 };
 use plumb_size::ladder::{Ladder, Step};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::declared::Declared;
 use crate::figures::seconds;
@@ -27,7 +28,7 @@ pub(crate) struct Read {
     pub(crate) version: String,
     /// The machine under test.
     pub(crate) machine: String,
-    /// Its processors.
+    /// Its processors; 0 where nobody watched them.
     pub(crate) cores: u32,
     /// True when the load generator ran on it, too.
     pub(crate) shared: bool,
@@ -83,6 +84,7 @@ pub(crate) fn read(
     }
     let (mut steps, mut left_out, mut names) = (Vec::new(), Vec::new(), Vec::new());
     let mut first: Option<(Origin, RunRecord, PathBuf)> = None;
+    let mut is_watched = recorded.is_some();
     let mut sales = Ok(Vec::new());
     for run in &found.runs {
         let record = read_record(&run.path)?;
@@ -99,6 +101,7 @@ pub(crate) fn read(
         if let Err(error) = sales::check(&record) {
             sales = Err(error.to_string());
         }
+        is_watched |= record.far.is_some() || record.results.iter().any(is_of_server);
         for result in &record.results {
             let Some(users) = users(result) else { continue };
             if result.validity.valid && result.validity.latency_valid && result.dropped == 0 {
@@ -119,17 +122,21 @@ pub(crate) fn read(
     let tested = record.results.iter().filter_map(|it| it.host.as_ref());
     let memory_limit_bytes = tested.filter_map(|host| host.tested_memory_limit_bytes).min();
     let placed = placed(&record).filter(|_| recorded.is_none());
-    let of_record = u32::try_from(origin.cores).unwrap_or(u32::MAX);
     let elsewhere = recorded.as_ref().is_some_and(|it| it.is_elsewhere(&record));
+    let (machine, of_record) = if is_watched {
+        (origin.machine, u32::try_from(origin.cores).unwrap_or(u32::MAX))
+    } else {
+        (format!("that of {}", record.target.address), 0)
+    };
     let read = Read {
         pools: declared.pools,
         servers: declared.servers,
         memory_limit_bytes,
         runs: names,
         version: origin.version,
-        machine: recorded.as_ref().map_or(origin.machine, |it| it.machine.clone()),
+        machine: recorded.as_ref().map_or(machine, |it| it.machine.clone()),
         cores: recorded.as_ref().map(|it| it.cores).or(placed).unwrap_or(of_record),
-        shared: shared(&record) && placed.is_none() && !elsewhere,
+        shared: is_watched && shared(&record) && placed.is_none() && !elsewhere,
         target: record.target.address.clone(),
         recorded,
         left_out,
@@ -206,9 +213,21 @@ impl Origin {
     }
 }
 
-/// True when the load generator ran on the machine under test.
+/// True when the load generator ran on the machine that was watched: this program, or remotes that it
+/// started itself. Other remotes are elsewhere, or are programs of their own there, whose processor
+/// time is left out as that of any other.
 fn shared(record: &RunRecord) -> bool {
-    record.far.is_none()
+    let remotes = record.plan.options.get("remotes").and_then(Value::as_array);
+    let is_own = |remote: &Value| {
+        let is_local = remote["name"].as_str().is_some_and(|name| name.starts_with("local-"));
+        is_local && remote["host"] == record.host.name.as_str()
+    };
+    record.far.is_none() && remotes.is_none_or(|all| all.iter().all(is_own))
+}
+
+/// True when the machine that drove the load is that of the server: its processes were found there.
+fn is_of_server(result: &ResultRecord) -> bool {
+    result.host.as_ref().is_some_and(|host| !host.tested.is_empty())
 }
 
 fn users(result: &ResultRecord) -> Option<u32> {
@@ -225,7 +244,8 @@ fn step(
 ) -> Option<Step> {
     let response = result.response_ns.as_ref()?;
     let far = record.far.as_ref().and(result.far.as_ref());
-    let host = far.or(result.host.as_ref().filter(|_| record.far.is_none()));
+    let is_here = record.far.is_none() && is_of_server(result);
+    let host = far.or(result.host.as_ref().filter(|_| is_here));
     let cores = record.far.as_ref().map_or(record.host.cpus, |far| far.cpus);
     let begun_s = begun_within_s(record, result);
     let throughput_per_s = real(result.operations) / begun_s;
@@ -247,7 +267,8 @@ fn step(
         None => host.and_then(of_host),
     };
     let elsewhere = tested.is_some_and(|it| it.elsewhere);
-    let alone = shared(record) && placed.is_none() && !elsewhere;
+    let is_watched = is_here || tested.is_some();
+    let alone = is_watched && shared(record) && placed.is_none() && !elsewhere;
     Some(Step {
         users: f64::from(users),
         throughput_per_s,
@@ -284,7 +305,7 @@ fn begun_within_s(record: &RunRecord, result: &ResultRecord) -> f64 {
 /// The processors that the server alone may use; `None` where it may use all, or ran elsewhere.
 fn placed(record: &RunRecord) -> Option<u32> {
     let tested = |it: &ResultRecord| it.host.as_ref()?.tested_cpus;
-    record.results.iter().find_map(tested).filter(|_| shared(record))
+    record.results.iter().find_map(tested).filter(|_| record.far.is_none())
 }
 
 /// Half the interval of the mean, from the means of batches.
@@ -335,35 +356,4 @@ fn total_s(distribution: &Distribution) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use plumb_measure::Histogram;
-
-    use super::*;
-
-    #[test]
-    fn a_time_within_another_holds_a_place_once() {
-        let all_ms = |ms: u64| {
-            let mut times = Histogram::new();
-            (0..10).for_each(|_| times.record(ms * 1_000_000));
-            Distribution::of(&times).unwrap()
-        };
-        let account = [
-            ("front", 2),
-            ("queue", 5),
-            ("load", 1),
-            ("database", 40),
-            ("database.wire", 38),
-            ("database.logon", 1),
-            ("db", 40),
-            ("render", 1),
-            ("total", 50),
-            ("request", 50),
-        ];
-        let told_ns = account.map(|(name, ms)| (name.to_owned(), all_ms(ms))).into();
-        let parts = told(&[PartRecord { operations: 10, told_ns, ..PartRecord::default() }]);
-        let names: Vec<&str> = parts.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["database", "load", "queue", "render"]);
-        let held_s: f64 = parts.iter().filter(|(name, _)| name != "queue").map(|it| it.1).sum();
-        assert!((held_s - 0.042).abs() < 1e-9, "{parts:?}");
-    }
-}
+mod tests;

@@ -186,12 +186,15 @@ impl LadderPlan {
     /// # Errors
     /// When they name what is no server.
     pub fn command(&self, level: u32, length: Span) -> Result<Template, Fault> {
-        let warmup = match self.warmup.ns() {
-            0 => String::new(),
-            _ => format!(" --warmup {}", self.warmup),
-        };
-        let words = format!("{} --{} {level} --for {length}{warmup}", self.run, self.stepped);
+        let Self { run, stepped, warmup, .. } = self;
+        let words = format!("{run} --{stepped} {level} --for {length} --warmup {warmup}");
         template("[ladder] run", &words, &self.names())
+    }
+
+    /// The words behind `plumb`, without level and length.
+    #[must_use]
+    pub fn run(&self) -> &str {
+        &self.run
     }
 
     /// The names of the servers, whose addresses a command may use.
@@ -342,6 +345,15 @@ mod tests {
         let unknown = "[ladder]\nrun = \"http ping http://${app}/\"\nconnections = [1, 2]";
         let said = LadderPlan::read(unknown, "x").unwrap_err().to_string();
         assert!(said.contains("${app}") && said.contains("no server"), "{said}");
+    }
+
+    #[test]
+    fn no_warm_up_is_said_to_the_command_as_well() {
+        let text =
+            |ladder: &str| plan(ladder).unwrap().command(2, Span::from_ms(3_000)).unwrap().text();
+        let own = text("users = [1, 2]\nwarmup = \"0s\"");
+        assert!(own.ends_with(" --users 2 --for 3s --warmup 0s"), "{own}");
+        assert!(text("users = [1, 2]").ends_with(" --warmup 2s"));
     }
 
     #[test]

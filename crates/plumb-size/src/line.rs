@@ -7,6 +7,8 @@ use crate::bounded::{Bounded, normal};
 
 /// Points that a line needs: two would leave nothing to tell how well they fit.
 pub const POINTS_MIN: usize = 3;
+/// A normal variable is within so many standard deviations of its mean in 95 of 100 cases.
+const Z95: f64 = 1.96;
 
 /// `y = rest + slope x`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -15,13 +17,14 @@ pub struct Line {
     pub rest: Bounded,
     /// How much each unit of `x` adds.
     pub slope: Bounded,
-    /// Standard error of the slope.
+    /// Error of the slope: with as many points as there are, that of a normal variable whose middle 95 %
+    /// are the interval of Student's distribution.
     #[serde(skip)]
-    pub slope_error: f64,
+    slope_error: f64,
     /// Mean of `x`, where the error of `y` is independent of that of the slope.
     #[serde(skip)]
     centre: f64,
-    /// Standard error of `y` there.
+    /// That of `y` there.
     #[serde(skip)]
     centre_error: f64,
 }
@@ -83,18 +86,25 @@ impl Line {
             (variance * (1.0 / count(points) + mean_x * mean_x / spread)).sqrt()
         };
         let t = student(freedom);
+        // a standard error from few points is itself not known well
+        let as_normal = t / Z95;
         Self {
             rest: Bounded::around(rest, t * rest_error).not_negative(),
             slope: Bounded::around(slope, t * slope_error).not_negative(),
-            slope_error,
+            slope_error: as_normal * slope_error,
             centre: mean_x,
-            centre_error: if through_zero { 0.0 } else { (variance / count(points)).sqrt() },
+            centre_error: if through_zero {
+                0.0
+            } else {
+                as_normal * (variance / count(points)).sqrt()
+            },
         }
     }
 
-    /// A line through zero whose slope is known otherwise.
-    pub(crate) fn of_slope(slope: Bounded, slope_error: f64) -> Self {
-        let rest = Bounded::around(0.0, 0.0);
+    /// A line through zero whose slope is known otherwise, within `half`.
+    pub(crate) fn of_slope(slope: f64, half: f64) -> Self {
+        let (rest, slope_error) = (Bounded::around(0.0, 0.0), half / Z95);
+        let slope = Bounded::around(slope, half).not_negative();
         Self { rest, slope, slope_error, centre: 0.0, centre_error: 0.0 }
     }
 
@@ -139,7 +149,6 @@ mod tests {
         let line = Line::through(&points).unwrap();
         assert!((line.slope.value - 1.99).abs() < 1e-9, "{line:?}");
         assert!((line.rest.value - 0.05).abs() < 1e-9);
-        assert!((line.slope_error - 0.0597).abs() < 1e-4);
         assert!((line.slope.high - line.slope.value - 3.182 * 0.0597).abs() < 1e-3);
         assert!((line.rest.high - 0.05 - 3.182 * 0.1979).abs() < 1e-3);
         assert!(line.rest.low.abs() < 1e-12, "nothing is below 0");
@@ -153,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_drawn_as_far_off_as_the_points_were() {
+    fn lines_are_drawn_within_the_intervals_of_so_few_points() {
         let points = [(1.0, 2.1), (2.0, 3.9), (3.0, 6.2), (4.0, 7.8), (5.0, 10.1)];
         let line = Line::through(&points.map(|(x, y)| (x, y + 1.0))).unwrap();
         let mut random = SplitMix64::new(3);
@@ -163,11 +172,15 @@ mod tests {
             let mean = draws.iter().map(figure).sum::<f64>() / n;
             (draws.iter().map(|it| (figure(it) - mean).powi(2)).sum::<f64>() / n).sqrt()
         };
-        // the standard errors of numpy; far out the two errors do not cancel, in the middle they do
-        assert!((spread(&|it| it.0) / 0.1979 - 1.0).abs() < 0.05, "{}", spread(&|it| it.0));
-        assert!((spread(&|it| it.1) / 0.0597 - 1.0).abs() < 0.05);
-        let at_centre = spread(&|it| it.0 + 3.0 * it.1);
+        // the standard errors of numpy with three degrees of freedom; far out the two errors do not
+        // cancel, in the middle they do
+        let wide = 3.182 / 1.96;
+        assert!((spread(&|it| it.0) / (0.1979 * wide) - 1.0).abs() < 0.05);
+        assert!((spread(&|it| it.1) / (0.0597 * wide) - 1.0).abs() < 0.05);
+        let at_centre = spread(&|it| it.0 + 3.0 * it.1) / wide;
         assert!((at_centre / (0.0597 * 2.0_f64.sqrt()) - 1.0).abs() < 0.05, "{at_centre}");
+        let outside = draws.iter().filter(|(_, slope)| !line.slope.holds(*slope)).count();
+        assert!((150..=250).contains(&outside), "one in twenty: {outside} of 4,000");
         let through_zero = Line::through(&[(1.0, 0.5), (2.0, 2.0), (3.0, 3.5)]).unwrap();
         assert!(through_zero.drawn(&mut random).0.abs() < 1e-12);
     }

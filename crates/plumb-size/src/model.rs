@@ -61,7 +61,8 @@ pub enum ModelError {
     /// Nobody watched the processors.
     #[error(
         "fewer than three steps know how busy the processors of the machine under test were: \
-         measure for longer, on the machine itself or with --far-host"
+         measure for longer, on the machine itself as somebody to whom it shows the server's processes, \
+         with --far-host, or give what another instrument recorded there with --recording"
     )]
     Processors,
     /// What runs without any load leaves no processor.

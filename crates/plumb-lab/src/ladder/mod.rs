@@ -95,6 +95,12 @@ impl LadderRecord {
         levels
     }
 
+    /// True when a step was taken again, and both times long enough to tell whether the machine changed.
+    #[must_use]
+    pub fn knows_drift(&self) -> bool {
+        self.drift.is_some_and(|both| both.iter().all(Drift::is_known))
+    }
+
     /// True when the repeated step shows that the machine changed meanwhile.
     #[must_use]
     pub fn has_drifted(&self) -> bool {
@@ -154,6 +160,33 @@ mod tests {
         assert!(text.contains("interrupted") && !text.contains("too wide"), "{text}");
         all.steps.truncate(1);
         assert!(!all.text().contains("interrupted"), "the next one had not begun");
+    }
+
+    #[test]
+    fn drift_without_an_interval_is_not_known() {
+        let mut all = ladder(vec![step(8, 100.0, 20)]);
+        assert!(!all.knows_drift() && all.text().contains("No step could be taken again"));
+        let drift = |share, within| {
+            Some([Drift { share, within }, Drift { share: 0.0, within: Some(0.1) }])
+        };
+        for (drift, known, said) in [
+            (drift(0.02, Some(0.1)), true, "no drift shown"),
+            (drift(-0.6, Some(0.1)), true, "the machine drifted"),
+            (drift(-0.6, None), false, "whether that is drift is not known"),
+        ] {
+            all.drift = drift;
+            assert_eq!(all.knows_drift(), known);
+            assert!(all.text().contains(said), "{}", all.text());
+        }
+    }
+
+    #[test]
+    fn users_who_think_for_long_ask_for_less_than_one_a_second() {
+        let rates =
+            [0.033_34, 0.3334, 3.334, 33.34].map(|rate| ladder(vec![step(8, rate, 20)]).text());
+        for (text, rate) in rates.iter().zip(["0.0333", "0.333", "3.33", "33.3"]) {
+            assert!(text.contains(&format!(" {rate} ")), "{text}");
+        }
     }
 
     #[test]

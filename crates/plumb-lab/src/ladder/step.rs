@@ -4,7 +4,7 @@ use std::path::Path;
 
 use plumb_folder::{read_intervals, read_record};
 use plumb_measure::statistics::half_width;
-use plumb_measure::{ResultRecord, hdr};
+use plumb_measure::{ResultRecord, Span, hdr};
 use serde::Serialize;
 
 use crate::LabError;
@@ -61,18 +61,22 @@ pub struct Figures {
     pub p95_half: Option<f64>,
 }
 
-/// What `folder` holds of a step: its figures, and why they may not be used, if so.
+/// What `folder` holds of a step that asked for operations during `length`: its figures, and why they may
+/// not be used, if so.
 ///
 /// # Errors
 /// [`LabError::Folder`] when the run or its interval log cannot be read, [`LabError::NoResult`] when
 /// it was given up before there was any.
-pub fn step_figures(folder: &Path) -> Result<(Option<Figures>, Option<String>), LabError> {
+pub fn step_figures(
+    folder: &Path,
+    length: Span,
+) -> Result<(Option<Figures>, Option<String>), LabError> {
     let record = read_record(folder)?;
     let result = record.results.first().ok_or(LabError::NoResult)?;
     let validity = &result.validity;
     let usable = validity.valid && validity.latency_valid && result.dropped == 0;
     let why = || validity.reasons.first().map_or("not valid".into(), |it| it.text.clone());
-    let figures = figures(folder, result)?;
+    let figures = figures(folder, result, length)?;
     let invalid = match figures {
         Some(_) if usable => None,
         Some(_) => Some(why()),
@@ -81,26 +85,46 @@ pub fn step_figures(folder: &Path) -> Result<(Option<Figures>, Option<String>), 
     Ok((figures, invalid))
 }
 
-fn figures(folder: &Path, result: &ResultRecord) -> Result<Option<Figures>, LabError> {
+fn figures(
+    folder: &Path,
+    result: &ResultRecord,
+    length: Span,
+) -> Result<Option<Figures>, LabError> {
     let Some(response) = &result.response_ns else { return Ok(None) };
     let tag = hdr::log_tag("response", &result.labels);
     let lines = by_interval(read_intervals(folder, &tag)?);
-    // what was begun before the first interval and ends in it is missing there, and after the last
-    // nothing more begins
-    let inner = lines.get(1..lines.len().saturating_sub(1)).unwrap_or_default();
+    let inner = complete(&lines, response.max, length);
     let per_s: Vec<f64> = inner.chunks(inner.len().div_ceil(STRETCHES).max(1)).map(rate).collect();
     let busy = inner.iter().filter(|line| !line.histogram.is_empty());
     let means: Vec<f64> = busy.map(|line| line.histogram.mean()).collect();
     let share = |half: Option<f64>, of: f64| half.filter(|_| of > 0.0).map(|half| half / of);
     let mean_per_s = per_s.iter().sum::<f64>() / count(per_s.len() as u64).max(1.0);
     Ok(Some(Figures {
-        throughput_per_s: result.throughput_per_s,
+        throughput_per_s: begun_per_s(result, length),
         throughput_half: share(half_width(&per_s), mean_per_s),
         mean_ns: response.mean,
         mean_half: share(half_width(&means), count(response.mean)),
         p95_ns: response.p95,
         p95_half: hdr::decode(&response.histogram).ok().and_then(|it| p95_half(&it)),
     }))
+}
+
+/// Those of `lines` that lack no operation, of which the longest took `longest_ns`: one that was begun
+/// before the first of them is in none, wherever it ends, and behind `length` nothing begins any more.
+fn complete(lines: &[hdr::LogLine], longest_ns: u64, length: Span) -> &[hdr::LogLine] {
+    let Some(first) = lines.first() else { return &[] };
+    let from_ns = first.start_ns.saturating_add(longest_ns);
+    let to_ns = first.start_ns.saturating_add(length.ns());
+    let from = lines.partition_point(|line| line.start_ns < from_ns);
+    let to = lines.partition_point(|line| line.start_ns.saturating_add(line.length_ns) <= to_ns);
+    lines.get(from..to).unwrap_or_default()
+}
+
+/// Operations a second of the time in which they began: a step waits for what is under way behind its
+/// `length`.
+fn begun_per_s(result: &ResultRecord, length: Span) -> f64 {
+    let begun_ns = length.ns().clamp(1, result.duration_ns.max(1));
+    result.throughput_per_s * count(result.duration_ns) / count(begun_ns)
 }
 
 /// A line an interval of `lines`, which have one an interval and row: requests of one user may take
@@ -183,6 +207,12 @@ impl Drift {
     /// A twentieth is no drift, whatever the intervals say.
     const NONE: f64 = 0.05;
 
+    /// True where both runs tell what they leave open.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        self.within.is_some()
+    }
+
     /// True when it is more than chance and more than a twentieth.
     #[must_use]
     pub fn is_shown(&self) -> bool {
@@ -235,7 +265,11 @@ mod tests {
     fn read_back(rows: &[(u64, u64)]) -> Figures {
         let at = tempfile::tempdir().unwrap();
         let mut folder = RunFolder::create_new(&at.path().join("run")).unwrap();
-        let result = ResultRecord { throughput_per_s: 40.0, ..ResultRecord::default() };
+        let result = ResultRecord {
+            throughput_per_s: 40.0,
+            duration_ns: 10_000_000_000,
+            ..ResultRecord::default()
+        };
         let tag = hdr::log_tag("response", &result.labels);
         let (mut log, mut all) = (hdr::log_header(0, "then"), Histogram::new());
         for interval in 0..20 {
@@ -248,7 +282,53 @@ mod tests {
         }
         folder.append_intervals(&log).unwrap();
         let result = ResultRecord { response_ns: Distribution::of(&all), ..result };
-        super::figures(folder.path(), &result).unwrap().unwrap()
+        super::figures(folder.path(), &result, Span::from_ms(10_000)).unwrap().unwrap()
+    }
+
+    /// What is read of a load of 10 s in intervals of 200 ms. `each` are operations that begin so many
+    /// times a second and take so many milliseconds; all that began are waited for.
+    fn read_load(each: &[(u64, u64)]) -> Figures {
+        let at = tempfile::tempdir().unwrap();
+        let mut folder = RunFolder::create_new(&at.path().join("run")).unwrap();
+        let longest_ms = each.iter().map(|(_, ms)| *ms).max().unwrap();
+        let mut lines =
+            vec![Histogram::new(); usize::try_from((10_000 + longest_ms).div_ceil(200)).unwrap()];
+        let mut all = Histogram::new();
+        for (per_s, ms) in each {
+            for number in 0..per_s * 10 {
+                let ends_ms = number * 1_000 / per_s + ms;
+                lines[usize::try_from(ends_ms / 200).unwrap()].record(ms * 1_000_000);
+                all.record(ms * 1_000_000);
+            }
+        }
+        let result = ResultRecord::default();
+        let tag = hdr::log_tag("response", &result.labels);
+        let mut log = hdr::log_header(0, "then");
+        for (interval, line) in lines.iter().enumerate() {
+            log += &hdr::log_line(&tag, interval as u64 * 200_000_000, 200_000_000, line);
+        }
+        folder.append_intervals(&log).unwrap();
+        let duration_ns = (10_000 + longest_ms) * 1_000_000;
+        let throughput_per_s = count(all.count()) * 1e9 / count(duration_ns);
+        let response_ns = Distribution::of(&all);
+        let result = ResultRecord { duration_ns, throughput_per_s, response_ns, ..result };
+        super::figures(folder.path(), &result, Span::from_ms(10_000)).unwrap().unwrap()
+    }
+
+    #[test]
+    fn what_begins_before_a_step_and_ends_behind_it_is_no_change_over_time() {
+        for ms in [0, 500, 1_000, 3_000, 8_000] {
+            let figures = read_load(&[(50, ms)]);
+            assert!((figures.throughput_per_s - 50.0).abs() < 1e-9, "{ms} ms: {figures:?}");
+            assert!(
+                figures.throughput_half.is_some_and(|half| half < 1e-9),
+                "{ms} ms: {figures:?}"
+            );
+        }
+        let mixed = read_load(&[(25, 5), (25, 1_000)]);
+        assert!(mixed.mean_half.is_some_and(|half| half < 1e-9), "{mixed:?}");
+        let longer_than_the_step = read_load(&[(50, 10), (1, 9_900)]);
+        assert_eq!(longer_than_the_step.widest(), None, "{longer_than_the_step:?}");
     }
 
     #[test]

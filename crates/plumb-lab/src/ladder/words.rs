@@ -66,7 +66,7 @@ fn cells(step: &Step, remark: String) -> [String; 7] {
     match &step.figures {
         Some(it) => [
             level,
-            format!("{:.1}", it.throughput_per_s),
+            per_second(it.throughput_per_s),
             half(it.throughput_half),
             show_ns(it.mean_ns),
             show_ns(it.p95_ns),
@@ -74,6 +74,16 @@ fn cells(step: &Step, remark: String) -> [String; 7] {
             remark,
         ],
         None => [level, unknown(), unknown(), unknown(), unknown(), unknown(), remark],
+    }
+}
+
+/// Operations a second: users who think for long ask for less than one.
+fn per_second(rate: f64) -> String {
+    match rate {
+        it if it > 0.0 && it < 0.0995 => format!("{it:.4}"),
+        it if it < 0.995 => format!("{it:.3}"),
+        it if it < 9.995 => format!("{it:.2}"),
+        it => format!("{it:.1}"),
     }
 }
 
@@ -101,6 +111,8 @@ fn sentences(ladder: &LadderRecord) -> Vec<String> {
             mean.share * 100.0,
             if ladder.has_drifted() {
                 "the machine drifted, take the ladder again"
+            } else if !ladder.knows_drift() {
+                "whether that is drift is not known, take longer steps"
             } else {
                 "no drift shown"
             }

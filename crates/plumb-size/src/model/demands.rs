@@ -161,7 +161,7 @@ fn processors(steps: &[Step]) -> Option<Line> {
         let own: Vec<f64> = steps.iter().filter_map(|step| step.server_s).collect();
         let mean = average(own.iter().copied())?;
         let apart = own.iter().map(|it| (it - mean).abs()).fold(OWN_CLOCK * mean, f64::max);
-        Some(Line::of_slope(Bounded::around(mean, apart).not_negative(), apart / 1.96))
+        Some(Line::of_slope(mean, apart))
     })
 }
 

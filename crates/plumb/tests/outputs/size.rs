@@ -48,6 +48,7 @@ fn result(users: u32) -> ResultRecord {
         busy_pct: Some(rate * 0.050 / 2.0 * 100.0 + 1.0),
         foreign_pct: Some(0.5),
         memory_used_bytes: Some((1 << 30) + u64::from(users) * (2 << 20)),
+        tested: vec![4_711],
         ..HostUse::default()
     };
     let generator_ns = 1_000_000;
@@ -219,6 +220,17 @@ fn a_ladder_without_a_knee_says_so() {
     written(&record(&[1, 2, 4, 6, 8]), at.path(), "low");
     let text = plumb(&["size", "low", "--users", "10"], at.path()).with(0).stdout;
     assert!(text.contains("shows no knee up to 8 users"), "{text}");
+}
+
+#[test]
+fn a_server_on_a_machine_that_nobody_watched_is_not_sized() {
+    let at = tempdir().expect("a folder");
+    let mut one = record(&LADDER);
+    let hosts = one.results.iter_mut().filter_map(|it| it.host.as_mut());
+    hosts.for_each(|host| host.tested.clear());
+    written(&one, at.path(), "ladder");
+    let refused = plumb(&["size", "ladder", "--users", "20"], at.path()).with(2).stderr;
+    assert!(refused.contains("fewer than three steps know how busy"), "{refused}");
 }
 
 #[test]

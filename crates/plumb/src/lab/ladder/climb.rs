@@ -134,7 +134,7 @@ impl<'a> Climb<'a> {
         let measured = self.measure(&probe, (&path, level), stop);
         self.servers.end_of_block();
         self.climbed.interrupted = stop.asked();
-        let (figures, invalid) = match measured.and_then(|()| Ok(step_figures(&path)?)) {
+        let (figures, invalid) = match measured.and_then(|()| Ok(step_figures(&path, length)?)) {
             Ok(read) => read,
             Err(_) if self.climbed.interrupted => return Ok(None),
             Err(error) if self.climbed.steps.is_empty() => return Err(error),

@@ -128,7 +128,7 @@ fn read(path: &Path, text: &str) -> anyhow::Result<Ladder> {
 fn exit(climbed: &LadderRecord) -> Exit {
     if climbed.interrupted {
         Exit::Interrupted
-    } else if climbed.has_drifted() || climbed.drift.is_none() || !climbed.lacking().is_empty() {
+    } else if climbed.has_drifted() || !climbed.knows_drift() || !climbed.lacking().is_empty() {
         Exit::Unanswered
     } else {
         Exit::Ran

@@ -1,5 +1,6 @@
 //! A ladder that can be climbed: its plan, with its servers and its command looked at.
 
+use anyhow::ensure;
 use plumb_experiment::{ExperimentFile, LadderPlan};
 use plumb_measure::Span;
 
@@ -19,7 +20,15 @@ impl Ladder {
         let server = plan.servers.clone();
         let servers = ServerPlan::all(&ExperimentFile { server, ..ExperimentFile::default() })?;
         let ladder = Self { plan, servers };
-        ladder.probe(ladder.plan.levels[0], ladder.plan.step)?;
+        let probe = ladder.probe(ladder.plan.levels[0], ladder.plan.step)?;
+        ensure!(
+            probe.points == 1,
+            "[ladder] run: `{}` measures {} results at each step, and a ladder follows one: name one \
+             size, and leave {} to the ladder",
+            ladder.plan.run(),
+            probe.points,
+            ladder.plan.stepped
+        );
         Ok(ladder)
     }
 

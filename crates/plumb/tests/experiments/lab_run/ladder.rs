@@ -154,6 +154,12 @@ fn what_is_no_ladder_is_refused_before_anything_is_measured() {
     };
     refused(CONNECTIONS, &["--rounds", "3"], "belong to variants");
     refused(&CONNECTIONS.replace("[1, 2]", "[2, 1]"), &[], "that rise");
+    refused(&CONNECTIONS.replace("--size 100B", "--size 100B,1MB"), &[], "2 results at each step");
+    refused(
+        &CONNECTIONS.replace("--size 100B", "--size 100B -c 4"),
+        &[],
+        "leave connections to the",
+    );
     refused(&CONNECTIONS.replace("--size 100B", "--sise 100B"), &[], "--sise");
     refused(&CONNECTIONS.replace("${echo}", "${eco}"), &[], "${eco}");
     refused(&CONNECTIONS.replace("attempts", "atempts"), &[], "atempts");
