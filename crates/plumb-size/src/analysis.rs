@@ -43,7 +43,7 @@ pub struct Analysis {
     level: Level,
     think_s: f64,
     users_max: usize,
-    throughput_per_s: Vec<f64>,
+    solution: Solution,
 }
 
 /// What so many users see.
@@ -95,14 +95,13 @@ impl Analysis {
         let users_max = users_max.max(1);
         let level = Level::of(&landscape.elements, think_s, users_max)?;
         let solution = level.network.solve(users_max)?;
-        let throughput_per_s = (0..=users_max).map(|n| solution.throughput_per_s(n)).collect();
-        Ok(Self { think_s, users_max, throughput_per_s, level })
+        Ok(Self { think_s, users_max, solution, level })
     }
 
     /// Operations a second of so many users, at most as many as were solved for.
     #[must_use]
     pub fn throughput_per_s(&self, users: usize) -> f64 {
-        self.throughput_per_s[users.min(self.users_max)]
+        self.solution.throughput_per_s(users.min(self.users_max))
     }
 
     /// Mean response time of so many users, seconds.
@@ -114,45 +113,35 @@ impl Analysis {
     }
 
     /// What so many users see.
-    ///
-    /// # Errors
-    /// [`AnalysisError::Network`].
-    pub fn at(&self, users: usize) -> Result<Point, AnalysisError> {
+    #[must_use]
+    pub fn at(&self, users: usize) -> Point {
         let users = users.clamp(1, self.users_max);
-        let solution = self.level.network.solve(users)?;
-        let moments = self.level.moments(&solution, users - 1);
+        let moments = self.level.moments(&self.solution, users - 1);
         let mean_s = self.mean_s(users);
         let throughput_per_s = self.throughput_per_s(users);
         let mut resources = Vec::new();
-        self.level.busy(&solution, users, throughput_per_s, &mut resources);
+        self.level.busy(&self.solution, users, throughput_per_s, &mut resources);
         let p95_s = gamma::quantile(mean_s, moments.variance, 0.95);
-        Ok(Point { users, throughput_per_s, mean_s, p95_s, resources })
+        Point { users, throughput_per_s, mean_s, p95_s, resources }
     }
 
     /// The most users whose figure is at most `target_s`, with this `tail`; `None` when one user is
     /// already slower, and the most that were solved for when all of them are faster.
-    ///
-    /// # Errors
-    /// [`AnalysisError::Network`].
-    pub fn users_within(
-        &self,
-        figure: Figure,
-        target_s: f64,
-        tail: &Tail,
-    ) -> Result<Option<usize>, AnalysisError> {
+    #[must_use]
+    pub fn users_within(&self, figure: Figure, target_s: f64, tail: &Tail) -> Option<usize> {
         let value = |users: usize| match figure {
-            Figure::Mean => Ok(self.mean_s(users)),
-            Figure::P95 => self.at(users).map(|point| tail.p95_s(&point)),
+            Figure::Mean => self.mean_s(users),
+            Figure::P95 => tail.p95_s(&self.at(users)),
         };
-        if value(1)? > target_s {
-            return Ok(None);
+        if value(1) > target_s {
+            return None;
         }
         let (mut within, mut beyond) = (1, self.users_max + 1);
         while beyond - within > 1 {
             let middle = usize::midpoint(within, beyond);
-            if value(middle)? <= target_s { within = middle } else { beyond = middle }
+            if value(middle) <= target_s { within = middle } else { beyond = middle }
         }
-        Ok(Some(within))
+        Some(within)
     }
 }
 
@@ -230,7 +219,7 @@ impl Level {
 
     /// The time of an operation that begins when `others` are in the network, of which `solution`
     /// is known for as many.
-    fn moments(&self, solution: &Solution<'_>, others: usize) -> Moments {
+    fn moments(&self, solution: &Solution, others: usize) -> Moments {
         let sum = Moments { mean: self.delays_s, variance: self.delays_variance };
         self.parts.iter().enumerate().fold(sum, |sum, (at, part)| {
             let of = part.moments(&solution.present(at, others));
@@ -238,7 +227,7 @@ impl Level {
         })
     }
 
-    fn busy(&self, solution: &Solution<'_>, users: usize, rate_per_s: f64, into: &mut Vec<Busy>) {
+    fn busy(&self, solution: &Solution, users: usize, rate_per_s: f64, into: &mut Vec<Busy>) {
         for (at, part) in self.parts.iter().enumerate() {
             match part {
                 StationOrPool::Station(station) => into.push(Busy::of(station, rate_per_s)),
@@ -362,7 +351,7 @@ impl Inner {
 impl Level {
     /// The time of one who is inside with 0, 1, ... others, one fewer than were solved for; its mean by
     /// Little's law.
-    fn all_moments(&self, solution: &Solution<'_>) -> Vec<Moments> {
+    fn all_moments(&self, solution: &Solution) -> Vec<Moments> {
         let alone = Moments { mean: 0.0, variance: self.delays_variance };
         let mut all = vec![alone; solution.users_max()];
         for (at, part) in self.parts.iter().enumerate() {

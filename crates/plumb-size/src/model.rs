@@ -154,7 +154,7 @@ impl Model {
         let analysis = Analysis::of(&self.landscape(), self.think_s, users(ladder.highest()))?;
         let (mut square, mut points) = (0.0, Vec::new());
         for step in ladder.steps() {
-            let point = analysis.at(users(step))?;
+            let point = analysis.at(users(step));
             let off = point.throughput_per_s / step.throughput_per_s - 1.0;
             square += off * off;
             if off.abs() > self.worst.1.abs().max(chance(step, self.think_s)) {

@@ -199,7 +199,7 @@ impl Asked {
 fn modelled(landscape: &Landscape, load: Load) -> Result<Option<Point>, WhatIfError> {
     match load {
         Load::Closed { users, think_s, .. } => {
-            Ok(Some(Analysis::of(landscape, think_s, users as usize)?.at(users as usize)?))
+            Ok(Some(Analysis::of(landscape, think_s, users as usize)?.at(users as usize)))
         }
         Load::Open { rate_per_s } => open(landscape, rate_per_s),
     }

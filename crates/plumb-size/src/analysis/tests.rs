@@ -17,7 +17,7 @@ fn a_pool_of_one_delay_is_a_station_of_as_many_servers() {
     let of = |landscape: &Landscape| Analysis::of(landscape, 1.0, 200).unwrap();
     let (pooled, plain) = (of(&pooled), of(&plain));
     for users in [1, 40, 80, 120, 200] {
-        let (a, b) = (pooled.at(users).unwrap(), plain.at(users).unwrap());
+        let (a, b) = (pooled.at(users), plain.at(users));
         assert!((a.throughput_per_s / b.throughput_per_s - 1.0).abs() < 1e-12);
         assert!((a.mean_s / b.mean_s - 1.0).abs() < 1e-9);
         assert!((a.resources[0].share / b.resources[0].share - 1.0).abs() < 1e-9);
@@ -42,7 +42,7 @@ fn beside_other_work_there_are_so_many_processors_fewer() {
     let three = Analysis::of(&three, 1.0, 400).unwrap();
     let beside = Analysis::of(&beside(1.0), 1.0, 400).unwrap();
     for users in [1, 100, 303, 400] {
-        let (a, b) = (beside.at(users).unwrap(), three.at(users).unwrap());
+        let (a, b) = (beside.at(users), three.at(users));
         assert!((a.throughput_per_s / b.throughput_per_s - 1.0).abs() < 1e-12);
         assert!((a.mean_s / b.mean_s - 1.0).abs() < 1e-9);
         assert!((a.p95_s / b.p95_s - 1.0).abs() < 1e-9, "{a:?} {b:?}");
@@ -83,7 +83,7 @@ fn a_pool_that_is_never_full_changes_nothing() {
     let pooled = Landscape { elements: vec![pool("processes", 300, inside())] };
     let plain = Landscape { elements: inside() };
     let (a, b) = (Analysis::of(&pooled, 1.0, 150), Analysis::of(&plain, 1.0, 150));
-    let (a, b) = (a.unwrap().at(150).unwrap(), b.unwrap().at(150).unwrap());
+    let (a, b) = (a.unwrap().at(150), b.unwrap().at(150));
     assert!((a.mean_s / b.mean_s - 1.0).abs() < 1e-9, "{a:?} {b:?}");
     assert!((a.throughput_per_s / b.throughput_per_s - 1.0).abs() < 1e-9);
 }
@@ -92,7 +92,7 @@ fn a_pool_that_is_never_full_changes_nothing() {
 fn the_distribution_of_one_exponential_server_is_known() {
     // M/M/1//N with few thoughts: nearly everybody waits, so the time is Erlang of N stages
     let plain = Landscape { elements: vec![station("cores", Servers::Queue(1), 0.1)] };
-    let point = Analysis::of(&plain, 0.001, 20).unwrap().at(20).unwrap();
+    let point = Analysis::of(&plain, 0.001, 20).unwrap().at(20);
     // chi-square at 95 % with 40 degrees of freedom is 55.758
     let expected = 55.758 / 2.0 * 0.1;
     assert!((point.p95_s / expected - 1.0).abs() < 0.01, "{point:?}");
@@ -104,12 +104,12 @@ fn the_most_users_within_a_target_are_just_within() {
     let solved = Analysis::of(&plain, 5.0, 2_000).unwrap();
     let tail = Tail::default();
     for figure in [Figure::Mean, Figure::P95] {
-        let most = solved.users_within(figure, 0.2, &tail).unwrap().unwrap();
-        assert!(tail.figure_s(figure, &solved.at(most).unwrap()) <= 0.2);
-        assert!(tail.figure_s(figure, &solved.at(most + 1).unwrap()) > 0.2);
+        let most = solved.users_within(figure, 0.2, &tail).unwrap();
+        assert!(tail.figure_s(figure, &solved.at(most)) <= 0.2);
+        assert!(tail.figure_s(figure, &solved.at(most + 1)) > 0.2);
     }
-    assert_eq!(solved.users_within(Figure::Mean, 0.01, &tail).unwrap(), None);
-    assert_eq!(solved.users_within(Figure::Mean, 1e6, &tail).unwrap(), Some(2_000));
+    assert_eq!(solved.users_within(Figure::Mean, 0.01, &tail), None);
+    assert_eq!(solved.users_within(Figure::Mean, 1e6, &tail), Some(2_000));
 }
 
 #[test]
@@ -138,11 +138,35 @@ fn arrivals_are_a_crowd_that_thinks_very_long() {
     let elements = vec![station("network", Servers::Delay, 0.002), pool("places", 6, inside)];
     let landscape = Landscape { elements };
     let (crowd, think_s) = (40_000, 400.0);
-    let crowd = Analysis::of(&landscape, think_s, crowd).unwrap().at(crowd).unwrap();
+    let crowd = Analysis::of(&landscape, think_s, crowd).unwrap().at(crowd);
     let open = OpenAnalysis::of(&landscape).unwrap().at(crowd.throughput_per_s).unwrap();
     assert!((open.mean_s / crowd.mean_s - 1.0).abs() < 1e-3, "{open:?} {crowd:?}");
     assert!((open.p95_s / crowd.p95_s - 1.0).abs() < 1e-3, "{open:?} {crowd:?}");
     for (a, b) in open.resources.iter().zip(&crowd.resources) {
         assert!(a.name == b.name && (a.share - b.share).abs() < 1e-3, "{a:?} {b:?}");
+    }
+}
+
+#[test]
+fn fewer_users_are_answered_as_if_no_more_had_been_solved() {
+    let inside = vec![
+        station("cores", Servers::Shared(3), 0.004),
+        station("disk", Servers::Queue(2), 0.003),
+        station("waiting", Servers::Delay, 0.050),
+    ];
+    let elements = vec![station("net", Servers::Queue(1), 0.001), pool("pool", 5_000, inside)];
+    let landscape = Landscape { elements };
+    let many = Analysis::of(&landscape, 0.1, 300).unwrap();
+    for users in [1, 2, 7, 40, 150, 299, 300] {
+        let few = Analysis::of(&landscape, 0.1, users).unwrap().at(users);
+        let of_many = many.at(users);
+        for (one, other) in [
+            (few.throughput_per_s, of_many.throughput_per_s),
+            (few.mean_s, of_many.mean_s),
+            (few.p95_s, of_many.p95_s),
+            (few.resources[0].share, of_many.resources[0].share),
+        ] {
+            assert!((one / other - 1.0).abs() < 1e-9, "{users} users: {few:?} {of_many:?}");
+        }
     }
 }

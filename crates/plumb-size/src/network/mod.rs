@@ -14,6 +14,8 @@
 //! Buzen, Computational algorithms for closed queueing networks with exponential servers, CACM 1973;
 //! Casale and Serazzi, Stabilization techniques for load-dependent queueing networks algorithms, 2005.
 
+use std::cell::OnceCell;
+
 mod arrivals;
 mod presence;
 mod scaled;
@@ -80,12 +82,13 @@ impl ClosedNetwork {
     ///
     /// # Errors
     /// [`NetworkError::Users`].
-    pub fn solve(&self, users: usize) -> Result<Solution<'_>, NetworkError> {
+    pub fn solve(&self, users: usize) -> Result<Solution, NetworkError> {
         if users > USERS_MAX {
             return Err(NetworkError::Users);
         }
         let constants = self.constants(users, None);
-        Ok(Solution { network: self, constants })
+        let others = self.stations.iter().map(|_| OnceCell::new()).collect();
+        Ok(Solution { network: self.clone(), constants, others })
     }
 
     /// `g(0) .. g(users)`, of all stations but `without`.
@@ -115,12 +118,15 @@ fn delay_constants(delay_s: f64, users: usize) -> Vec<Scaled> {
 
 /// What follows for every number of users up to the one that was solved for.
 #[derive(Clone, Debug)]
-pub struct Solution<'a> {
-    network: &'a ClosedNetwork,
+pub struct Solution {
+    network: ClosedNetwork,
     constants: Vec<Scaled>,
+    /// The constants of all stations but the one with this number, as soon as somebody asks: those of
+    /// fewer users are the first of them.
+    others: Vec<OnceCell<Vec<Scaled>>>,
 }
 
-impl Solution<'_> {
+impl Solution {
     /// The most users that were solved for.
     #[must_use]
     pub fn users_max(&self) -> usize {
@@ -151,7 +157,7 @@ impl Solution<'_> {
     #[must_use]
     pub fn present(&self, station: usize, users: usize) -> Presence {
         let users = users.min(self.users_max());
-        let others = self.network.constants(users, Some(station));
+        let others = self.others(station);
         let alone = self.network.stations[station].alone(users);
         let all = self.constants[users];
         let share = |k: usize| (alone[k] * others[users - k]).over(all);
@@ -164,12 +170,13 @@ impl Solution<'_> {
     /// When there is no such station.
     #[must_use]
     pub fn presences(&self, station: usize) -> Presences<'_> {
-        let most = self.users_max();
-        Presences::new(
-            &self.constants,
-            self.network.stations[station].alone(most),
-            self.network.constants(most, Some(station)),
-        )
+        let alone = self.network.stations[station].alone(self.users_max());
+        Presences::new(&self.constants, alone, self.others(station))
+    }
+
+    fn others(&self, station: usize) -> &[Scaled] {
+        let solved = || self.network.constants(self.users_max(), Some(station));
+        self.others[station].get_or_init(solved)
     }
 }
 

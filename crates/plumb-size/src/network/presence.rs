@@ -38,14 +38,14 @@ impl Presence {
 pub struct Presences<'a> {
     constants: &'a [Scaled], // of the whole network
     alone: Vec<Scaled>,
-    others: Vec<Scaled>,
+    others: &'a [Scaled],
     users: usize,
     likely: usize,
     room: usize,
 }
 
 impl<'a> Presences<'a> {
-    pub(super) fn new(constants: &'a [Scaled], alone: Vec<Scaled>, others: Vec<Scaled>) -> Self {
+    pub(super) fn new(constants: &'a [Scaled], alone: Vec<Scaled>, others: &'a [Scaled]) -> Self {
         Self { constants, alone, others, users: 0, likely: 0, room: 1 }
     }
 }

@@ -103,7 +103,7 @@ fn repairmen_agree_with_the_exact_network() {
         let elements = vec![station("cores", servers, 0.5, 1.0)];
         let landscape = Landscape { elements: elements.clone() };
         let exact = Analysis::of(&landscape, 10.0, users as usize).unwrap();
-        let exact = exact.at(users as usize).unwrap();
+        let exact = exact.at(users as usize);
         let plan = plan(elements, closed(users, 10.0), 10_000.0);
         in_intervals(&plan, exact.throughput_per_s, |it| it.throughput_per_s);
         in_intervals(&plan, exact.mean_s, |it| it.mean_s);
@@ -120,7 +120,7 @@ fn a_pool_that_limits_is_approximated_well() {
     let landscape = Landscape { elements: elements.clone() };
     for users in [40_u32, 60, 80] {
         let model = Analysis::of(&landscape, 0.5, users as usize).unwrap();
-        let model = model.at(users as usize).unwrap();
+        let model = model.at(users as usize);
         let found = plan(elements.clone(), closed(users, 0.5), 2_000.0).simulate().unwrap();
         let (x, r) = (found.throughput_per_s.unwrap(), found.mean_s.unwrap());
         assert!((model.throughput_per_s / x.value - 1.0).abs() < 0.02, "{model:?} {found:?}");
@@ -265,7 +265,7 @@ fn other_work_leaves_as_much_as_the_model_says() {
         };
         let elements = vec![Element::Station(shared)];
         let landscape = Landscape { elements: elements.clone() };
-        let exact = Analysis::of(&landscape, 10.0, 40).unwrap().at(40).unwrap();
+        let exact = Analysis::of(&landscape, 10.0, 40).unwrap().at(40);
         let plan = plan(elements, closed(40, 10.0), 10_000.0);
         in_intervals(&plan, exact.throughput_per_s, |it| it.throughput_per_s);
         in_intervals(&plan, exact.mean_s, |it| it.mean_s);

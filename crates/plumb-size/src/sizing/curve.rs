@@ -35,9 +35,9 @@ pub(super) fn of(
 ) -> Result<Vec<CurvePoint>, SizingError> {
     let most = whole(ladder.highest().users * RANGE_MAX);
     let users = users(most);
-    let along = |landscape: &Landscape| {
+    let along = |landscape: &Landscape| -> Result<Vec<Point>, AnalysisError> {
         let solved = Analysis::of(landscape, model.think_s, most)?;
-        users.iter().map(|users| solved.at(*users)).collect::<Result<Vec<Point>, AnalysisError>>()
+        Ok(users.iter().map(|users| solved.at(*users)).collect::<Vec<Point>>())
     };
     let values = along(&model.landscape())?;
     let drawn = model.drawn(DRAWS_ENLARGED, seed, Generator::Included);

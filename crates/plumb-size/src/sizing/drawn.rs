@@ -13,7 +13,8 @@ pub(super) fn predicted(
     think_s: f64,
     users: usize,
 ) -> Result<(Point, [Bounded; 3]), AnalysisError> {
-    let at = |it: &Landscape| Analysis::of(it, think_s, users)?.at(users);
+    let at =
+        |it: &Landscape| Ok::<Point, AnalysisError>(Analysis::of(it, think_s, users)?.at(users));
     let point = at(landscape)?;
     let mut draws = [Vec::new(), Vec::new(), Vec::new()];
     for (it, tail) in drawn {
@@ -54,8 +55,8 @@ pub(super) fn within(
     target: Target,
 ) -> Result<Bounded, AnalysisError> {
     let of = |it: &Landscape, tail: &Tail| {
-        let found =
-            Analysis::of(it, think_s, most)?.users_within(target.figure, target.most_s, tail)?;
+        let solved = Analysis::of(it, think_s, most)?;
+        let found = solved.users_within(target.figure, target.most_s, tail);
         Ok::<f64, AnalysisError>(count(found.unwrap_or(0)))
     };
     let value = of(landscape, tail)?;

@@ -135,7 +135,7 @@ impl Asked {
         for (resource, places) in had.iter().zip(places) {
             it.resize(&resource.name, *places);
         }
-        let point = Analysis::of(&it, self.think_s, self.users)?.at(self.users)?;
+        let point = Analysis::of(&it, self.think_s, self.users)?.at(self.users);
         Ok(tail.figure_s(self.target.figure, &point) <= self.target.most_s)
     }
 }

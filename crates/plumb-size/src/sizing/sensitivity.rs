@@ -102,7 +102,7 @@ impl Asked<'_> {
                 let solved = Analysis::of(of.landscape, of.think_s, self.most)?;
                 let most_s = target.most_s * of.target_times;
                 let tail = &self.sizing.model.tail;
-                let within = solved.users_within(target.figure, most_s, tail)?;
+                let within = solved.users_within(target.figure, most_s, tail);
                 count(within.unwrap_or(0)).min(held.floor())
             }
             None => of.landscape.knee_users(of.think_s).unwrap_or(0.0).min(held),

@@ -85,7 +85,7 @@ fn a_landscape_bound_by_its_processors_is_understood() {
     let held_out = sizing.held_out.unwrap();
     assert!(held_out.throughput_per_s.error.abs() < 0.05, "{held_out:?}");
     assert!(held_out.p95_s.error.abs() < 0.25, "{held_out:?}");
-    let exact = Analysis::of(&truth, 1.0, 45).unwrap().at(45).unwrap();
+    let exact = Analysis::of(&truth, 1.0, 45).unwrap().at(45);
     let answer = sizing.answer.unwrap();
     assert!((answer.throughput_per_s.value / exact.throughput_per_s - 1.0).abs() < 0.03);
     assert!((answer.mean_s.value / exact.mean_s - 1.0).abs() < 0.10, "{answer:?} {exact:?}");
@@ -323,7 +323,7 @@ fn beside_other_work(users: &[u32]) -> Vec<Step> {
     let three = Landscape { elements: vec![station(CORES, Servers::Shared(3), 0.010)] };
     let solved = Analysis::of(&three, 1.0, 600).unwrap();
     let step = |users: &u32| {
-        let point = solved.at(*users as usize).unwrap();
+        let point = solved.at(*users as usize);
         Step {
             users: f64::from(*users),
             throughput_per_s: point.throughput_per_s,
@@ -368,7 +368,7 @@ fn what_runs_without_any_load_is_left_to_nobody() {
         let own = (1..20).find(fits).unwrap();
         let needs = answer.needs.unwrap();
         assert!((needs[0].places.value - f64::from(own + 1)).abs() < 1e-9, "{needs:?} {own}");
-        let within = exact.users_within(Figure::Mean, 0.012, &Tail::default()).unwrap().unwrap();
+        let within = exact.users_within(Figure::Mean, 0.012, &Tail::default()).unwrap();
         let found = answer.users_within.unwrap().value;
         let most = 2.0 * f64::from(*ladder.last().unwrap());
         assert!((found - count(within).min(most)).abs() <= 1.0, "{found} {within}");
@@ -384,7 +384,7 @@ fn a_draw_that_nothing_keeps_within_the_target_does_not_take_the_answer() {
     let landscape = Landscape { elements: vec![station(CORES, Servers::Shared(8), 0.100)] };
     let solved = Analysis::of(&landscape, 1.0, 60).unwrap();
     let step = |(users, off): (u32, f64)| {
-        let point = solved.at(users as usize).unwrap();
+        let point = solved.at(users as usize);
         Step {
             users: f64::from(users),
             throughput_per_s: point.throughput_per_s,
