@@ -30,6 +30,9 @@ pub(crate) struct Read {
     pub(crate) machine: String,
     /// Its processors; 0 where nobody watched them.
     pub(crate) cores: u32,
+    /// The processor time that a control group leaves of them, in processors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) quota: Option<f64>,
     /// True when the load generator ran on it, too.
     pub(crate) shared: bool,
     /// What was asked of whom.
@@ -84,7 +87,6 @@ pub(crate) fn read(
     }
     let (mut steps, mut left_out, mut names) = (Vec::new(), Vec::new(), Vec::new());
     let mut first: Option<(Origin, RunRecord, PathBuf)> = None;
-    let mut is_watched = recorded.is_some();
     let mut sales = Ok(Vec::new());
     for run in &found.runs {
         let record = read_record(&run.path)?;
@@ -101,7 +103,6 @@ pub(crate) fn read(
         if let Err(error) = sales::check(&record) {
             sales = Err(error.to_string());
         }
-        is_watched |= record.far.is_some() || record.results.iter().any(is_of_server);
         for result in &record.results {
             let Some(users) = users(result) else { continue };
             if result.validity.valid && result.validity.latency_valid && result.dropped == 0 {
@@ -121,22 +122,17 @@ pub(crate) fn read(
     let (origin, record, _) = first.context("there is no run at these paths")?;
     let tested = record.results.iter().filter_map(|it| it.host.as_ref());
     let memory_limit_bytes = tested.filter_map(|host| host.tested_memory_limit_bytes).min();
-    let placed = placed(&record).filter(|_| recorded.is_none());
-    let elsewhere = recorded.as_ref().is_some_and(|it| it.is_elsewhere(&record));
-    let (machine, of_record) = if is_watched {
-        (origin.machine, u32::try_from(origin.cores).unwrap_or(u32::MAX))
-    } else {
-        (format!("that of {}", record.target.address), 0)
-    };
+    let machine = Machine::of(&record, &origin, recorded.as_ref());
     let read = Read {
         pools: declared.pools,
         servers: declared.servers,
         memory_limit_bytes,
         runs: names,
         version: origin.version,
-        machine: recorded.as_ref().map_or(machine, |it| it.machine.clone()),
-        cores: recorded.as_ref().map(|it| it.cores).or(placed).unwrap_or(of_record),
-        shared: is_watched && shared(&record) && placed.is_none() && !elsewhere,
+        machine: machine.name,
+        cores: machine.cores,
+        quota: machine.quota,
+        shared: machine.shared,
         target: record.target.address.clone(),
         recorded,
         left_out,
@@ -210,6 +206,37 @@ impl Origin {
             other_path.display()
         );
         Ok(())
+    }
+}
+
+/// The machine under test, as far as it is known.
+struct Machine {
+    name: String,
+    cores: u32,
+    quota: Option<f64>,
+    shared: bool,
+}
+
+impl Machine {
+    fn of(record: &RunRecord, origin: &Origin, recorded: Option<&Recorded>) -> Self {
+        if let Some(recorded) = recorded {
+            let shared = shared(record) && !recorded.is_elsewhere(record);
+            let name = recorded.machine.clone();
+            return Self { name, cores: recorded.cores, quota: None, shared };
+        }
+        if record.far.is_none() && !record.results.iter().any(is_of_server) {
+            let name = format!("that of {}", record.target.address);
+            return Self { name, cores: 0, quota: None, shared: false };
+        }
+        let placed = placed(record);
+        let allowed = placed.into_iter().chain(quota(record)).reduce(f64::min);
+        let all = u32::try_from(origin.cores).unwrap_or(u32::MAX);
+        Self {
+            name: origin.machine.clone(),
+            cores: allowed.map_or(all, whole),
+            quota: allowed.filter(|it| it.fract() > 0.0),
+            shared: shared(record) && placed.is_none(),
+        }
     }
 }
 
@@ -303,9 +330,27 @@ fn begun_within_s(record: &RunRecord, result: &ResultRecord) -> f64 {
 }
 
 /// The processors that the server alone may use; `None` where it may use all, or ran elsewhere.
-fn placed(record: &RunRecord) -> Option<u32> {
-    let tested = |it: &ResultRecord| it.host.as_ref()?.tested_cpus;
-    record.results.iter().find_map(tested).filter(|_| record.far.is_none())
+fn placed(record: &RunRecord) -> Option<f64> {
+    let own = |it: &HostUse| it.tested_quota.filter(|quota| !quota.with_client);
+    let of = |it: &ResultRecord| {
+        let host = it.host.as_ref()?;
+        let bounds = [host.tested_cpus.map(f64::from), own(host).map(|it| it.processors)];
+        bounds.into_iter().flatten().reduce(f64::min)
+    };
+    record.results.iter().find_map(of).filter(|_| record.far.is_none())
+}
+
+/// The processors that a control group leaves to the server and the load generator together.
+fn quota(record: &RunRecord) -> Option<f64> {
+    let of = |it: &ResultRecord| it.host.as_ref()?.tested_quota.filter(|it| it.with_client);
+    record.results.iter().find_map(of).map(|it| it.processors).filter(|_| record.far.is_none())
+}
+
+/// The processors of which `allowed` is what a quota leaves.
+#[expect(clippy::cast_possible_truncation, reason = "no more than a machine has")]
+#[expect(clippy::cast_sign_loss, reason = "a quota is above 0")]
+fn whole(allowed: f64) -> u32 {
+    allowed.ceil() as u32
 }
 
 /// Half the interval of the mean, from the means of batches.

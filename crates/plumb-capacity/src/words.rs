@@ -283,11 +283,14 @@ fn ladder(page: &mut Page, report: &Report) {
     } else {
         ""
     };
+    let setup = &report.sizing.model.setup;
+    let quota = setup.quota.map(|it| format!(", of which a control group leaves {it:.2}"));
     page.sentence(format!(
-        "Think time of the ladder: {}. Machine under test: {}, {}{generator}.",
+        "Think time of the ladder: {}. Machine under test: {}, {}{}{generator}.",
         time(report.sizing.model.think_s),
         report.runs.machine,
-        counted(u64::from(report.sizing.model.setup.cores), "core"),
+        counted(u64::from(setup.cores), "core"),
+        quota.unwrap_or_default(),
     ));
 }
 

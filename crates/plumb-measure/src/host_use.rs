@@ -55,6 +55,9 @@ pub struct HostUse {
     /// Processors that they may run on; absent where these are all, or nobody knows.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tested_cpus: Option<u32>,
+    /// The least processor time that the control groups around them leave; absent where none is bounded.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tested_quota: Option<CpuQuota>,
     /// Memory that was not available to programs, bytes, on average; absent when nobody looked.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub memory_used_bytes: Option<u64>,
@@ -75,6 +78,15 @@ pub struct HostUse {
     pub placement: Option<Placement>,
     /// Processor time that this watching took, percent of one processor.
     pub watching_pct: f64,
+}
+
+/// Processor time that a control group leaves to what is in it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CpuQuota {
+    /// Processor time a second, in processors.
+    pub processors: f64,
+    /// True when the load generator is in that group as well.
+    pub with_client: bool,
 }
 
 /// What tells how much others ran, the best first.

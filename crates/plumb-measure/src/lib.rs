@@ -75,7 +75,7 @@ pub use figures::{Distribution, Figure, Interval, LengthFigures};
 pub use finding::{Finding, FindingKind, Scope};
 pub use foreign_limit::{ForeignLimit, LimitSource};
 pub use histogram::Histogram;
-pub use host_use::{FarHost, ForeignProcess, ForeignSource, HostUse, ReceiveUse};
+pub use host_use::{CpuQuota, FarHost, ForeignProcess, ForeignSource, HostUse, ReceiveUse};
 pub use http2::Http2Figures;
 pub use idle::{
     IDLE_ROUNDS_MAX, IDLE_ROUNDS_MIN, IDLE_SCHEMA, IdleCompany, IdleCost, IdleEffect, IdleFinding,

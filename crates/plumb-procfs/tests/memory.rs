@@ -3,7 +3,7 @@
 use std::fs;
 
 use plumb_procfs::Root;
-use plumb_procfs::process::{memory_limit_of, memory_of, processors_of};
+use plumb_procfs::process::{Quota, memory_limit_of, memory_of, processors_of, quota_of};
 use tempfile::TempDir;
 
 /// A machine that has these files.
@@ -70,4 +70,27 @@ fn the_least_limit_above_a_process_counts_in_both_versions() {
     assert_eq!(memory_limit_of(&root, 8), Some(3000));
     assert_eq!(memory_limit_of(&root, 9), None);
     assert_eq!(memory_limit_of(&root, 10), None);
+}
+
+#[test]
+fn the_least_quota_above_a_process_counts_in_both_versions() {
+    let (_folder, root) = machine(&[
+        ("proc/self/cgroup", "0::/app/load\n"),
+        ("proc/7/cgroup", "3:cpu,cpuacct:/app/one\n5:memory:/other\n"),
+        ("proc/8/cgroup", "0::/app/two\n"),
+        ("proc/9/cgroup", "0::/app/three\n"),
+        ("proc/10/cgroup", "0::/\n"),
+        ("sys/fs/cgroup/cpu/app/one/cpu.cfs_quota_us", "-1\n"),
+        ("sys/fs/cgroup/cpu/app/one/cpu.cfs_period_us", "100000\n"),
+        ("sys/fs/cgroup/cpu/app/cpu.cfs_quota_us", "50000\n"),
+        ("sys/fs/cgroup/cpu/app/cpu.cfs_period_us", "100000\n"),
+        ("sys/fs/cgroup/app/two/cpu.max", "150000 100000\n"),
+        ("sys/fs/cgroup/app/three/cpu.max", "max 100000\n"),
+        ("sys/fs/cgroup/app/cpu.max", "400000 100000\n"),
+    ]);
+    let quota = |processors, holds_us| Some(Quota { processors, holds_us });
+    assert_eq!(quota_of(&root, 7), quota(0.5, false));
+    assert_eq!(quota_of(&root, 8), quota(1.5, false));
+    assert_eq!(quota_of(&root, 9), quota(4.0, true), "the load generator is in it, too");
+    assert_eq!((quota_of(&root, 10), quota_of(&root, 11)), (None, None));
 }

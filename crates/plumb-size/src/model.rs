@@ -46,6 +46,9 @@ const VARIATIONS: [(f64, f64); 12] = [
 pub struct Setup {
     /// Processors of the machine under test.
     pub cores: u32,
+    /// The processor time that a control group leaves of them, in processors; `None` where it leaves all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quota: Option<f64>,
     /// The pool whose places are held while an operation is worked on, and its size.
     pub pool: Option<(String, u32)>,
     /// Parts of the server's account that have a queue of their own, and how many servers each
@@ -53,6 +56,14 @@ pub struct Setup {
     pub servers: Vec<(String, u32)>,
     /// Memory that the server may hold, bytes; `None` where nothing bounds it.
     pub memory_limit_bytes: Option<u64>,
+}
+
+impl Setup {
+    /// Processors, or as much of them as a quota leaves.
+    fn processors(&self) -> f64 {
+        let all = f64::from(self.cores.max(1));
+        self.quota.map_or(all, |quota| quota.min(all))
+    }
 }
 
 /// Why there is no model.
@@ -184,7 +195,8 @@ impl Model {
             servers: Servers::Shared(setup.cores.max(1)),
             service_s: drawn.cores_s,
             variation: self.work_variation,
-            background: drawn.cores_rest,
+            // what a quota takes is as little there for operations as what keeps others busy
+            background: drawn.cores_rest + f64::from(setup.cores.max(1)) - setup.processors(),
         };
         let mut inside = vec![Element::Station(cores)];
         for ((name, servers), service_s) in setup.servers.iter().zip(&drawn.stations_s) {
@@ -233,7 +245,7 @@ impl Model {
     pub fn drawn(&self, draws: usize, seed: u64, whose: Generator) -> Vec<(Landscape, Tail)> {
         let mut random = SplitMix64::new(seed);
         let one = |_| {
-            let drawn = self.demands.drawn(self.setup.cores, self.misfit, &mut random);
+            let drawn = self.demands.drawn(self.setup.processors(), self.misfit, &mut random);
             let mut landscape = self.of(&drawn);
             if whose == Generator::LeftOut {
                 self.leave_generator_out(&mut landscape);

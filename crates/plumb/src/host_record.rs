@@ -26,6 +26,7 @@ pub(crate) fn of_usage(usage: &Usage, facts: &HostFacts) -> HostUse {
         tested_memory_bytes: None,
         tested_memory_limit_bytes: None,
         tested_cpus: None,
+        tested_quota: None,
         placement: None,
         memory_used_bytes: usage.available_bytes.and_then(|it| used(facts.memory_bytes, it.mean)),
         swapped_pages: swapped.reduce(u64::saturating_add),

@@ -10,12 +10,13 @@ use plumb_host::{
     not_watched,
 };
 use plumb_measure::{
-    CpuSplit, ForeignLimit, ForeignProcess, HostUse, ProcessorShare, ResultRecord, Transport,
+    CpuQuota, CpuSplit, ForeignLimit, ForeignProcess, HostUse, ProcessorShare, ResultRecord,
+    Transport,
 };
 use plumb_procfs::Root;
 use plumb_procfs::process::{
-    Owners, ThreadPlacement, memory_limit_of, memory_of, owners_of_tcp, owners_of_udp,
-    owners_of_unix, processors_of, share_a_core, shares,
+    Owners, Quota, ThreadPlacement, memory_limit_of, memory_of, owners_of_tcp, owners_of_udp,
+    owners_of_unix, processors_of, quota_of, share_a_core, shares,
 };
 
 use crate::far::{FarHostWatch, FarRecording};
@@ -148,6 +149,7 @@ impl HostWatch {
             let processors = processors_of(&self.root, &began.tested);
             let all = self.recorder.facts().cpus_online;
             host.tested_cpus = processors.filter(|it| *it < all);
+            host.tested_quota = self.quota_of(&began.tested);
             host.tested = began.tested;
         }
         result.validity = std::mem::take(&mut result.validity).with_host(&host, self.limit);
@@ -155,6 +157,15 @@ impl HostWatch {
         if let Some(far) = &self.far {
             far.testify(result, began_ns, self.limit);
         }
+    }
+
+    /// What control groups leave to the processes under test, where that is less than all processors.
+    fn quota_of(&self, tested: &[u32]) -> Option<CpuQuota> {
+        let all = f64::from(self.recorder.facts().cpus_online);
+        let bounds = tested.iter().filter_map(|pid| quota_of(&self.root, *pid));
+        let least = bounds.min_by(|a, b| a.processors.total_cmp(&b.processors))?;
+        let Quota { processors, holds_us } = least;
+        (processors < all).then_some(CpuQuota { processors, with_client: holds_us })
     }
 
     /// On which processors the work was done.

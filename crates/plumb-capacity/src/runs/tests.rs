@@ -1,4 +1,4 @@
-use plumb_measure::{CpuUse, Histogram};
+use plumb_measure::{CpuQuota, CpuUse, Histogram};
 use serde_json::json;
 
 use super::*;
@@ -97,4 +97,23 @@ fn a_machine_on_which_no_server_was_found_is_not_the_one_under_test() {
     let elsewhere = step_of(&record(&[]));
     assert_eq!((elsewhere.busy_cores, elsewhere.memory_bytes), (None, None));
     assert_eq!(elsewhere.generator_s, None);
+}
+
+#[test]
+fn a_quota_bounds_the_server_or_both_sides() {
+    let mut record = record(&[7]);
+    let mut with = |tested_cpus, tested_quota| {
+        let host = record.results[0].host.as_mut().unwrap();
+        (host.tested_cpus, host.tested_quota) = (tested_cpus, tested_quota);
+        (placed(&record), quota(&record))
+    };
+    let of = |processors, with_client| Some(CpuQuota { processors, with_client });
+    assert_eq!(with(None, None), (None, None));
+    assert_eq!(with(None, of(1.5, false)), (Some(1.5), None));
+    assert_eq!(with(Some(1), of(1.5, false)), (Some(1.0), None));
+    assert_eq!(with(Some(1), of(1.5, true)), (Some(1.0), Some(1.5)));
+    assert_eq!([1.5, 2.0, 0.5].map(whole), [2, 2, 1]);
+    // in one group with the load generator, whose time is of the quota as well
+    assert_eq!(with(None, of(1.5, true)), (None, Some(1.5)));
+    assert_eq!(step_of(&record).generator_s, Some(0.002));
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::ops::RangeInclusive;
 
+use super::groups::groups_of;
 use crate::root::Root;
 
 /// A limit of this many bytes is none: control groups of version 1 write one that nobody reaches.
@@ -43,8 +44,13 @@ pub fn memory_of(root: &Root, processes: &[u32]) -> Option<u64> {
 /// cgroups(7); the kernel's cgroup-v2 (`memory.max`) and cgroup-v1 (`memory.limit_in_bytes`).
 #[must_use]
 pub fn memory_limit_of(root: &Root, pid: u32) -> Option<u64> {
-    let groups = fs::read_to_string(root.proc(&format!("{pid}/cgroup"))).ok()?;
-    groups.lines().filter_map(|line| limit_of_group(root, line)).min()
+    let groups = groups_of(root, &pid.to_string(), "memory").into_iter();
+    let limit = |group: String| {
+        let read = |file: &str| fs::read_to_string(root.sys(&format!("{group}/{file}"))).ok();
+        let text = read("memory.max").or_else(|| read("memory.limit_in_bytes"))?;
+        text.trim().parse().ok().filter(|it| *it < NO_LIMIT)
+    };
+    groups.filter_map(limit).min()
 }
 
 /// How many processors the processes `pids` may run on together, each of them counted once; `None`
@@ -88,30 +94,4 @@ fn held(status: &str) -> Option<Held> {
         line.trim_start_matches(':').split_whitespace().next()?.parse().ok()
     };
     Some(Held { own_kib: kib("RssAnon")?, shared_kib: kib("RssShmem")? })
-}
-
-/// The limit of one line of `/proc/PID/cgroup`, `NUMBER:CONTROLLERS:PATH`, and of the groups above it.
-fn limit_of_group(root: &Root, line: &str) -> Option<u64> {
-    let mut fields = line.splitn(3, ':');
-    let (_, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
-    let (tree, file) = match controllers {
-        "" => ("fs/cgroup", "memory.max"),
-        some if some.split(',').any(|it| it == "memory") => {
-            ("fs/cgroup/memory", "memory.limit_in_bytes")
-        }
-        _ => return None,
-    };
-    let mut least: Option<u64> = None;
-    let mut path = path.trim_matches('/');
-    loop {
-        let text = fs::read_to_string(root.sys(&format!("{tree}/{path}/{file}")));
-        let limit = text.ok().and_then(|text| text.trim().parse().ok());
-        if let Some(limit) = limit.filter(|it| *it < NO_LIMIT) {
-            least = Some(least.map_or(limit, |it| it.min(limit)));
-        }
-        if path.is_empty() {
-            return least;
-        }
-        path = path.rsplit_once('/').map_or("", |(above, _)| above);
-    }
 }

@@ -75,8 +75,7 @@ impl Demands {
     pub(super) fn of(ladder: &Ladder, setup: &Setup) -> Result<Self, ModelError> {
         let steps = ladder.steps();
         let line = processors(steps).ok_or(ModelError::Processors)?;
-        let cores = f64::from(setup.cores.max(1));
-        let free = cores - line.rest.value;
+        let free = setup.processors() - line.rest.value;
         if free < FREE_MIN {
             return Err(ModelError::Busy { rest: line.rest.value, cores: setup.cores });
         }
@@ -123,7 +122,7 @@ impl Demands {
     }
 
     /// Figures as they might be, of a machine of so many processors.
-    pub(super) fn drawn(&self, cores: u32, misfit: f64, random: &mut SplitMix64) -> Drawn {
+    pub(super) fn drawn(&self, processors: f64, misfit: f64, random: &mut SplitMix64) -> Drawn {
         let all = (misfit * normal(random)).exp();
         let mut within = |of: &Bounded| {
             let error = (of.high - of.value) / 1.96;
@@ -134,7 +133,7 @@ impl Demands {
         let stations_s = self.stations_s.iter().map(|(_, it)| within(it)).collect();
         let (cores_rest, cores_s) = self.cores.drawn(random);
         // however little is known of the rest, something is left for operations
-        let most = f64::midpoint(self.cores_rest.value, f64::from(cores.max(1)));
+        let most = f64::midpoint(self.cores_rest.value, processors);
         let cores_rest = cores_rest.min(most);
         Drawn { cores_s: cores_s * all, cores_rest, inside_s, outside_s, stations_s }
     }

@@ -41,3 +41,17 @@ fn a_server_that_tells_of_its_queue_alone_holds_a_place_for_the_rest() {
     close(served(&[("queue", 0.010)], 0.030).resources()[0].held_s, 0.020);
     close(served(&[], 0.030).resources()[0].held_s, 0.030);
 }
+
+#[test]
+fn operations_have_what_a_quota_leaves_of_the_processors() {
+    for (cores, quota, processors) in
+        [(2, None, 2.0), (2, Some(1.5), 1.5), (1, Some(0.5), 0.5), (2, Some(9.0), 2.0)]
+    {
+        let setup = Setup { cores, quota, ..Setup::default() };
+        let model = Model::fit(&ladder(&[], 0.030), &setup).unwrap();
+        let full = model.landscape().bottleneck().unwrap();
+        close(full.rate_max_per_s(), processors / 0.004);
+        let drawn = model.drawn(20, 1, Generator::Included);
+        assert!(drawn.iter().all(|(it, _)| it.check().is_ok()), "{drawn:?}");
+    }
+}
