@@ -32,6 +32,11 @@ impl LogOn {
         Self { accounts: Accounts::new(users), tokens, open }
     }
 
+    /// True where nobody has to log on.
+    pub(super) fn is_open(&self) -> bool {
+        self.open
+    }
+
     /// True when `headers` prove somebody, or nobody has to log on.
     pub(super) fn admits(&self, headers: &HeaderMap) -> bool {
         self.open || self.accounts.user(headers).is_some() || self.bears_token(headers)

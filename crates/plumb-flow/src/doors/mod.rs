@@ -43,6 +43,9 @@ const LARGE: usize = 256 << 10;
 /// again instead of a new one while they wait for the disk.
 const COPIED: usize = 4 << 10;
 
+/// The longest form of the transaction manager, bytes: it holds a few words.
+const FORM_BYTES_MAX: u64 = 64 << 10;
+
 /// A request that has come in whole.
 struct Asked {
     request: Request,
@@ -56,8 +59,8 @@ pub(crate) struct Site {
     manager: Arc<Manager>,
     log: Arc<Log>,
     log_on: LogOn,
-    /// Of a server at which nobody has to log on.
-    names: Option<OwnNames>,
+    /// By which it is asked where nobody has to log on.
+    names: OwnNames,
     limits: ConnectionLimits,
     counters: Arc<Counters>,
     routes: Vec<RouteConfig>,
@@ -73,9 +76,9 @@ impl HttpService for Site {
         self.counters.requests();
         let route = Route::of(request.uri().path());
         let form = route.error_form().unwrap_or_else(|| ErrorForm::of(request.headers()));
-        // no browser asks over a socket file
-        let names = self.names.as_ref().filter(|_| peer.address.is_some());
-        if let Some(Err(failure)) = names.map(|names| names.check(request.headers())) {
+        if self.log_on.is_open()
+            && let Err(failure) = self.names.check(request.headers(), peer)
+        {
             return form.answer(&failure).into_response();
         }
         if let Some(siblings) = &self.siblings
@@ -124,7 +127,7 @@ impl Site {
         Self {
             manager: Arc::new(manager),
             log_on: LogOn::new(config.users.clone(), config.tokens.clone()),
-            names: (!config.has_accounts()).then(|| OwnNames::new(&config.names, &config.listen)),
+            names: OwnNames::new(&config.names, &config.listen),
             limits: config.connection_limits(),
             routes: config.route.clone(),
             body_size: config.front.body_size,
@@ -145,7 +148,8 @@ impl Site {
         route: Route,
     ) -> Result<Answer, Failure> {
         let headers = request.headers();
-        let free = route == Route::Metrics && peer.is_local();
+        let free =
+            route == Route::Metrics && peer.is_local() && self.names.check(headers, peer).is_ok();
         if !free && !self.log_on.admits(headers) {
             return Err(Failure::unauthorized());
         }
@@ -188,7 +192,7 @@ impl Site {
                 _,
                 &Method::POST,
             ) => {
-                let asked = self.read(request, peer).await?;
+                let asked = self.read(request, peer, self.most_of(&route)).await?;
                 self.act(route, query, asked, siblings).await
             }
             (Route::Home | Route::Execution(_) | Route::Metrics, ..) => Err(Failure::method("GET")),
@@ -314,20 +318,29 @@ impl Site {
         Ok(answer?.with(CACHE_CONTROL, "no-store"))
     }
 
-    /// A request with its whole body.
-    async fn read(&self, request: hyper::Request<Incoming>, peer: Peer) -> Result<Asked, Failure> {
+    /// How large the body of a request may be.
+    fn most_of(&self, route: &Route) -> ByteSize {
+        let form = ByteSize::new(FORM_BYTES_MAX).filter(|_| matches!(route, Route::Manager(_)));
+        form.map_or(self.body_size, |form| form.min(self.body_size))
+    }
+
+    /// A request with its whole body, of at most `most` bytes.
+    async fn read(
+        &self,
+        request: hyper::Request<Incoming>,
+        peer: Peer,
+        most: ByteSize,
+    ) -> Result<Asked, Failure> {
         let length = request.headers().get(CONTENT_LENGTH).and_then(|it| it.to_str().ok());
         let said = length.and_then(|digits| digits.parse::<u64>().ok());
         let chunked = request.headers().contains_key(hyper::header::TRANSFER_ENCODING);
-        let most = self.body_size.bytes();
         let bytes = match said {
-            Some(bytes) if bytes > most => {
-                return Err(
-                    self.unread(ReadError::TooLarge(usize::try_from(most).unwrap_or(usize::MAX)))
-                );
+            Some(bytes) if bytes > most.bytes() => {
+                let most = usize::try_from(most.bytes()).unwrap_or(usize::MAX);
+                return Err(self.unread(ReadError::TooLarge(most)));
             }
             Some(bytes) => bytes,
-            None if chunked => most,
+            None if chunked => most.bytes(),
             None => 0,
         };
         let pieces = u32::try_from(bytes.div_ceil(PIECE)).unwrap_or(u32::MAX);
@@ -343,7 +356,7 @@ impl Site {
             let message = "documents that are read or waited for take all memory (front.memory)";
             return Err(Failure::busy(message, self.executor.come_again_s()));
         };
-        let read = Request::read(request, peer, self.body_size, self.stall).await;
+        let read = Request::read(request, peer, most, self.stall).await;
         let mut request = read.map_err(|error| self.unread(error))?;
         if request.body.len() <= COPIED {
             request.body = Bytes::copy_from_slice(&request.body);
@@ -354,9 +367,10 @@ impl Site {
     /// Counts a request that did not come in whole, and says why.
     fn unread(&self, error: ReadError) -> Failure {
         match error {
-            ReadError::TooLarge(_) => {
+            ReadError::TooLarge(most) => {
                 self.counters.oversized();
-                let text = format!("{error} (front.body-size)");
+                let is_set = most as u64 == self.body_size.bytes();
+                let text = format!("{error}{}", if is_set { " (front.body-size)" } else { "" });
                 Failure::new(StatusCode::PAYLOAD_TOO_LARGE, text)
             }
             ReadError::Malformed => Failure::bad_request(error.to_string()),

@@ -9,6 +9,7 @@ use std::net::IpAddr;
 use hyper::header::HOST;
 use hyper::{HeaderMap, StatusCode};
 use plumb_engine::Address;
+use plumb_serve::Peer;
 
 use crate::answer::Failure;
 
@@ -27,16 +28,18 @@ impl OwnNames {
         Self(all.map(|name| name.to_ascii_lowercase()).collect())
     }
 
-    /// Refuses a request that asks for another server by its name. One without a name is of no
-    /// browser.
+    /// Refuses a request of `peer` that asks for another server by its name. One without a name, or over
+    /// a socket file, is of no browser.
     ///
     /// # Errors
     /// [`Failure`] with status 421.
     ///
     /// # Source
     /// RFC 9110, section 7.4; RFC 6761, section 6.3, for `localhost`.
-    pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), Failure> {
-        let Some(asked) = headers.get(HOST) else { return Ok(()) };
+    pub(super) fn check(&self, headers: &HeaderMap, peer: Peer) -> Result<(), Failure> {
+        let Some(asked) = headers.get(HOST).filter(|_| peer.address.is_some()) else {
+            return Ok(());
+        };
         let asked = asked.to_str().unwrap_or("?").to_ascii_lowercase();
         if self.has(&asked) {
             return Ok(());
@@ -64,10 +67,10 @@ mod tests {
     fn a_name_that_was_made_to_point_here_is_refused() {
         let listen = ["127.0.0.1:50000", "Flow.example", "unix:/tmp/evil.example"];
         let names = OwnNames::new(&["erp".to_owned()], &listen.map(String::from));
-        let checked = |host: &str| {
-            let headers = [(HOST, host.parse().unwrap())].into_iter().collect();
-            names.check(&headers).map_err(|failure| failure.status)
-        };
+        let browser = Peer { address: Some([127, 0, 0, 1].into()), tls: false, connection: 0 };
+        let of = |host: &str| HeaderMap::from_iter([(HOST, host.parse().unwrap())]);
+        let checked =
+            |host: &str| names.check(&of(host), browser).map_err(|failure| failure.status);
         for own in [
             "127.0.0.1:50000",
             "127.0.0.1",
@@ -94,6 +97,8 @@ mod tests {
         ] {
             assert_eq!(checked(other), Err(StatusCode::MISDIRECTED_REQUEST), "{other}");
         }
-        assert!(names.check(&HeaderMap::new()).is_ok());
+        assert!(names.check(&HeaderMap::new(), browser).is_ok());
+        let file = Peer { address: None, ..browser };
+        assert!(names.check(&of("evil.example"), file).is_ok());
     }
 }

@@ -10,6 +10,10 @@ use plumb_transaction::{Mode, Transaction};
 /// Names that hold one of these, in small letters and without signs, say who logs on.
 const USER: [&str; 3] = ["loginname", "username", "sapuser"];
 
+/// The most parameters of a call. Each takes many times the room that it has in a request, and no
+/// transaction has so many.
+pub(super) const PARAMETERS_MAX: usize = 1_000;
+
 /// Names and values, in the order in which they were sent.
 pub(super) type Pairs = Vec<(String, String)>;
 
@@ -32,10 +36,11 @@ pub(super) fn query(text: &str) -> Result<Pairs, Failure> {
 /// Reads a form.
 ///
 /// # Errors
-/// [`Failure`] when it cannot be read.
+/// [`Failure`] when it cannot be read, or has too many parameters.
 pub(super) fn form(text: &str) -> Result<Pairs, Failure> {
     let mut pairs = Vec::new();
     for pair in text.split('&').filter(|pair| !pair.is_empty()) {
+        has_room(&pairs)?;
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let decoded = form_decoded(name).zip(form_decoded(value));
         let Some((name, value)) = decoded else {
@@ -45,6 +50,17 @@ pub(super) fn form(text: &str) -> Result<Pairs, Failure> {
         pairs.push((name.into_owned(), value.into_owned()));
     }
     Ok(pairs)
+}
+
+/// Refuses another parameter beside `pairs` where there are enough.
+///
+/// # Errors
+/// [`Failure`] beside [`PARAMETERS_MAX`].
+pub(super) fn has_room(pairs: &Pairs) -> Result<(), Failure> {
+    if pairs.len() < PARAMETERS_MAX {
+        return Ok(());
+    }
+    Err(Failure::bad_request(format!("there are more than {PARAMETERS_MAX} parameters")))
 }
 
 /// True for a name that belongs to whoever logs on.
@@ -152,6 +168,14 @@ mod tests {
             let said = given(text).unwrap_err();
             assert!(said.contains(expected), "{text}: {said}");
         }
+    }
+
+    #[test]
+    fn no_more_parameters_are_kept_than_any_call_has() {
+        let most = vec!["a"; PARAMETERS_MAX].join("&&");
+        assert_eq!(form(&most).unwrap().len(), PARAMETERS_MAX);
+        let said = form(&format!("{most}&a")).unwrap_err().message;
+        assert_eq!(said, "there are more than 1000 parameters");
     }
 
     #[test]

@@ -318,7 +318,12 @@ fn a_name_that_a_page_made_point_here_is_refused_where_nobody_logs_on() {
         assert!(text.contains("`evil.example:1` is no name of this server"), "{text}");
     }
     ask(&Flow::start("names = [\"evil.example\"]\n"), "GET /manager").with(200);
-    ask(&Flow::start("[users]\nanna = \"secret\"\n"), "GET /manager").with(401);
+    let closed = Flow::start("[users]\nanna = \"secret\"\n");
+    ask(&closed, "GET /manager").with(401);
+    // free for this machine, and no browser of it may be led here
+    ask(&closed, "GET /metrics").with(401);
+    let text = open.post("/manager/drop", &[FORM], &"a&".repeat(40_000)).with(413).text();
+    assert!(text.contains("at most 65536 bytes"), "{text}");
 }
 
 #[test]

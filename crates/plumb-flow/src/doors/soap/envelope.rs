@@ -6,6 +6,7 @@ use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::name::ResolveResult;
 
 use super::{Call, ENVELOPE, Failure};
+use crate::doors::parameters;
 
 /// Reads a well-formed envelope. Its body holds either the element `Request` of `namespace`, with
 /// an element for each parameter and the document in `Document`, or just the document.
@@ -90,6 +91,7 @@ impl Envelope<'_> {
                 }
                 self.around.truncate(declared);
             } else {
+                parameters::has_room(&call.parameters)?;
                 let value = self.value(&child)?;
                 call.parameters.push((name, value));
             }
@@ -268,6 +270,17 @@ mod tests {
         let document = "<Document>\n<!-- x --> <ORDER/> <?x?></Document>";
         let text = body(&format!("<Request xmlns=\"{OF}\">{document}</Request>"));
         assert!(read(text.as_bytes(), OF).unwrap().document.starts_with(b"<ORDER"));
+    }
+
+    #[test]
+    fn no_more_parameters_are_kept_than_any_call_has() {
+        let of = |count: usize| {
+            let text = body(&format!("<Request xmlns=\"{OF}\">{}</Request>", "<a/>".repeat(count)));
+            read(text.as_bytes(), OF)
+        };
+        let most = parameters::PARAMETERS_MAX;
+        assert_eq!(of(most).unwrap().parameters.len(), most);
+        assert!(of(most + 1).unwrap_err().message.contains("more than 1000 parameters"));
     }
 
     #[test]
