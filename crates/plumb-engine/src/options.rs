@@ -138,7 +138,7 @@ impl LoadOptions {
             waiting,
             pin: self.driver.pin.clone(),
             netns: self.netns.clone(),
-            interval: self.driver.interval_of(self.length()),
+            interval: self.interval(),
             nagle: self.driver.nagle.into(),
             tick: self.driver.tick(),
             standbys: Vec::new(),
@@ -154,6 +154,12 @@ impl LoadOptions {
     /// How long the load lasts; `None` for one that counts operations.
     fn length(&self) -> Option<Span> {
         self.count.is_none().then(|| self.lasting())
+    }
+
+    /// The length of its intervals.
+    #[must_use]
+    pub fn interval(&self) -> Span {
+        self.driver.interval_of(self.length())
     }
 
     /// Checks what no single option can know of a load of `connections`.

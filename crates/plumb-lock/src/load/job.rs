@@ -102,7 +102,7 @@ impl LoadJob {
     /// As [`LoadJob::pairs`].
     pub fn sales(options: SalesOptions) -> Result<Self, LockError> {
         let work = Work::Script(Workload::Sales);
-        let TimedOptions { load, output } = options.timed;
+        let TimedOptions { load, output } = options.timed.with_rates();
         let mut job = Self::timed("load-sd", work, &load, &options.connections)?;
         job.options.extend(options.target.in_force());
         job.finish(options.target.resolve()?, output)

@@ -73,6 +73,19 @@ pub struct TimedOptions {
     pub output: OutputOptions,
 }
 
+/// The longest interval of a load whose rates are told over windows: a tenth of the shortest of them.
+const RATES_EVERY: Span = Span::from_ms(500);
+
+impl TimedOptions {
+    /// The same with intervals of which its windows can be made, unless others were asked for.
+    pub(super) fn with_rates(mut self) -> Self {
+        let asked = self.load.driver.interval;
+        let usual = self.load.interval().min(RATES_EVERY);
+        self.load.driver.interval = Some(asked.unwrap_or(usual));
+        self
+    }
+}
+
 /// Orders.
 #[derive(Args, Clone, Debug)]
 pub struct SalesOptions {
@@ -126,4 +139,34 @@ pub struct FillOptions {
     /// Where results go.
     #[command(flatten)]
     pub output: OutputOptions,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Words {
+        #[command(flatten)]
+        timed: TimedOptions,
+    }
+
+    #[test]
+    fn a_load_of_any_length_has_intervals_of_which_windows_are_made() {
+        let interval = |words: &[&str]| {
+            let words = Words::try_parse_from([&["sd"], words].concat()).unwrap();
+            words.timed.with_rates().load.driver.interval.map(|it| it.to_string())
+        };
+        for (words, expected) in [
+            (&["--for", "900s"][..], "500ms"),
+            (&["--for", "5s"], "100ms"),
+            (&["--count", "29"], "500ms"),
+            (&["--for", "900s", "--interval", "10s"], "10s"),
+            (&["--for", "900s", "--interval", "20ms"], "20ms"),
+        ] {
+            assert_eq!(interval(words).as_deref(), Some(expected), "{words:?}");
+        }
+    }
 }

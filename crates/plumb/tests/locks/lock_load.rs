@@ -301,7 +301,7 @@ fn enqt_takes_its_opcodes_and_prints_its_tables() {
         .find(|line| line.starts_with("Enqueue"))
         .map_or_else(Vec::new, |line| line.split_whitespace().skip(1).collect());
     assert_eq!(rates.len(), 4, "{sales}");
-    assert_eq!(rates[2..], ["-", "-"], "a second is no minute: {sales}");
+    assert_eq!(rates[1..], ["-"; 3], "a second is no minute: {sales}");
     assert!(sales.contains("no published table has so many processes"), "{sales}");
     let alone = run(&["10", "1"]).with(0).stdout;
     assert!(alone.contains("may be set against: table 4 (1 process)"), "{alone}");

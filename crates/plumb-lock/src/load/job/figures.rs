@@ -22,8 +22,11 @@ pub(super) fn sales_figures(
     let mut figures = vec![enqueues_a_minute(enqueues_per_s)];
     for (name, window_ns) in WINDOWS {
         if let Some(rate) = history.per_minute(window_ns) {
-            let formula = "enqueues granted in the last intervals / their length";
-            figures.push(figure(&format!("enqueues a minute, {name}"), rate, "1/min", formula));
+            let seconds = window_ns / 1_000_000_000;
+            let formula = format!(
+                "enqueues granted in the last intervals, {seconds} s together / their length"
+            );
+            figures.push(figure(&format!("enqueues a minute, {name}"), rate, "1/min", &formula));
         }
     }
     if let Some(ns) = round_trip_ns.filter(|ns| *ns > 0) {
