@@ -24,8 +24,9 @@ use witness::Witnessing;
 const DIAL_AGAIN_NS: u64 = 250_000_000;
 /// How often the server that was replaced is told so, nanoseconds.
 const FENCE_AGAIN_NS: u64 = 1_000_000_000;
-/// Fence numbers that a primary may have given out without its replica's knowing, where its clock
-/// says nothing better.
+/// It is told within this, or told again: a host that is not there answers nothing for minutes.
+const FENCE_WITHIN_NS: u64 = 2_000_000_000;
+/// Fence numbers that a primary may have given out unknown to its replica, if no clock says better.
 const FENCES_UNKNOWN: u64 = 1_000_000;
 
 /// What a server is told of replication.
@@ -398,19 +399,22 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     }
 
     /// Leaves a primary that has been silent for too long, and a connection to it that is not made
-    /// in time.
+    /// in time, or over which one that was promoted cannot say so in time.
     pub(super) fn leave_silent_primary(&mut self) {
         let Replicated { plan, role, link, dialled, .. } = &self.replicated;
-        let is_late = |since: u64| self.now.saturating_sub(since) > plan.timeout_ns;
-        let (Role::Replica(replica), Some((at, since))) = (role, dialled) else {
-            return;
+        let Some((at, dialled)) = *dialled else { return };
+        let (since, limit) = match role {
+            Role::Replica(replica) if link.is_some() => (replica.heard_at(), plan.timeout_ns),
+            Role::Replica(_) => (dialled, plan.timeout_ns),
+            Role::Primary(_) => (dialled, FENCE_WITHIN_NS),
+            Role::Fenced { .. } | Role::Witness(_) => return,
         };
-        let silent = link.is_some() && is_late(replica.heard_at());
-        if silent || link.is_none() && is_late(*since) {
-            let id = self.clients[*at].as_ref().and_then(|client| client.connection_id);
-            self.replicated.link = None;
-            self.replicated.drops.extend(id);
-            self.complain("is away: it was silent for too long");
+        if self.now.saturating_sub(since) > limit {
+            self.replicated.drops.extend(self.clients[at].as_ref().and_then(|it| it.connection_id));
+            if let Role::Replica(_) = self.replicated.role {
+                self.replicated.link = None;
+                self.complain("is away: it was silent for too long");
+            }
         }
     }
 
@@ -420,7 +424,8 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         let waits = dialled.is_none() && !plan.primary.is_empty();
         match role {
             Role::Primary(primary) => {
-                let herald = (waits && *promotions > 0).then_some(*dial_at);
+                let late = dialled.map(|(_, since)| since.saturating_add(FENCE_WITHIN_NS + 1));
+                let herald = late.or(waits.then_some(*dial_at)).filter(|_| *promotions > 0);
                 [herald, primary.wake_at()].into_iter().flatten().min()
             }
             Role::Replica(_) if self.is_sealed() => None,
