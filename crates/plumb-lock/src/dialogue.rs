@@ -12,6 +12,12 @@ const HELLO: u16 = 1;
 
 /// What is asked, and what becomes of the answers.
 pub(crate) trait Dialogue {
+    /// Nothing is asked for so many nanoseconds. Asked before each question, and again behind the
+    /// pause.
+    fn pause(&mut self) -> Option<u64> {
+        None
+    }
+
     /// Appends the next question; false when everything was asked.
     fn ask(&mut self, out: &mut Vec<u8>) -> bool;
 
@@ -63,11 +69,13 @@ impl<D: Dialogue> Protocol for Greeted<D> {
     }
 
     fn encode(&mut self, (): &mut (), (): &mut (), out: &mut Vec<u8>) -> Next {
-        if self.complaint.is_none() && self.dialogue.ask(out) {
-            Next::Send(Op { label: 0, tag: 0 })
-        } else {
-            Next::Finish
+        if self.complaint.is_some() {
+            return Next::Finish;
         }
+        if let Some(ns) = self.dialogue.pause() {
+            return Next::Pause(ns);
+        }
+        if self.dialogue.ask(out) { Next::Send(Op { label: 0, tag: 0 }) } else { Next::Finish }
     }
 
     fn decode(

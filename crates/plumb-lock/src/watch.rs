@@ -1,12 +1,13 @@
 //! `plumb lock watch`: which locks are lost, and which could be had, as it happens.
 
-use std::sync::mpsc::{self, Sender};
+use std::num::NonZeroUsize;
+use std::sync::mpsc::{self, Receiver, Sender};
 
 use clap::Args;
 use plumb_engine::clock;
 use plumb_engine::layer::{JobError, Output, Verb};
 use plumb_engine::options::Apart;
-use plumb_engine::{LoadPlan, Protocol, Stage, Stop};
+use plumb_engine::{Extent, IntervalRecords, LoadPlan, Protocol, Sampler, Stage, Stop, Waiting};
 use plumb_measure::{FailureKind, Span};
 use plumb_wire::resp::{self, Reply};
 
@@ -16,8 +17,11 @@ use crate::dialogue::{Dialogue, Greeted, Heard};
 use crate::load::shown;
 use crate::target::TargetOptions;
 
-/// Nothing may happen for as long as that.
-const SILENCE_MAX: Span = Span::from_ms(366 * 24 * 3_600_000);
+/// It ends then at the latest.
+const WATCH_MAX: Span = Span::from_ms(366 * 24 * 3_600_000);
+/// The server is asked so often whether it is there: one whose machine is gone says nothing more, and
+/// ends no connection.
+const LOOK_EVERY: Span = Span::from_ms(3_000);
 
 /// What is watched.
 #[derive(Args, Clone, Debug)]
@@ -47,24 +51,46 @@ pub struct Watch {
     options: WatchOptions,
 }
 
-/// Listens to channels, and hands on what is said there.
+/// Listens to channels, and hands on what is said there. Meanwhile it asks for a sign of life: the
+/// answer to each question ends the one before it, so that one is under way at any time and a
+/// connection that ends has failed.
 struct Listener {
     channels: Vec<Vec<u8>>,
-    left: u64,
+    subscribed: bool,
+    /// It asks now, and behind that again after a while.
+    asks: bool,
     told: Sender<String>,
 }
 
+impl Listener {
+    fn new(channels: Vec<Vec<u8>>, told: Sender<String>) -> Self {
+        Self { channels, subscribed: false, asks: true, told }
+    }
+}
+
 impl Dialogue for Listener {
+    fn pause(&mut self) -> Option<u64> {
+        let asks = std::mem::replace(&mut self.asks, true);
+        (!asks).then_some(LOOK_EVERY.ns())
+    }
+
     fn ask(&mut self, out: &mut Vec<u8>) -> bool {
         let mut words: Vec<&[u8]> = vec![b"SUBSCRIBE"];
-        words.extend(self.channels.iter().map(Vec::as_slice));
+        if std::mem::replace(&mut self.subscribed, true) {
+            words = vec![b"PING"];
+        } else {
+            words.extend(self.channels.iter().map(Vec::as_slice));
+        }
         resp::push_command(out, &words);
+        self.asks = false;
         true
     }
 
     fn hear(&mut self, reply: Reply<'_>) -> Result<Heard, (FailureKind, String)> {
         let mut words = match reply {
             Reply::Array(words) => words,
+            // of a new connection, which listens to nothing: the load is about to end
+            Reply::Simple(b"PONG") => return Ok(Heard::Answer),
             Reply::Error(text) => {
                 return Err((FailureKind::Refused, format!("refused: {}", shown(text))));
             }
@@ -79,14 +105,26 @@ impl Dialogue for Listener {
         };
         let (kind, channel, message) = (word(), word(), word());
         if kind == "message" {
-            // whoever printed it is gone when the program ends
+            // whoever printed it has ended the load when it is gone
             let _ = self.told.send(line(&channel, &message));
-            self.left = self.left.wrapping_sub(1);
-            if self.left == 0 {
-                return Ok(Heard::Answer);
-            }
         }
-        Ok(Heard::Aside)
+        Ok(if kind == "pong" { Heard::Answer } else { Heard::Aside })
+    }
+}
+
+/// Ends the load once its connection is lost: what is published meanwhile nobody would hear.
+struct UntilLost<'a> {
+    stop: &'a Stop,
+    lost: Option<FailureKind>,
+}
+
+impl Sampler for UntilLost<'_> {
+    fn interval(&mut self, records: &IntervalRecords) {
+        let failed = records.recorder.failures().iter().next().map(|(kind, _)| kind);
+        if self.lost.is_none() && failed.is_some() && !self.stop.asked() {
+            self.lost = failed;
+            self.stop.ask();
+        }
     }
 }
 
@@ -121,43 +159,58 @@ impl Watch {
     fn watch(&self, out: Output<'_>, stop: &Stop) -> Result<(), LockError> {
         let target = self.options.target.resolve()?;
         let endpoint = target.reach(PATIENCE, stop)?;
-        let plan = LoadPlan { connect_timeout: PATIENCE, ..LoadPlan::lone(1, SILENCE_MAX) };
+        let two = NonZeroUsize::MIN.saturating_add(1);
+        let plan = LoadPlan {
+            depth: two,
+            extent: Extent::For(WATCH_MAX),
+            waiting: Waiting::Epoll,
+            operation_timeout: Span::from_ns(LOOK_EVERY.ns() + PATIENCE.ns()),
+            ..LoadPlan::lone(1, PATIENCE)
+        };
         let (told, messages) = mpsc::channel::<String>();
-        let left = if self.options.count == 0 { u64::MAX } else { self.options.count };
+        let count = if self.options.count == 0 { u64::MAX } else { self.options.count };
         let (channels, login) = (self.channels(), target.login.clone());
-        let load = std::thread::scope(|scope| {
-            let printed = scope.spawn(move || -> std::io::Result<()> {
-                for message in messages {
-                    writeln!(out, "{} {message}", clock::utc(clock::wall_ns()))?;
-                    out.flush()?;
-                }
-                Ok(())
+        let mut until = UntilLost { stop, lost: None };
+        let complaint = std::thread::scope(|scope| {
+            let printed = scope.spawn(move || {
+                let printed = print(&messages, count, out);
+                stop.ask(); // nobody hears more
+                printed
             });
-            let mut stage = Stage { endpoint: &endpoint, stop, samplers: &mut [], gate: None };
-            let listener = || {
-                let listener = Listener { channels: channels.clone(), left, told: told.clone() };
-                Greeted::new(login.clone(), listener)
-            };
+            let samplers: &mut [&mut dyn Sampler] = &mut [&mut until];
+            let mut stage = Stage { endpoint: &endpoint, stop, samplers, gate: None };
+            let listener =
+                || Greeted::new(login.clone(), Listener::new(channels.clone(), told.clone()));
             let load = target.drive(&plan, &mut stage, 1, listener);
-            let load = load.map(|load| {
-                (
-                    load.protocols.iter().find_map(Protocol::complaint),
-                    load.recorder.failures().total(),
-                )
-            });
+            let complaint = load.map(|load| load.protocols.iter().find_map(Protocol::complaint));
             drop(told);
             let printed =
                 printed.join().unwrap_or_else(|_| Err(std::io::Error::other("printing ended")));
-            load.and_then(|load| Ok(printed.map(|()| load)?))
+            complaint.and_then(|complaint| Ok(printed.map(|()| complaint)?))
         })?;
-        match load {
-            (Some(how), _) => Err(LockError::NoAnswer { address: endpoint.to_string(), how }),
-            (None, 1..) if !stop.asked() => {
-                let how = "ended the connection".into();
-                Err(LockError::NoAnswer { address: endpoint.to_string(), how })
-            }
-            _ => Ok(()),
+        let how = complaint.or_else(|| until.lost.map(lost).map(Into::into));
+        match how {
+            Some(how) => Err(LockError::NoAnswer { address: endpoint.to_string(), how }),
+            None => Ok(()),
         }
+    }
+}
+
+/// Prints messages as they come, `count` of them.
+fn print(messages: &Receiver<String>, count: u64, out: Output<'_>) -> std::io::Result<()> {
+    for _ in 0..count {
+        let Ok(message) = messages.recv() else { break };
+        writeln!(out, "{} {message}", clock::utc(clock::wall_ns()))?;
+        out.flush()?;
+    }
+    Ok(())
+}
+
+/// How a connection was lost.
+fn lost(kind: FailureKind) -> &'static str {
+    match kind {
+        FailureKind::TimedOut => "does not answer any more",
+        _ => "ended the connection",
     }
 }
 

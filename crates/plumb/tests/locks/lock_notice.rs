@@ -31,6 +31,28 @@ fn watch_tells_what_is_lost_and_what_could_be_had() {
 }
 
 #[test]
+fn a_watch_ends_when_its_server_is_gone_or_nobody_reads_it() {
+    let folder = tempdir().expect("a temporary folder");
+    let server = Server::start(&[], folder.path());
+    let free = ["lock", "watch", &server.address, "--free", "T:1"];
+    assert_eq!(kit::unread(&free, folder.path()), Some(0), "nobody reads its first line");
+    let counted = kit::plumb(&[&free[..], &["--count", "1"]].concat(), folder.path());
+    assert!(counted.with(0).stdout.ends_with(" free T:1\n"));
+    let watch = Program::start(&free, folder.path());
+    assert!(watch.line().ends_with(" free T:1"));
+    // it says nothing more, and its connection stands
+    server.program.signal(Signal::STOP);
+    let ended = watch.wait().with(2).stderr;
+    assert!(ended.contains("does not answer any more"), "{ended}");
+    server.program.signal(Signal::CONT);
+    let watch = Program::start(&free, folder.path());
+    assert!(watch.line().ends_with(" free T:1"));
+    server.program.signal(Signal::KILL);
+    let ended = watch.wait().with(2).stderr;
+    assert!(ended.contains("ended the connection"), "{ended}");
+}
+
+#[test]
 fn a_user_may_do_what_its_line_says_and_the_audit_log_says_what_was_done() {
     let folder = tempdir().expect("a temporary folder");
     let text = format!("user sales on {HASH} ~S* +@lock\nuser ops on {HASH} +@list +@remove\n");
