@@ -74,12 +74,12 @@ impl Ping {
                 return Err(NetError::TooMuch { replies: terms.replies, response, limit });
             }
         }
-        options.load.stamps.check(&options.transport.transport, options.tls.tls)?;
         let route = route_of(&options.host, PORT, Literal::Refused)?;
         let first = match &route {
             Some(route) => &route.router().map_err(NetError::Route)?,
             None => &options.host,
         };
+        options.load.stamps.check(&options.transport.kind(first), options.tls.tls)?;
         let datagrams = match &route {
             Some(_) => None,
             None => options.transport.datagrams(first, PORT)?,

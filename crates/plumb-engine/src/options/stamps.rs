@@ -40,9 +40,9 @@ impl StampOptions {
             TransportKind::Tcp => {
                 "no message of TLS can be found in packets: leave --tls (https) or"
             }
-            TransportKind::Udp => "datagrams are not taken apart: leave --transport udp or",
-            TransportKind::Smc => "memory that is shared has no packets: leave --transport smc or",
-            TransportKind::Unix(_) => "a socket file has no packets: leave --transport unix or",
+            TransportKind::Udp => "datagrams are not taken apart: leave udp or",
+            TransportKind::Smc => "memory that is shared has no packets: leave smc or",
+            TransportKind::Unix(_) => "a socket file has no packets: leave unix: or",
         };
         Err(EngineError::Plan(format!("--timestamps: {why} --timestamps out")))
     }

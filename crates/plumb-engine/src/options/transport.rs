@@ -73,6 +73,17 @@ impl TransportOptions {
         Endpoint::resolve_any(&address, self.family()).map(Some)
     }
 
+    /// What carries the bytes to `target`, whose address may say so itself.
+    #[must_use]
+    pub fn kind(&self, target: &str) -> TransportKind {
+        match (&self.transport, Address::parse(target, 0)) {
+            (TransportKind::Tcp, Ok(Address::Udp { .. })) => TransportKind::Udp,
+            (TransportKind::Tcp, Ok(Address::Smc { .. })) => TransportKind::Smc,
+            (TransportKind::Tcp, Ok(Address::Unix(path))) => TransportKind::Unix(path),
+            (asked, _) => asked.clone(),
+        }
+    }
+
     /// The target as these options mean it: a socket file, or `host`.
     #[must_use]
     pub fn target(&self, host: &str) -> String {

@@ -55,7 +55,7 @@ impl Ask {
 /// and over more, up to `many`; then a stream.
 pub(super) fn network(address: &str, round_trip: &str, many: NonZeroUsize) -> Vec<Ask> {
     let ping = ["net", "ping", address, "--size=1000B"];
-    let packets = !["unix:", "smc:"].iter().any(|it| address.starts_with(it));
+    let packets = !["unix:", "smc:", "udp:"].iter().any(|it| address.starts_with(it));
     let stamps = packets.then(|| "--timestamps".to_owned());
     let one = Ask::new(round_trip, "1000 B", &ping).with(stamps.as_slice());
     let more = ladder(many, |many, option| {
@@ -176,6 +176,18 @@ mod tests {
     fn users(most: usize) -> Vec<u64> {
         let most = NonZeroUsize::new(most).unwrap();
         locks("h", &[], most).iter().map(|ask| ask.users).collect()
+    }
+
+    #[test]
+    fn messages_are_taken_apart_where_there_are_packets_of_a_connection() {
+        let stamped = |address: &str| {
+            let asks = network(address, "a message", NonZeroUsize::MIN);
+            asks[0].words.iter().any(|word| word == "--timestamps")
+        };
+        assert!(stamped("web1:3298") && stamped("[::1]:3298"));
+        for address in ["unix:/run/echo", "smc:web1", "udp:web1:3298"] {
+            assert!(!stamped(address), "{address}");
+        }
     }
 
     #[test]

@@ -202,4 +202,13 @@ fn nothing_is_stamped_unless_asked_for_and_what_has_no_packets_is_refused() {
         assert!(refused.stderr.contains(why), "{refused:?}");
         assert!(kit::names_in(Path::new(folder.path())).is_empty(), "it left something behind");
     }
+    for (kind, why) in [
+        ("udp", "datagrams are not taken apart"),
+        ("unix", "a socket file has no packets"),
+        ("smc", "memory that is shared has no packets"),
+    ] {
+        let address = format!("{kind}:{}", server.address);
+        let refused = ping(&address, &["--timestamps"], own.path()).with(2);
+        assert!(refused.stderr.contains(why), "{address}: {refused:?}");
+    }
 }
