@@ -253,10 +253,12 @@ impl Verb for Record {
         let ready = self.prepare(&path)?;
         self.announce(&ready, out, log)?;
         let recorded = self.record(ready, log, stop);
-        writeln!(out, "{}", recorded.summary(&path))?;
         self.interrupted = recorded.asked && self.options.for_time.is_some();
+        let summary = recorded.summary(&path);
+        // how it ended counts, whether or not anybody reads the last line
+        let told = writeln!(out, "{summary}");
         recorded.served.map_err(RecordError::system("wait for connections"))?;
-        Ok(())
+        Ok(told?)
     }
 
     fn was_interrupted(&self) -> bool {

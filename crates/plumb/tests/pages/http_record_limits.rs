@@ -4,14 +4,17 @@ use crate::http_record::echo;
 use crate::kit;
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use kit::http::{Reply, ReplyServer};
 use kit::message::rest;
 use kit::recorder::Recorder;
 use kit::web::Web;
 use kit::{Program, plumb};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::tempdir;
 
@@ -124,4 +127,20 @@ fn a_recording_with_an_end_ends_by_itself() {
     let recorder = Recorder::start(&["--for", "1h"]);
     let (ended, _folder) = recorder.stop();
     ended.with(130);
+}
+
+#[test]
+fn how_a_recording_ended_is_told_though_nobody_reads_its_last_line() {
+    let folder = tempdir().expect("a temporary folder");
+    let words = ["http", "record", "--out", "a.har", "--listen", "127.0.0.1:0", "--for", "1h"];
+    let (reader, out) = std::io::pipe().expect("a pipe");
+    let mut command = Command::new(kit::PLUMB);
+    command.args(words).current_dir(folder.path()).stdout(out).stderr(Stdio::null());
+    let mut recorder = command.spawn().expect("it can be started");
+    drop(command); // with its end of the pipe
+    let mut line = String::new();
+    BufReader::new(reader).read_line(&mut line).expect("it can be read");
+    assert!(line.starts_with("listening on "), "{line}");
+    kill_process(Pid::from_child(&recorder), Signal::INT).expect("it still runs");
+    assert_eq!(recorder.wait().expect("it was started").code(), Some(130));
 }
