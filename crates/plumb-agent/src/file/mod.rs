@@ -7,6 +7,8 @@ mod secrets;
 mod target;
 
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use plumb_measure::Span;
@@ -98,10 +100,15 @@ fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, AgentError> {
 
 fn read(path: &Path) -> Result<Vec<AgentPlan>, AgentError> {
     let unreadable = |error| AgentError::Unreadable { path: path.into(), error };
-    let file = std::fs::File::open(path).map_err(unreadable)?;
-    let mut text = String::new();
-    let mut limited = std::io::Read::take(file, FILE_BYTES_MAX);
-    std::io::Read::read_to_string(&mut limited, &mut text).map_err(unreadable)?;
+    let mut limited = File::open(path).map_err(unreadable)?.take(FILE_BYTES_MAX + 1);
+    let mut bytes = Vec::new();
+    limited.read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        let problem = format!("{} has more than 1 MiB: make several files of it", path.display());
+        return Err(AgentError::Wrong(problem));
+    }
+    let text = String::from_utf8(bytes)
+        .map_err(|error| unreadable(io::Error::new(io::ErrorKind::InvalidData, error)))?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let folder = path.parent().unwrap_or(Path::new(""));
     parse(&text, &name, folder)

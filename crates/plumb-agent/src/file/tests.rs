@@ -207,6 +207,18 @@ fn folders_are_read_and_names_are_of_one_agent() {
     assert!(both.contains("a.toml, line 1") && both.contains("b.toml, line 1"), "{both}");
 }
 
+#[test]
+fn a_file_that_is_too_large_is_refused_and_not_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.toml");
+    let comment = |bytes: usize| format!("{SMALL}#{}", "x".repeat(bytes - SMALL.len() - 1));
+    std::fs::write(&path, comment(1 << 20)).unwrap();
+    assert_eq!(read_all(std::slice::from_ref(&path)).unwrap().len(), 1);
+    std::fs::write(&path, comment((1 << 20) + 1)).unwrap();
+    let refused = read_all(std::slice::from_ref(&path)).unwrap_err().to_string();
+    assert!(refused.ends_with("a.toml has more than 1 MiB: make several files of it"), "{refused}");
+}
+
 proptest::proptest! {
     #[test]
     fn no_text_breaks_the_reader(text in "\\PC{0,200}") {
