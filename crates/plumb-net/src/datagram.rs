@@ -21,6 +21,11 @@ use plumb_wire::datagram::{DATAGRAM_BYTES_MAX, HEAD_BYTES};
 
 use crate::NetError;
 
+/// What the other side says in words, which obeys no terminal.
+fn words(body: &[u8]) -> String {
+    String::from_utf8_lossy(body).replace(char::is_control, " ")
+}
+
 /// The length of a datagram with `size` bytes of content.
 ///
 /// # Errors

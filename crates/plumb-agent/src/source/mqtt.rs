@@ -219,7 +219,7 @@ impl<'a, A> Listening<'a, A> {
                 Err(Unread { problem, never_seen }) => {
                     self.unread += 1;
                     if self.unread <= TOLD_MAX {
-                        let topic = &arrival.topic;
+                        let topic = arrival.topic.replace(char::is_control, " ");
                         (self.outlet.log)(format!("a message of {topic} is left out: {problem}"));
                     }
                     Feed { never_seen, ..Feed::default() }
@@ -328,7 +328,7 @@ mod tests {
         let plan = plan();
         let mut source = Listening::<()>::new(&plan, Outlet { from, feeds, marks, log });
         let arrival = |(payload, again): &(&'static str, bool)| Arrival {
-            topic: "press".into(),
+            topic: "pre\u{1b}ss".into(),
             payload: (*payload).into(),
             again: *again,
             retained: false,
@@ -390,6 +390,7 @@ mod tests {
         for unread in [r#"{"n": 6, "a""#, r#"{"n": "6", "a": 1}"#] {
             let (feeds, told) = listened(4, &[five, unread, seven].map(|it| (it, false)));
             assert_eq!((counts(&feeds), told.len()), (vec![0, 0, 1], 1), "{unread}");
+            assert!(told[0].starts_with("a message of pre ss is left out: "), "{told:?}");
             // where nothing came before, the next one does not count it
             let (feeds, _) = listened(0, &[unread, seven].map(|it| (it, false)));
             assert_eq!(counts(&feeds), [1, 0], "{unread}");

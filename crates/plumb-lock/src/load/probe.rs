@@ -147,7 +147,8 @@ impl Probe {
 
 /// The start of what a server said.
 pub(crate) fn shown(text: &[u8]) -> String {
-    String::from_utf8_lossy(&text[..text.len().min(SHOWN)]).into_owned()
+    // no terminal obeys it
+    String::from_utf8_lossy(&text[..text.len().min(SHOWN)]).replace(char::is_control, "?")
 }
 
 impl Protocol for Probe {
@@ -253,6 +254,11 @@ impl Protocol for Probe {
 mod tests {
     use super::*;
     use plumb_measure::Outcome;
+
+    #[test]
+    fn what_a_server_says_obeys_no_terminal() {
+        assert_eq!(shown(b"ERR \x1b]0;x\x07\x1b[2J of \xff"), "ERR ?]0;x??[2J of \u{fffd}");
+    }
 
     /// A client in the middle of a load.
     fn client(workload: Workload) -> (Probe, Client) {

@@ -5,6 +5,7 @@ use plumb_measure::{Answer, FailureKind};
 use plumb_wire::datagram::{HEAD_BYTES, Head, Kind};
 
 use super::window::{Arrival, Window};
+use super::words;
 
 /// The client half of a round trip over UDP.
 #[derive(Debug)]
@@ -191,8 +192,7 @@ impl Protocol for DatagramProbe {
                 }
             }
             Kind::Refused if op.is_some() => {
-                let words = String::from_utf8_lossy(body);
-                self.complaint = Some(format!("refused: {words}"));
+                self.complaint = Some(format!("refused: {}", words(body)));
                 Step::broken(FailureKind::Refused, consumed, None)
             }
             _ => aside,

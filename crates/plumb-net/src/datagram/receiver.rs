@@ -10,6 +10,7 @@ use plumb_wire::datagram::{Account, Ask, Begin, Head, Kind, Sending};
 
 use super::arrivals::Arrivals;
 use super::talk::DatagramTalk;
+use super::words;
 use crate::account;
 
 /// The longest wait for a datagram.
@@ -190,7 +191,7 @@ impl Coming {
                     told.all = Some(account);
                 }
             }
-            Kind::Refused => return Err(String::from_utf8_lossy(body).into_owned()),
+            Kind::Refused => return Err(words(body)),
             _ => {}
         }
         Ok(())

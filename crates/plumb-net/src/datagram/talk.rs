@@ -7,6 +7,7 @@ use plumb_engine::{DatagramSocket, Endpoint, EngineError};
 use plumb_measure::{Clock as _, Span};
 use plumb_wire::datagram::{Account, Ask, Begin, HEAD_BYTES, Head, Kind};
 
+use super::words;
 use crate::NetError;
 
 /// A question without an answer is asked again after this.
@@ -125,8 +126,7 @@ impl DatagramTalk {
                 continue;
             };
             if head.kind == Kind::Refused {
-                let words = String::from_utf8_lossy(body);
-                return Err(self.complain(format!("refused: {words}")));
+                return Err(self.complain(format!("refused: {}", words(body))));
             }
             let at = head.number.checked_sub(first).and_then(|at| usize::try_from(at).ok());
             if let Some(answer) = at.and_then(|at| answers.get_mut(at))
