@@ -50,6 +50,9 @@ pub enum LoginError {
         /// What to try.
         remedy: &'static str,
     },
+    /// Whoever started this process has not allowed it.
+    #[error(transparent)]
+    Unbound(#[from] std::io::Error),
     /// The options of the transport contradict the target.
     #[error("{0}")]
     Transport(&'static str),

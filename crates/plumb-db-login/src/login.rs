@@ -17,7 +17,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use plumb_engine::options::{TransportKind, TransportOptions};
-use plumb_engine::{Address, Endpoint};
+use plumb_engine::{Address, Endpoint, check_unbound};
 
 #[cfg(feature = "odbc")]
 use plumb_sql::odbc::Attributes;
@@ -25,7 +25,7 @@ use plumb_sql::odbc::Attributes;
 use crate::LoginError;
 use crate::product::Product;
 use crate::ssl_mode::SslMode;
-use crate::url::Url;
+use crate::url::{self, Url};
 
 use passfile::Entry;
 pub use prompt::ask;
@@ -94,6 +94,9 @@ impl Login {
     /// # Errors
     /// [`LoginError`] says what is wrong with either.
     pub fn of_target(target: &str) -> Result<Self, LoginError> {
+        if target.starts_with(url::ODBC) {
+            check_unbound("a driver of ODBC")?;
+        }
         Self::of(&Url::parse(target)?, &process_environment)
     }
 

@@ -36,13 +36,16 @@ pub struct Url {
 /// A parameter of both kinds, which may stand in both places.
 const USER: &str = "user";
 
+/// How a data source of ODBC begins.
+pub(crate) const ODBC: &str = "odbc:";
+
 impl Url {
     /// Reads `text`. No message repeats it: it may hold a password.
     ///
     /// # Errors
     /// [`LoginError::PasswordInUrl`], or [`LoginError::Url`] with what was expected.
     pub fn parse(text: &str) -> Result<Self, LoginError> {
-        if let Some(attributes) = text.strip_prefix("odbc:") {
+        if let Some(attributes) = text.strip_prefix(ODBC) {
             return of_odbc(attributes);
         }
         let (product, rest) = Product::of_url(text).ok_or_else(|| {

@@ -224,6 +224,7 @@ fn connect_within(
     stop: Option<&Stop>,
 ) -> io::Result<OwnedFd> {
     if let Endpoint::Unix(path) = endpoint {
+        reach::check(endpoint)?;
         return connect_file(path, limit);
     }
     let socket = start_connect(endpoint, options)?;

@@ -34,7 +34,7 @@ pub use listener::Listener;
 pub use peer::Peer;
 pub use poll::{Poll, Readiness, Time, Token};
 pub use proof::{Proofs, proven};
-pub use reach::restrict_targets;
+pub use reach::{check_unbound, restrict_targets};
 pub use reception::{ACCEPTS_A_TURN, Arrival, Reception};
 pub use stop::{Stop, wait_for};
 pub use tick::{HELD_TICK, HeldTick};

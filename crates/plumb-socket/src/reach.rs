@@ -33,6 +33,23 @@ pub(crate) fn check(endpoint: &Endpoint) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
 }
 
+/// Refuses `what`, which makes connections that do not come by here.
+///
+/// # Errors
+/// [`io::ErrorKind::PermissionDenied`] when this process may connect to some addresses only.
+pub fn check_unbound(what: &str) -> io::Result<()> {
+    match TARGETS.get() {
+        None => Ok(()),
+        Some(_) => {
+            let why = format!(
+                "{what} connects by itself, and this machine may load what --allow-target of its \
+                 `plumb remote` holds: measure from the machine itself"
+            );
+            Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
+        }
+    }
+}
+
 fn may_reach(endpoint: &Endpoint, targets: &[Cidr]) -> bool {
     let ip = match endpoint {
         Endpoint::Tcp(address) | Endpoint::Smc(address) | Endpoint::Udp(address) => address.ip(),
