@@ -30,6 +30,7 @@ use farewell::Farewell;
 use kept::KeptFiles;
 pub use kept::RemotePart;
 pub use local::Local;
+use local::Locals;
 use member::{Remote, State};
 use outboxes::Outboxes;
 use parts::Parts;
@@ -67,8 +68,8 @@ pub struct Fleet {
     files: PlanFiles,
     /// Those that are not there any more, and of which nobody was told yet.
     gone: Vec<usize>,
-    /// Kept as long as they are needed.
-    _local: Vec<Local>,
+    /// Kept as long as they are needed, and so behind the remotes.
+    _local: Locals,
     /// Ends behind the remotes: what was sent to them goes out.
     outboxes: Outboxes,
 }
@@ -80,12 +81,12 @@ impl Fleet {
     /// [`RemoteError`] when one cannot be started, or is another version.
     pub fn local(count: NonZeroU32, program: &std::path::Path) -> Result<Self, RemoteError> {
         let (sender, heard) = mpsc::channel();
-        let mut local = Vec::new();
+        let mut local = Locals::default();
         let mut orders = Vec::new();
         for number in 1..=count.get() {
             let name = format!("local-{number}");
-            let (process, to) = Local::start(program, &name, local.len(), sender.clone())?;
-            local.push(process);
+            let (process, to) = Local::start(program, &name, local.0.len(), sender.clone())?;
+            local.0.push(process);
             orders.push((name, to));
         }
         drop(sender);
@@ -125,7 +126,7 @@ impl Fleet {
             listened_ns: now_ns,
             files: PlanFiles::default(),
             gone: Vec::new(),
-            _local: Vec::new(),
+            _local: Locals::default(),
             outboxes: Outboxes::default(),
         };
         fleet.ask_clocks()?;

@@ -4,9 +4,13 @@ use std::io::{self, BufRead as _, BufReader, Read};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
+
+use plumb_engine::clock::MonotonicClock;
+use plumb_measure::Clock as _;
 
 use super::Heard;
 use crate::link::{LinkEnded, inbox, outbox};
@@ -15,11 +19,21 @@ use crate::message::Order;
 /// Bytes of a complaint that are kept.
 const WORDS_MAX: u64 = 4_096;
 
-/// A remote process; it ends with this.
+/// How long a process has to end by itself once nobody can ask anything of it any more: it takes away
+/// what it has begun to write.
+const FAREWELL_NS: u64 = 1_000_000_000;
+
+/// A remote process.
 #[derive(Debug)]
 pub struct Local {
     child: Child,
+    /// Ends with what the process says of itself, and so with it.
+    over: Receiver<()>,
 }
+
+/// Remote processes; they end with this. It is dropped behind whatever asks something of them.
+#[derive(Debug, Default)]
+pub(super) struct Locals(pub(super) Vec<Local>);
 
 impl Local {
     /// Starts the remote `name`; what it says goes to `heard` as that of number `at`, and what is
@@ -40,7 +54,7 @@ impl Local {
         let streams = child.stdin.take().zip(child.stdout.take()).zip(child.stderr.take());
         let ((to, from), complaints) =
             streams.ok_or_else(|| io::Error::other("it has no streams"))?;
-        let words = last_words(complaints);
+        let (words, over) = last_words(complaints);
         inbox(BufReader::new(from), heard, move |said| {
             let said = said.map_err(|ended| {
                 let words = words.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,7 +68,7 @@ impl Local {
             (at, said)
         });
         let (orders, _) = outbox(to); // it ends with the process
-        Ok((Self { child }, orders))
+        Ok((Self { child, over }, orders))
     }
 }
 
@@ -65,11 +79,23 @@ impl Drop for Local {
     }
 }
 
-/// The last line that a process complains with, as long as it runs.
-fn last_words(complaints: ChildStderr) -> Arc<Mutex<String>> {
+impl Drop for Locals {
+    fn drop(&mut self) {
+        let until_ns = MonotonicClock.now_ns() + FAREWELL_NS;
+        for local in &self.0 {
+            let left_ns = until_ns.saturating_sub(MonotonicClock.now_ns());
+            let _ = local.over.recv_timeout(Duration::from_nanos(left_ns)); // then it is ended
+        }
+    }
+}
+
+/// The last line that a process complains with, as long as it runs, and what ends when it does.
+fn last_words(complaints: ChildStderr) -> (Arc<Mutex<String>>, Receiver<()>) {
     let words = Arc::new(Mutex::new(String::new()));
     let kept = Arc::clone(&words);
+    let (runs, over) = mpsc::channel();
     thread::spawn(move || {
+        let _runs: Sender<()> = runs;
         let mut complaints = BufReader::new(complaints);
         let mut line = Vec::new();
         while let Ok(1..) = complaints.by_ref().take(WORDS_MAX).read_until(b'\n', &mut line) {
@@ -80,5 +106,5 @@ fn last_words(complaints: ChildStderr) -> Arc<Mutex<String>> {
             line.clear();
         }
     });
-    words
+    (words, over)
 }

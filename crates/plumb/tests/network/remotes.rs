@@ -2,14 +2,16 @@
 #![allow(clippy::panic, reason = "a test that cannot go on should end")]
 
 use std::fs;
+use std::net::TcpListener;
 use std::path::Path;
+use std::thread;
 
 use plumb_measure::{Histogram, RunRecord, hdr};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::tempdir;
 
-use crate::kit::{Program, Server, ping, plumb, until};
+use crate::kit::{PLUMB, Program, Server, ping, plumb, until};
 
 const CALM: [&str; 6] = ["--warmup", "0s", "--lag", "50s", "--timeout", "50s"];
 
@@ -212,4 +214,28 @@ fn established(port: &str) -> usize {
         cells.get(2).is_some_and(|it| it.ends_with(&remote)) && cells.get(3) == Some(&"01")
     };
     table.lines().filter(stands).count()
+}
+
+#[test]
+fn what_remotes_have_begun_to_write_goes_with_them_when_nothing_is_measured() {
+    let server = Server::start(&["--quiet"]);
+    let (at, temporary) = (tempdir().expect("a folder"), tempdir().expect("a folder"));
+    let place = temporary.path().to_owned();
+    let begun = move || fs::read_dir(&place).expect("a folder").count();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let far = listener.local_addr().expect("an address").to_string();
+    let look = begun.clone();
+    // a far host that goes once both remotes have a folder
+    let far_host = thread::spawn(move || {
+        let taken = listener.accept().expect("somebody comes");
+        until(|| (look() == 2).then_some(()));
+        drop(taken);
+    });
+    let asked = ["net", "ping", &server.address, "--remotes", "local:2", "--connections", "2"];
+    let asked = [&asked[..], &CALM, &["--for", "600s", "--far-host", &far]].concat();
+    let folder = temporary.path().display().to_string();
+    let told = [("TMPDIR", folder.as_str())];
+    Program::start_told(Path::new(PLUMB), &asked, at.path(), &told).wait().with(2);
+    far_host.join().expect("it has seen them");
+    assert_eq!(begun(), 0);
 }
