@@ -329,6 +329,10 @@ impl Measure for Ping {
         Ok(self)
     }
 
+    fn files(&self) -> Vec<NamedFile> {
+        self.options.file.iter().map(|path| NamedFile::lone(path)).collect()
+    }
+
     fn remotes(&self) -> Option<&RemoteSelector> {
         self.options.load.spread.remotes.as_ref()
     }
@@ -353,10 +357,6 @@ impl Spread for Ping {
             lengths: Lengths::Any,
         };
         self.points.iter().map(point).collect()
-    }
-
-    fn files(&self) -> Vec<NamedFile> {
-        self.options.file.iter().map(|path| NamedFile::lone(path)).collect()
     }
 
     fn conclude(&mut self, number: usize, result: &mut ResultRecord, parts: &SpreadParts<'_>) {

@@ -106,6 +106,12 @@ pub trait Measure {
         Err("this measurement is not made by remotes: leave --remotes out".into())
     }
 
+    /// Files that the words of the command name, for remotes that do not have them, whether or not its
+    /// loads can be divided; never those that hold secrets.
+    fn files(&self) -> Vec<NamedFile> {
+        Vec::new()
+    }
+
     /// The remotes that are to drive them; `None`: this process.
     fn remotes(&self) -> Option<&RemoteSelector> {
         None
@@ -136,12 +142,6 @@ pub trait Spread {
 
     /// Words that every remote is told behind the command: what this process has drawn.
     fn words(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// Files that the words of the command name, for remotes that do not have them; never those that
-    /// hold secrets.
-    fn files(&self) -> Vec<NamedFile> {
         Vec::new()
     }
 
@@ -292,8 +292,9 @@ pub fn announce(listeners: &[Listener], out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Writes what happened just now into the log of a service, behind the time. A log that cannot be
-/// written does not end the service.
+/// written does not end the service. An event is one line, whatever of it comes from the other side.
 pub fn note(log: &mut dyn Write, event: impl Display) {
+    let event = event.to_string().replace(char::is_control, " ");
     let _ = writeln!(log, "{} {event}", clock::utc(clock::wall_ns()));
 }
 
@@ -301,5 +302,18 @@ pub fn note(log: &mut dyn Write, event: impl Display) {
 pub fn note_all(events: &Receiver<String>, log: &mut dyn Write) {
     while let Ok(event) = events.recv() {
         note(log, event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_one_line_and_steers_no_terminal() {
+        let mut log = Vec::new();
+        note(&mut log, "topic \u{1b}[2Jx\n2026-01-01 forged\u{9b}1m");
+        let log = String::from_utf8(log).unwrap();
+        assert!(log.ends_with(" topic  [2Jx 2026-01-01 forged 1m\n"), "{log:?}");
     }
 }

@@ -330,6 +330,11 @@ impl Measure for Ping {
         Ok(self)
     }
 
+    fn files(&self) -> Vec<NamedFile> {
+        let body = self.options.request.body.iter().map(|path| NamedFile::lone(path));
+        NamedFile::authorities(&self.options.measurement.trust).into_iter().chain(body).collect()
+    }
+
     fn remotes(&self) -> Option<&RemoteSelector> {
         self.options.load.spread.remotes.as_ref()
     }
@@ -368,11 +373,6 @@ impl Spread for Ping {
 
     fn rows(&self) -> Vec<String> {
         self.urls.iter().map(Url::masked).collect()
-    }
-
-    fn files(&self) -> Vec<NamedFile> {
-        let body = self.options.request.body.iter().map(|path| NamedFile::lone(path));
-        NamedFile::authorities(&self.options.measurement.trust).into_iter().chain(body).collect()
     }
 
     fn conclude(&mut self, _: usize, result: &mut ResultRecord, parts: &SpreadParts<'_>) {

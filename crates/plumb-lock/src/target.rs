@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use plumb_engine::layer::NamedFile;
 use plumb_engine::options::TransportOptions;
 use plumb_engine::tls::{TlsConnector, TlsOptions};
 use plumb_engine::{Endpoint, LoadPlan, LoadResult, Plain, Protocol, Stage, Stop, load, reachable};
@@ -64,6 +65,7 @@ impl TargetOptions {
         Ok(Target {
             name: self.transport.target(&self.host),
             servers: hosts.iter().map(of).collect::<Result<_, _>>()?,
+            files: NamedFile::authorities(&self.tls.trust),
             login: Login::read(
                 self.login.as_deref(),
                 self.password_file.as_deref(),
@@ -83,6 +85,7 @@ impl TargetOptions {
         Ok(Target {
             name: self.transport.target(&self.host),
             servers: vec![Server { endpoints, tls: None }],
+            files: Vec::new(),
             login,
         })
     }
@@ -94,6 +97,8 @@ pub(crate) struct Target {
     /// As the user named it.
     pub(crate) name: String,
     servers: Vec<Server>,
+    /// Those that its options name; see [`Measure::files`](plumb_engine::layer::Measure::files).
+    pub(crate) files: Vec<NamedFile>,
     pub(crate) login: Option<Login>,
 }
 
@@ -183,7 +188,8 @@ mod tests {
         let server =
             |of: &[&str]| Server { endpoints: of.iter().map(|it| at(it)).collect(), tls: None };
         let (one, two) = (["[::1]:1", "127.0.0.1:1"], ["[::1]:2", "127.0.0.1:2"]);
-        let target = |servers| Target { name: "db1,db2".into(), servers, login: None };
+        let target =
+            |servers| Target { name: "db1,db2".into(), servers, files: Vec::new(), login: None };
         let pair = target(vec![server(&one), server(&two)]);
         for of_one in one {
             assert_eq!(pair.standbys(&at(of_one)), two.map(at));

@@ -318,6 +318,10 @@ impl Measure for Ping {
         Ok(self)
     }
 
+    fn files(&self) -> Vec<NamedFile> {
+        NamedFile::authorities(&self.options.tls.trust)
+    }
+
     fn remotes(&self) -> Option<&RemoteSelector> {
         self.options.load.spread.remotes.as_ref()
     }
@@ -355,10 +359,6 @@ impl Spread for Ping {
             lengths: Lengths::Same,
         };
         self.points.iter().map(point).collect()
-    }
-
-    fn files(&self) -> Vec<NamedFile> {
-        NamedFile::authorities(&self.options.tls.trust)
     }
 
     fn before(&mut self, _: usize, stop: &Stop) {

@@ -144,8 +144,11 @@ pub struct FileStore {
     folder: TempDir,
     /// Where what has this digest lies.
     kept: BTreeMap<String, PathBuf>,
-    /// Folders of commands that were laid out.
+    kept_bytes: u64,
+    /// Folders of commands that were laid out, and what is in them.
     commands: u64,
+    laid_files: usize,
+    laid_bytes: u64,
 }
 
 impl FileStore {
@@ -154,7 +157,14 @@ impl FileStore {
     /// # Errors
     /// When there is no room.
     pub fn new() -> io::Result<Self> {
-        Ok(Self { folder: tempfile::tempdir()?, kept: BTreeMap::new(), commands: 0 })
+        Ok(Self {
+            folder: tempfile::tempdir()?,
+            kept: BTreeMap::new(),
+            kept_bytes: 0,
+            commands: 0,
+            laid_files: 0,
+            laid_bytes: 0,
+        })
     }
 
     /// The digests of `files` that are not here.
@@ -170,39 +180,58 @@ impl FileStore {
     /// Keeps what travelled as `content` under the digest it was announced with.
     ///
     /// # Errors
-    /// [`FileError::AnotherFile`] when it has another, [`FileError::Io`] when there is no room.
+    /// [`FileError::AnotherFile`] when it has another, [`FileError::TooMuch`] when it is more than
+    /// travels, [`FileError::Io`] when there is no room.
     pub fn keep(&mut self, announced: &str, content: &str) -> Result<(), FileError> {
+        // it travels as four characters for three bytes, the last three of which may be filled up
+        if content.len() as u64 / 4 * 3 > FILE_BYTES_MAX + 2 {
+            return Err(FileError::TooMuch(announced.into()));
+        }
         let bytes = bytes_of(content).ok_or(FileError::AnotherFile)?;
         if digest_of(&bytes) != announced {
             return Err(FileError::AnotherFile);
         }
         let path = self.folder.path().join(announced);
+        if self.kept.contains_key(announced) {
+            return Ok(());
+        }
+        self.kept_bytes += bytes.len() as u64;
+        if self.kept_bytes > ALL_BYTES_MAX {
+            return Err(FileError::TooMuch(announced.into()));
+        }
         fs::write(&path, bytes).map_err(|cause| FileError::Io { path: path.clone(), cause })?;
         self.kept.insert(announced.to_owned(), path);
         Ok(())
     }
 
-    /// Lays `files` out in a new folder, which it gives back, and puts their places into `words` where `named` stand for
-    /// them.
+    /// Lays `files` out in a new folder, which it gives back, and puts their places into `words` where
+    /// `named` stand for them. The bounds of a command hold for all commands of a controller
+    /// together: each has as many copies of one file as it names.
     ///
     /// # Errors
-    /// [`FileError`] when one is not here, has a path that leads elsewhere, or cannot be written.
+    /// [`FileError`] when one is not here, has a path that leads elsewhere, or cannot be written, and
+    /// when they are more than travel.
     pub fn lay_out(
         &mut self,
         files: &[PlanFile],
         named: &[FileWord],
         words: &[String],
     ) -> Result<(PathBuf, Vec<String>), FileError> {
+        let paths = files.iter().map(|file| &file.path).chain(named.iter().map(|it| &it.path));
+        if let Some(away) = paths.map(Path::new).find(|path| !is_below(path)) {
+            return Err(FileError::Elsewhere(away.into()));
+        }
         self.commands += 1;
+        self.laid_files += files.len();
         let folder = self.folder.path().join(format!("command-{}", self.commands));
         for file in files {
-            let relative = Path::new(&file.path);
-            if !is_below(relative) {
-                return Err(FileError::Elsewhere(relative.into()));
-            }
-            let path = folder.join(relative);
+            let path = folder.join(&file.path);
             let kept = self.kept.get(&file.digest).ok_or(FileError::AnotherFile)?;
             let failed = |cause| FileError::Io { path: path.clone(), cause };
+            self.laid_bytes += fs::metadata(kept).map_err(failed)?.len();
+            if self.laid_files > FILES_MAX || self.laid_bytes > ALL_BYTES_MAX {
+                return Err(FileError::TooMuch(file.path.clone().into()));
+            }
             fs::create_dir_all(path.parent().unwrap_or(&folder)).map_err(failed)?;
             fs::copy(kept, &path).map_err(failed)?;
         }
@@ -223,7 +252,7 @@ impl FileStore {
 }
 
 /// True when `path` leads to somewhere below the folder in which it stands.
-fn is_below(path: &Path) -> bool {
+pub(crate) fn is_below(path: &Path) -> bool {
     let mut parts = path.components();
     parts.clone().next().is_some() && parts.all(|part| matches!(part, Component::Normal(_)))
 }
@@ -296,7 +325,41 @@ mod tests {
             let laid = store.lay_out(&files(away), &[], &[]);
             assert!(matches!(laid, Err(FileError::Elsewhere(_))), "{away}");
         }
+        for away in ["../x", "0/../../x", "/etc/passwd", ""] {
+            let named = [FileWord { word: "w".into(), path: away.into() }];
+            let laid = store.lay_out(&files("0/x"), &named, &["w".into()]);
+            assert!(matches!(laid, Err(FileError::Elsewhere(_))), "{away}");
+        }
         let absent = [PlanFile { path: "0/x".into(), digest: "00".into() }];
         assert!(store.lay_out(&absent, &[], &[]).is_err());
+    }
+
+    #[test]
+    fn who_sends_more_than_travels_is_refused() {
+        let mut store = FileStore::new().unwrap();
+        let keep = |store: &mut FileStore, bytes: &[u8]| {
+            let digest = digest_of(bytes);
+            store.keep(&digest, &text_of(bytes)).map(|()| digest)
+        };
+        let large = "A".repeat(usize::try_from(FILE_BYTES_MAX).unwrap() / 3 * 4 + 8);
+        assert!(matches!(store.keep("00", &large), Err(FileError::TooMuch(_))));
+        let digest = keep(&mut store, b"ab").unwrap();
+        keep(&mut store, b"ab").unwrap();
+        assert_eq!(store.kept_bytes, 2, "it is here once");
+        // one file, under as many names as somebody likes
+        let named = |count: usize| -> Vec<PlanFile> {
+            let path = |number| PlanFile { path: format!("0/{number}"), digest: digest.clone() };
+            (0..count).map(path).collect()
+        };
+        store.laid_bytes = ALL_BYTES_MAX - 5;
+        assert!(store.lay_out(&named(2), &[], &[]).is_ok());
+        let laid = store.lay_out(&named(1), &[], &[]);
+        assert!(matches!(laid, Err(FileError::TooMuch(_))), "{laid:?}");
+        store.laid_bytes = 0;
+        store.laid_files = FILES_MAX;
+        let laid = store.lay_out(&named(1), &[], &[]);
+        assert!(matches!(laid, Err(FileError::TooMuch(_))), "{laid:?}");
+        store.kept_bytes = ALL_BYTES_MAX;
+        assert!(matches!(keep(&mut store, b"one more"), Err(FileError::TooMuch(_))));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use plumb_engine::{IntervalRecords, LoadResult};
 use plumb_measure::{ResultRecord, RunRecord, Transport};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use crate::FILES_MAX;
-use crate::files::{FileWord, PlanFile};
+use crate::files::{FileWord, PlanFile, is_below};
 
 /// Name and version of what is said; both sides must say the same.
 pub const SCHEMA: &str = "plumb.remote/1";
@@ -97,6 +97,13 @@ impl RunOrder {
             && bytes <= WORD_BYTES_MAX
             && self.files.len() <= FILES_MAX
             && self.file_words.len() <= WORDS_MAX
+    }
+
+    /// True when `path` is that of a file, or a folder of files, that came with it.
+    #[must_use]
+    pub fn holds(&self, path: &Path) -> bool {
+        let folder = self.folder.as_ref();
+        folder.and_then(|folder| path.strip_prefix(folder).ok()).is_some_and(is_below)
     }
 }
 
@@ -325,6 +332,16 @@ mod tests {
         let word = "x".repeat(WORD_BYTES_MAX + 1);
         let part = Part { number: NonZeroU32::MIN, of: NonZeroU32::MIN };
         assert!(!RunOrder { words: vec![word], ..order(part) }.is_bounded());
+    }
+
+    #[test]
+    fn only_what_came_with_an_order_is_held() {
+        let part = Part { number: NonZeroU32::MIN, of: NonZeroU32::MIN };
+        assert!(!order(part).holds(Path::new("0/x")), "nothing came");
+        let order = RunOrder { folder: Some("/tmp/a/command-1".into()), ..order(part) };
+        assert!(order.holds(Path::new("/tmp/a/command-1/0/x")));
+        let own = ["0/x", "/tmp/a/command-1/../../../etc/x", "/etc/x", "/tmp/a/command-1", ""];
+        assert!(own.iter().all(|path| !order.holds(Path::new(path))));
     }
 
     proptest! {

@@ -89,15 +89,17 @@ pub(crate) fn leaf(matches: &ArgMatches) -> &ArgMatches {
     matches.subcommand().map_or(matches, |(_, inner)| leaf(inner))
 }
 
+/// The innermost command below `command` that `matches` are of.
+pub(crate) fn innermost<'a>(command: &'a Command, matches: &ArgMatches) -> Option<&'a Command> {
+    match matches.subcommand() {
+        Some((name, inner)) => innermost(command.find_subcommand(name)?, inner),
+        None => Some(command),
+    }
+}
+
 /// The options that the innermost command of `layer` takes, by their names in its definition: what
 /// was given says nothing of those that were not.
 pub(crate) fn known(layer: &str, of_layer: &ArgMatches) -> BTreeSet<String> {
-    fn innermost<'a>(command: &'a Command, matches: &ArgMatches) -> Option<&'a Command> {
-        match matches.subcommand() {
-            Some((name, inner)) => innermost(command.find_subcommand(name)?, inner),
-            None => Some(command),
-        }
-    }
     let all = commands::all();
     let command = all.find_subcommand(layer).and_then(|command| innermost(command, of_layer));
     command.map_or_else(BTreeSet::new, |command| {

@@ -46,6 +46,7 @@ use std::process::ExitCode;
 
 use clap::ArgMatches;
 use exit::Exit;
+use plumb_page::wrap;
 use plumb_wire::secret;
 
 fn main() -> ExitCode {
@@ -65,7 +66,8 @@ fn main() -> ExitCode {
                 return help.print().map_or(Exit::DidNotRun, |()| Exit::Ran).into();
             }
             // with standard error gone there is nobody left to tell
-            let _ = writeln!(io::stderr(), "plumb: {error:#}");
+            let told = wrap::harmless(&format!("{error:#}"));
+            let _ = writeln!(io::stderr(), "plumb: {told}");
             match exit::was_interrupted(&error) {
                 true => Exit::Interrupted,
                 false => Exit::DidNotRun,

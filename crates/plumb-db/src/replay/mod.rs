@@ -10,7 +10,7 @@ use std::thread;
 
 use plumb_db_login::{Login, Product};
 use plumb_engine::Extent;
-use plumb_engine::layer::{JobError, Measure, Outline, Watch};
+use plumb_engine::layer::{JobError, Measure, NamedFile, Outline, Watch};
 use plumb_engine::options::{OutputOptions, usual_interval};
 use plumb_engine::{
     Lengths, LoadPlan, LoadResult, Pace, Stop, Waiting, load, part_record, reachable, result_record,
@@ -305,6 +305,10 @@ impl Measure for Replay {
 
     fn output(&self) -> &OutputOptions {
         &self.options.output
+    }
+
+    fn files(&self) -> Vec<NamedFile> {
+        vec![NamedFile::lone(&self.options.file)]
     }
 
     fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError> {

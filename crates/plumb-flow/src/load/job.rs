@@ -344,6 +344,11 @@ impl Measure for MessageLoad {
         Ok(self)
     }
 
+    fn files(&self) -> Vec<NamedFile> {
+        let message = self.options.content.message.iter().map(|path| NamedFile::lone(path));
+        NamedFile::authorities(&self.options.measurement.trust).into_iter().chain(message).collect()
+    }
+
     fn remotes(&self) -> Option<&RemoteSelector> {
         self.options.load.spread.remotes.as_ref()
     }
@@ -390,11 +395,6 @@ impl Spread for MessageLoad {
             Some(_) => Vec::new(),
             None => vec!["--first-number".into(), self.first_number.to_string()],
         }
-    }
-
-    fn files(&self) -> Vec<NamedFile> {
-        let message = self.options.content.message.iter().map(|path| NamedFile::lone(path));
-        NamedFile::authorities(&self.options.measurement.trust).into_iter().chain(message).collect()
     }
 
     fn conclude(&mut self, _: usize, result: &mut ResultRecord, parts: &SpreadParts<'_>) {

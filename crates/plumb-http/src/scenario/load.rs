@@ -11,7 +11,7 @@ mod verdict;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use plumb_engine::layer::{JobError, Measure, Outline, Spread, Watch};
+use plumb_engine::layer::{JobError, Measure, NamedFile, Outline, Spread, Watch};
 use plumb_engine::options::OutputOptions;
 use plumb_engine::{Crew, Lengths, LoadPlan, Sampler, Stop, Waiting, clock, floor, result_record};
 use plumb_measure::statistics::SplitMix64;
@@ -358,6 +358,13 @@ impl Measure for ScenarioLoad {
     fn spread(&mut self) -> Result<&mut dyn Spread, JobError> {
         self.options.export.check_spread(self.tracing.is_some())?;
         Ok(self)
+    }
+
+    fn files(&self) -> Vec<NamedFile> {
+        let scenario = &self.options.scenario;
+        let mut files = NamedFile::authorities(&self.options.measurement.trust);
+        files.push(NamedFile { beside: self.source.named_files(), ..NamedFile::lone(scenario) });
+        files
     }
 
     fn remotes(&self) -> Option<&RemoteSelector> {

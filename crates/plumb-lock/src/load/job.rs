@@ -6,7 +6,7 @@ mod spread;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
-use plumb_engine::layer::{JobError, Measure, Outline, Spread, Watch};
+use plumb_engine::layer::{JobError, Measure, NamedFile, Outline, Spread, Watch};
 use plumb_engine::options::{DriverOptions, LoadOptions, OutputOptions, SpreadOptions};
 use plumb_engine::{
     Endpoint, Lengths, LoadPlan, LoadResult, Protocol, Stage, Stop, clock, floor, part_record,
@@ -382,6 +382,10 @@ impl Measure for LoadJob {
 
     fn spread(&mut self) -> Result<&mut dyn Spread, JobError> {
         Ok(self)
+    }
+
+    fn files(&self) -> Vec<NamedFile> {
+        self.target.files.clone()
     }
 
     fn remotes(&self) -> Option<&RemoteSelector> {

@@ -19,7 +19,7 @@ use crate::job::with_further;
 use crate::layers::plain;
 
 /// Options of the controller that are none of its remotes, each with the words behind it.
-const OWN: [(&str, usize); 12] = [
+const OWN: [(&str, usize); 13] = [
     ("--remotes", 1),
     ("--metrics", 1),
     ("--otlp", 1),
@@ -27,12 +27,18 @@ const OWN: [(&str, usize); 12] = [
     ("--junit", 1),
     ("--sarif", 1),
     ("--summary", 1),
-    ("--options", 1),
+    OPTIONS,
     ("--out", 1),
+    ("-o", 1),
     ("--seed", 1), // told to each, whether it is given or not
     ("--json", 0),
     ("--markdown", 0),
 ];
+
+/// Short options without a value.
+const FLAGS: [char; 2] = ['4', '6'];
+/// The file of options, which lies here.
+const OPTIONS: (&str, usize) = ("--options", 1);
 
 /// Who drives.
 #[derive(Debug)]
@@ -58,7 +64,7 @@ impl Drivers {
         let told = spread.words();
         let files = match remotes {
             RemoteSelector::Local(_) => PlanFiles::default(), // they see what is here
-            RemoteSelector::Nats { .. } => PlanFiles::read(&spread.files())?,
+            RemoteSelector::Nats { .. } => PlanFiles::read(&job.files())?,
         };
         let mut fleet = match remotes {
             RemoteSelector::Local(count) => {
@@ -177,6 +183,15 @@ impl Drivers {
 
 /// `words` without the options that are the controller's own.
 pub(super) fn without_own(words: &[String]) -> Vec<String> {
+    without(words, &OWN)
+}
+
+/// `words` without the options of the file whose options stand among them already.
+pub(super) fn without_options_file(words: &[String]) -> Vec<String> {
+    without(words, &[OPTIONS])
+}
+
+fn without(words: &[String], options: &[(&str, usize)]) -> Vec<String> {
     let mut kept = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -185,16 +200,31 @@ pub(super) fn without_own(words: &[String]) -> Vec<String> {
             kept.extend(words.by_ref().cloned()); // arguments, whatever they look like
             break;
         }
-        let (name, joined) = word.split_once('=').map_or((word.as_str(), false), |it| (it.0, true));
-        match OWN.iter().find(|(own, _)| *own == name) {
-            Some((_, behind)) if !joined => {
-                words.by_ref().take(*behind).for_each(drop);
+        let (flags, name, joined) = parts_of(word);
+        match options.iter().find(|(own, _)| *own == name) {
+            Some((_, behind)) => {
+                kept.extend((!flags.is_empty()).then(|| flags.to_owned()));
+                let behind = if joined { 0 } else { *behind };
+                words.by_ref().take(behind).for_each(drop);
             }
-            Some(_) => {}
             None => kept.push(word.clone()),
         }
     }
     kept
+}
+
+/// The option that `word` names, short options without a value that stand before it in the same word, and
+/// whether its value stands in it, too.
+fn parts_of(word: &str) -> (&str, &str, bool) {
+    if word.starts_with("--") {
+        return word.split_once('=').map_or(("", word, false), |(name, _)| ("", name, true));
+    }
+    let letters = word.strip_prefix('-').unwrap_or_default().trim_start_matches(FLAGS);
+    let (flags, name) = word.split_at(word.len() - letters.len());
+    match letters.starts_with('o') {
+        true => (if flags == "-" { "" } else { flags }, "-o", name.len() > 1),
+        false => ("", word, false),
+    }
 }
 
 #[cfg(test)]
@@ -207,6 +237,9 @@ mod tests {
             "net ping h --remotes local:2 --size 1B --out=x --json --out y --seed 7 --for 1s";
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
         assert_eq!(without_own(&words).join(" "), "net ping h --size 1B --for 1s");
+        let short = "net ping h -o run -c 4 -orun -o=run -4o run -4 -64orun -r 5";
+        let short: Vec<String> = short.split(' ').map(str::to_owned).collect();
+        assert_eq!(without_own(&short).join(" "), "net ping h -c 4 -4 -4 -64 -r 5");
         let ended = ["net", "ping", "--json", "--", "--json"].map(str::to_owned);
         assert_eq!(without_own(&ended).join(" "), "net ping -- --json");
     }

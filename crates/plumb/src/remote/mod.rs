@@ -2,6 +2,7 @@
 
 mod drivers;
 mod on;
+mod own;
 mod paths;
 mod servers;
 mod target;
@@ -13,9 +14,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
-use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
-use plumb_engine::layer::{Job, NamedFile};
+use plumb_engine::layer::Job;
 use plumb_engine::{Cidr, Stop, restrict_targets};
 use plumb_measure::{remote_label, remote_name};
 use plumb_remote::message::SCHEMA;
@@ -23,11 +23,11 @@ use plumb_remote::{Carried, Hello, Nats, RunOrder, WallClock};
 use rustix::process::getppid;
 
 use crate::exit::Exit;
-use crate::job::with_further;
+use crate::job::{innermost, leaf, with_further};
 use crate::layers::plain;
 use crate::measure::measure_with;
 use crate::metrics::Receivers;
-use crate::{commands, host, layers, signals};
+use crate::{commands, host, layers, pipeline, signals};
 
 pub(crate) use drivers::Drivers;
 pub(crate) use on::{command as on_command, run as run_on};
@@ -35,26 +35,6 @@ pub(crate) use paths::{command as paths_command, run as run_paths};
 use target::NatsOptions;
 pub(crate) use there::{MEASURED_ON, measure_there};
 
-/// Options that no controller on another machine decides: they name what is on this one.
-const OWN_OPTIONS: [&str; 17] = [
-    "options",
-    "print_options",
-    "netns",
-    "metrics",
-    "remotes",
-    "junit",
-    "sarif",
-    "summary",
-    "otlp",
-    "remote_write",
-    "jtl",
-    "credentials",
-    "password_file",
-    "sink_password_file",
-    "files_from",
-    "cert",
-    "key",
-];
 /// The log of intervals in the folder of a run.
 const INTERVALS: &str = "intervals.hlog";
 /// How often a remote that waits looks whether it is to end.
@@ -178,8 +158,9 @@ fn parent() -> Option<u32> {
     getppid().and_then(|parent| u32::try_from(parent.as_raw_nonzero().get()).ok())
 }
 
-/// Tells whoever watches this remote.
+/// Tells whoever watches this remote: one line, whatever of it comes from the other side.
 fn note(text: &str) {
+    let text = text.replace(char::is_control, " ");
     let _ = writeln!(io::stderr(), "plumb: {text}"); // nobody may watch
 }
 
@@ -224,12 +205,16 @@ fn carried_out(
     };
     let further: Vec<String> = further.iter().map(|word| (*word).to_owned()).collect();
     let words = [vec!["plumb".to_owned()], with_further(&order.words, &further)].concat();
-    let matches = commands::all().try_get_matches_from(&words)?;
-    let (name, matches) = matches.subcommand().ok_or_else(|| anyhow!("no measurement"))?;
+    let mut all = commands::all();
+    let given = all.try_get_matches_from_mut(&words)?;
+    let command = innermost(&all, &given).ok_or_else(|| anyhow!("no measurement"))?;
+    let (name, matches) = given.subcommand().ok_or_else(|| anyhow!("no measurement"))?;
     let verb = matches.subcommand().map_or("", |(verb, _)| verb);
     let asked = format!("{name} {verb}");
+    let of_this_machine = drivers.leader().is_some();
     if servers::is_one(&asked) {
         servers::check(&asked, allowed)?;
+        own::check_words(command, leaf(matches), order)?;
         let Drivers::Led { led, .. } = drivers else {
             bail!("a server is started for a controller")
         };
@@ -242,22 +227,20 @@ fn carried_out(
     if !allowed.is_empty() && !allowed.iter().any(|it| it == name || *it == asked) {
         bail!("`{asked}` is not among what this remote is allowed (--allow)");
     }
-    if let Some((_, options)) = matches.subcommand() {
-        not_of_this_machine(options)?;
+    let layer = layers::find(name).filter(|_| pipeline::is_measurement(command));
+    let layer = layer.ok_or_else(|| anyhow!("`{asked}` is no measurement"))?;
+    if !of_this_machine {
+        own::check_words(command, leaf(matches), order)?; // before any file is read
     }
-    let layer = layers::find(name).ok_or_else(|| anyhow!("`{name}` is no measurement"))?;
     let Job::Measure(mut job) = layer.job(matches).map_err(plain)? else {
         bail!("`{name}` is asked for something that is no measurement");
     };
-    let files = match job.spread() {
-        Ok(spread) => spread.files(),
-        Err(_) if order.alone => Vec::new(), // it names none, or those of this machine only
-        Err(error) => return Err(plain(error)),
-    };
-    if drivers.leader().is_none() {
-        sent_along(&files, order)?;
+    if !order.alone {
+        job.spread().map_err(plain)?;
     }
-    let of_this_machine = drivers.leader().is_some();
+    if !of_this_machine {
+        own::check_files(&job.files(), order)?;
+    }
     let drivers = if order.alone { Drivers::Here } else { drivers };
     let run = measure_with(job.as_mut(), &words, ("", &Receivers::default()), stop, drivers)?;
     // the run needs its intervals: they come first, while there is room
@@ -279,29 +262,4 @@ fn host_files(run: &Path) -> anyhow::Result<Vec<PathBuf>> {
         }
     }
     Ok(files)
-}
-
-/// Refuses files of this machine: what is sent to a target has come with the order.
-fn sent_along(files: &[NamedFile], order: &RunOrder) -> anyhow::Result<()> {
-    let own = |file: &&NamedFile| {
-        !order.folder.as_ref().is_some_and(|folder| file.path.starts_with(folder))
-    };
-    match files.iter().find(own) {
-        Some(file) => {
-            bail!("{} is not for a controller to name: it lies here", file.path.display())
-        }
-        None => Ok(()),
-    }
-}
-
-/// Refuses options that are this machine's own.
-fn not_of_this_machine(options: &ArgMatches) -> anyhow::Result<()> {
-    let given = |id: &&&str| {
-        let named = options.ids().any(|present| present.as_str() == **id);
-        named && options.value_source(id) == Some(ValueSource::CommandLine)
-    };
-    match OWN_OPTIONS.iter().find(given) {
-        Some(id) => bail!("--{} is not for a controller to say", id.replace('_', "-")),
-        None => Ok(()),
-    }
 }

@@ -11,6 +11,7 @@ use plumb_folder::Place;
 use plumb_measure::RemoteSelector;
 use plumb_remote::{Fleet, Nats, PlanFiles};
 
+use super::drivers::without_options_file;
 use super::{measure_there, servers, target, told};
 use crate::exit::Exit;
 use crate::job::{measurement, refuse, with_further, with_options};
@@ -97,9 +98,10 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     }
     // a folder that cannot be made is known before anything is recorded for it
     let folder = options.out.as_deref().map(Place::create_new).transpose()?;
-    fleet.begin_alone(&options.words, files);
+    fleet.begin_alone(&without_options_file(&options.words), files);
     let mut out = io::stdout();
     let followed = fleet.follow(&stop, |_, line| {
+        let line = line.replace(char::is_control, " "); // it comes from another machine
         let _ = writeln!(out, "{line}").and_then(|()| out.flush()); // nobody may listen
     });
     if let Some(folder) = folder {

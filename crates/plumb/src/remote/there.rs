@@ -34,10 +34,7 @@ pub(crate) fn measure_there(
     if job.remotes().is_some() {
         bail!("--remotes: a remote that measures alone has none of its own");
     }
-    let files = match job.spread() {
-        Ok(spread) => PlanFiles::read(&spread.files())?,
-        Err(_) => PlanFiles::default(),
-    };
+    let files = PlanFiles::read(&job.files())?;
     let mut fleet = Fleet::nats(&Nats::connect(&target::of_controller(url.as_deref())?)?, of)?;
     let names: Vec<String> = fleet.members().map(|(hello, _)| hello.name.clone()).collect();
     let [name] = &names[..] else {

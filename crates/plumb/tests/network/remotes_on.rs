@@ -8,6 +8,7 @@ use std::path::Path;
 use rustix::process::Signal;
 use tempfile::tempdir;
 
+use crate::kit::http::{Reply, ReplyServer};
 use crate::kit::nats::Nats;
 use crate::kit::{Ended, PLUMB, Program, Server, ping, read, record, until};
 use crate::remotes_nats::{nats, remote, url};
@@ -96,6 +97,52 @@ fn a_measurement_is_carried_out_there_and_its_run_is_kept_here() {
     assert!(matches!(ended.code, Some(0 | 1 | 3)), "{ended:?}");
     let stream = record(&at.path().join("stream"));
     assert!(stream["results"][0]["stream"]["streams"].as_u64() == Some(1), "{stream:#}");
+}
+
+#[test]
+fn files_travel_with_what_remotes_cannot_divide() {
+    let Some(nats) = nats() else { return };
+    let pages = ReplyServer::start(|_, _| Reply::page("hello"));
+    let (at, far) = (tempdir().expect("a folder"), tempdir().expect("a folder"));
+    fs::write(at.path().join("order.json"), "x".repeat(10_000)).expect("written");
+    fs::write(at.path().join("day.log"), "0.1\ta\tselect 1\n").expect("written");
+    // another one lies where the remote is
+    fs::write(far.path().join("order.json"), "of somebody else").expect("written");
+    let _remote = remote(&nats, "app", &[], far.path());
+    let (one, other) = (pages.url("/a"), pages.url("/b"));
+    let pair = ["on", "app", "http", "ping", "--pair", &one, &other, "--body", "order.json"];
+    let short = ["--count", "4", "--warmup", "0s", "-o", "pair"];
+    let ended = start(&nats, &[&pair[..], &short, &CALM].concat(), at.path()).wait();
+    assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
+    let result = record(&at.path().join("pair"))["results"][0].clone();
+    let asked = result["operations"].as_u64().expect("a number");
+    assert!(asked > 0 && result["bytes_sent"].as_u64() > Some(asked * 10_000), "{result:#}");
+    let replay = ["on", "app", "db", "replay", "day.log", "postgres://me@127.0.0.1:1/d"];
+    refused(&nats, &[&replay[..], &["--format", "text"]].concat(), "127.0.0.1:1", at.path());
+}
+
+#[test]
+fn a_server_there_gets_options_from_here_and_no_files_from_there() {
+    let Some(nats) = nats() else { return };
+    let (at, far) = (tempdir().expect("a folder"), tempdir().expect("a folder"));
+    let _remote =
+        remote(&nats, "db", &["--allow", "net serve", "--allow", "lock serve"], far.path());
+    fs::write(at.path().join("o.toml"), "listen = \"127.0.0.1:0\"\n").expect("written");
+    let words = ["on", "db", "net", "serve", "--options", "o.toml", "--quiet"];
+    Server::ready(start(&nats, &words, at.path())).stop().with(0);
+    let serve = |words: &[&str], why: &str| {
+        let words = [&["on", "db", "lock", "serve", "--listen", "127.0.0.1:0"], words].concat();
+        let is_refused = || {
+            let ended = start(&nats, &words, at.path()).wait().with(2);
+            (!ended.stderr.contains("is busy")).then_some(ended)
+        };
+        let ended = until(is_refused);
+        assert!(ended.stderr.contains(why), "{ended:?}");
+    };
+    serve(&["--audit-log", "audit"], "--audit-log is not for a controller to say");
+    serve(&["--journal=j"], "--journal is not for a controller to say");
+    serve(&["--tls", "--client-ca", "/etc/hostname"], "/etc/hostname is not for a controller");
+    assert_eq!(fs::read_dir(far.path()).expect("a folder").count(), 0, "nothing was written");
 }
 
 #[test]

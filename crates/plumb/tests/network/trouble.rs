@@ -226,3 +226,9 @@ fn a_reader_that_has_gone_is_no_error() {
     assert_eq!((ended.status.success(), ended.stderr.as_slice()), (is_valid, b"".as_slice()));
     assert_eq!(files_of(&run), FILES_OF_A_RUN);
 }
+
+#[test]
+fn no_message_steers_the_terminal() {
+    let ended = plumb(&["report", "\u{1b}[2J\u{9b}1mx"], folder().path()).with(2);
+    assert!(ended.stderr.contains("?[2J?1mx"), "{ended:?}");
+}

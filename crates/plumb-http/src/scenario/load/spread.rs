@@ -1,7 +1,7 @@
 //! Scenarios that remotes play together.
 
 use plumb_engine::Lengths;
-use plumb_engine::layer::{NamedFile, Spread, SpreadParts, SpreadPoint};
+use plumb_engine::layer::{Spread, SpreadParts, SpreadPoint};
 use plumb_measure::{Http2Figures, ResultRecord};
 
 use super::finish;
@@ -23,13 +23,6 @@ impl Spread for ScenarioLoad {
 
     fn rows(&self) -> Vec<String> {
         self.compile(&[]).map_or_else(|_| Vec::new(), |compiled| names(&compiled.rows))
-    }
-
-    fn files(&self) -> Vec<NamedFile> {
-        let scenario = &self.options.scenario;
-        let mut files = NamedFile::authorities(&self.options.measurement.trust);
-        files.push(NamedFile { beside: self.source.named_files(), ..NamedFile::lone(scenario) });
-        files
     }
 
     fn conclude(&mut self, _: usize, result: &mut ResultRecord, parts: &SpreadParts<'_>) {

@@ -1,0 +1,259 @@
+//! What is a remote's own: options that no controller on another machine decides, and files that have not
+//! come with the order.
+
+use std::path::Path;
+
+use anyhow::bail;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Command, ValueHint};
+use plumb_engine::layer::NamedFile;
+use plumb_remote::RunOrder;
+
+/// Options that are refused, by their names in the definition: they name what is on this machine, or go where
+/// nobody looks whether this machine may.
+const REFUSED: [&str; 24] = [
+    "audit_log",
+    "cert",
+    "credentials",
+    "files_from",
+    "journal",
+    "jtl",
+    "junit",
+    "key",
+    "metrics",
+    "netns",
+    "options_file",
+    "otlp",
+    "password_file",
+    "print_options",
+    "queue",
+    "remote_write",
+    "remotes",
+    "replica_password_file",
+    "sarif",
+    "sink",
+    "sink_password_file",
+    "spans",
+    "summary",
+    "users",
+];
+/// The folder of a run or of a recording: this remote says where it lies.
+const OUT: &str = "out";
+/// The URL of a database, and parameters of it that are refused as `--cert`, `--key` and `--password-file` are.
+const URL: &str = "url";
+const REFUSED_IN_URL: [&str; 5] = ["passfile", "ssl-cert", "ssl-key", "sslcert", "sslkey"];
+/// What may be a file, or a URL.
+const FILE_OR_URL: [&str; 1] = ["database"];
+/// What the value of an option that names a file is called.
+const FILE_NAMES: [&str; 4] = ["FILE", "FOLDER", "DIR", "PATH"];
+
+/// Refuses options of `command` that are this machine's own, and files that have not come with `order`, by
+/// what was `given`. No file has to be opened for that.
+///
+/// # Errors
+/// When there is one.
+pub(super) fn check_words(
+    command: &Command,
+    given: &ArgMatches,
+    order: &RunOrder,
+) -> anyhow::Result<()> {
+    for option in command.get_arguments() {
+        let id = option.get_id().as_str();
+        if id == OUT || given.value_source(id) != Some(ValueSource::CommandLine) {
+            continue;
+        }
+        if REFUSED.contains(&id) {
+            bail!("--{} is not for a controller to say", option.get_long().unwrap_or(id));
+        }
+        for value in given.get_raw(id).into_iter().flatten() {
+            let text = value.to_string_lossy();
+            if id == URL && !text.starts_with("http") {
+                check_url(&text)?;
+            }
+            let is_url = FILE_OR_URL.contains(&id) && text.contains("://");
+            if names_file(option) && !is_url {
+                came_along(Path::new(value), order)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses the URL of a database that names secrets of this machine.
+fn check_url(text: &str) -> anyhow::Result<()> {
+    let query = text.split_once('?').map_or("", |(_, query)| query);
+    for parameter in query.split('&') {
+        let name = parameter.split('=').next().unwrap_or(parameter);
+        if REFUSED_IN_URL.contains(&name) {
+            bail!("`{name}` in the URL of a database is not for a controller to say");
+        }
+    }
+    Ok(())
+}
+
+/// Refuses files of a measurement that have not come with `order`.
+///
+/// # Errors
+/// When there is one.
+pub(super) fn check_files(files: &[NamedFile], order: &RunOrder) -> anyhow::Result<()> {
+    for file in files {
+        came_along(&file.path, order)?;
+        let folder = file.path.parent().unwrap_or(Path::new(""));
+        file.beside.iter().try_for_each(|beside| came_along(&folder.join(beside), order))?;
+    }
+    Ok(())
+}
+
+fn came_along(path: &Path, order: &RunOrder) -> anyhow::Result<()> {
+    if order.holds(path) {
+        return Ok(());
+    }
+    bail!("{} is not for a controller to name: it lies here", path.display())
+}
+
+/// True for an option whose value is the path of a file or of a folder.
+fn names_file(option: &Arg) -> bool {
+    use ValueHint::{AnyPath, DirPath, ExecutablePath, FilePath};
+    let hinted = matches!(option.get_value_hint(), AnyPath | DirPath | ExecutablePath | FilePath);
+    let mut names = option.get_value_names().unwrap_or_default().iter();
+    hinted
+        || names.any(|name| FILE_NAMES.contains(&name.as_str()))
+        || FILE_OR_URL.contains(&option.get_id().as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::remote::servers;
+    use crate::{commands, pipeline};
+
+    /// Options that name a file which comes with the order, by their names in the definition.
+    const SENT: [&str; 10] = [
+        "body",
+        "ca",
+        "client_ca",
+        "database",
+        "file",
+        "message",
+        "replica_ca",
+        "scenario",
+        "settings",
+        "transactions",
+    ];
+
+    /// Every command that a remote carries out, with its words.
+    fn carried_out(command: &Command, before: &str, each: &mut impl FnMut(&str, &Command)) {
+        for inner in command.get_subcommands() {
+            let words = format!("{before} {}", inner.get_name());
+            if inner.has_subcommands() {
+                carried_out(inner, &words, each);
+            } else if pipeline::is_measurement(inner) || servers::is_one(words.trim()) {
+                each(words.trim(), inner);
+            }
+        }
+    }
+
+    fn all() -> Command {
+        let mut all = commands::all();
+        all.build();
+        all
+    }
+
+    #[test]
+    fn every_option_that_names_a_file_is_refused_or_its_file_comes_along() {
+        let (mut commands, mut seen) = (Vec::new(), Vec::new());
+        carried_out(&all(), "", &mut |words, command| {
+            commands.push(words.to_owned());
+            for option in command.get_arguments().filter(|option| names_file(option)) {
+                let id = option.get_id().as_str();
+                let lists = [REFUSED.contains(&id), SENT.contains(&id), id == OUT];
+                let known = lists.iter().filter(|it| **it).count();
+                assert_eq!(known, 1, "plumb {words}: `{id}` stands in one of the lists");
+                seen.push(id.to_owned());
+            }
+        });
+        for some in ["net ping", "lock load pairs", "db replay", "flow serve", "host record"] {
+            assert!(commands.iter().any(|known| known == some), "{some}: {commands:?}");
+        }
+        let unused: Vec<_> = SENT.iter().filter(|id| seen.iter().all(|it| it != *id)).collect();
+        assert!(unused.is_empty(), "no command has {unused:?}");
+    }
+
+    /// What is said to an order of `words`, whose files lie in a folder of its own.
+    fn said(words: &[&str]) -> anyhow::Result<()> {
+        let order = serde_json::json!({"run": 1, "words": [], "part": {"number": 1, "of": 1}});
+        let order: RunOrder = serde_json::from_value(order).expect("an order");
+        let order = RunOrder { folder: Some("/tmp/order".into()), ..order };
+        let mut all = all();
+        let words = [&["plumb"], words].concat();
+        let given = all.try_get_matches_from_mut(&words).expect("a command");
+        let command = crate::job::innermost(&all, &given).expect("a command");
+        check_words(command, crate::job::leaf(&given), &order)
+    }
+
+    #[test]
+    fn every_option_that_is_refused_is_one_of_a_command() {
+        let mut met = Vec::new();
+        carried_out(&all(), "", &mut |_, command| {
+            met.extend(command.get_arguments().map(|option| option.get_id().to_string()));
+        });
+        let unknown: Vec<_> = REFUSED.iter().filter(|id| met.iter().all(|it| it != *id)).collect();
+        assert!(unknown.is_empty(), "no command has {unknown:?}");
+    }
+
+    #[test]
+    fn what_is_of_this_machine_is_refused_of_measurements_and_of_servers() {
+        let refused = |line: &str, why: &str| {
+            let words: Vec<&str> = line.split(' ').collect();
+            let said = said(&words).expect_err(line).to_string();
+            assert!(said.contains(why), "{line}: {said}");
+        };
+        refused("net ping h --options o.toml", "--options is not for a controller to say");
+        refused("net serve --options o.toml", "--options is not");
+        refused("net ping h -c 2 --netns=x", "--netns is not");
+        refused("lock load pairs h --password-file /tmp/order/0/x", "--password-file is not");
+        refused("lock serve --audit-log x", "--audit-log is not");
+        refused("flow load http://h --sink a.db --table t", "--sink is not");
+        refused("db ping postgres://h/d?sslmode=require&sslkey=/k", "`sslkey` in the URL");
+        for line in [
+            "http ping --pair http://h/a http://h/b --body /etc/passwd",
+            "http ping http://h/ --traceparent --body /etc/passwd",
+            "http ping http://h/ --body=/tmp/order/../../etc/passwd",
+            "http ping https://h/ --ca /etc/passwd",
+            "http load /etc/passwd",
+            "flow load http://h --traceparent --message /etc",
+            "db replay /var/log/x postgres://h/d",
+            "db ping postgres://h/d --file x.sql",
+            "app serve app.toml",
+            "app serve --database here.db",
+            "flow serve /etc",
+            "lock load sd h --tls --ca ca.pem",
+        ] {
+            refused(line, "is not for a controller to name: it lies here");
+        }
+        for line in [
+            "http ping --pair http://h/a http://h/b --body /tmp/order/0/body",
+            "db replay /tmp/order/0/day.csv postgres://h/d",
+            "app serve /tmp/order/0/app.toml --database postgres://h/d",
+            "net ping unix:/run/x.sock --out elsewhere",
+        ] {
+            let words: Vec<&str> = line.split(' ').collect();
+            said(&words).expect(line);
+        }
+    }
+
+    #[test]
+    fn what_a_file_names_has_come_with_it() {
+        let order = serde_json::json!({"run": 1, "words": [], "part": {"number": 1, "of": 1}});
+        let order: RunOrder = serde_json::from_value(order).expect("an order");
+        let order = RunOrder { folder: Some("/tmp/order".into()), ..order };
+        let named = |beside: &str| NamedFile {
+            beside: vec![beside.into()],
+            ..NamedFile::lone(Path::new("/tmp/order/0/s.toml"))
+        };
+        assert!(check_files(&[named("data/x.csv")], &order).is_ok());
+        for away in ["../../../etc/passwd", "/etc/passwd"] {
+            assert!(check_files(&[named(away)], &order).is_err(), "{away}");
+        }
+    }
+}
