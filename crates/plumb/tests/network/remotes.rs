@@ -2,6 +2,7 @@
 #![allow(clippy::panic, reason = "a test that cannot go on should end")]
 
 use std::fs;
+use std::io::{ErrorKind, Read as _};
 use std::net::TcpListener;
 use std::path::Path;
 use std::thread;
@@ -227,9 +228,13 @@ fn what_remotes_have_begun_to_write_goes_with_them_when_nothing_is_measured() {
     let look = begun.clone();
     // a far host that goes once both remotes have a folder
     let far_host = thread::spawn(move || {
-        let taken = listener.accept().expect("somebody comes");
-        until(|| (look() == 2).then_some(()));
-        drop(taken);
+        let (mut taken, _) = listener.accept().expect("somebody comes");
+        taken.set_nonblocking(true).expect("it can be looked at");
+        let mut gone = || match taken.read(&mut [0; 256]) {
+            Ok(bytes) => bytes == 0,
+            Err(error) => error.kind() != ErrorKind::WouldBlock,
+        };
+        until(|| (look() == 2 || gone()).then_some(()));
     });
     let asked = ["net", "ping", &server.address, "--remotes", "local:2", "--connections", "2"];
     let asked = [&asked[..], &CALM, &["--for", "600s", "--far-host", &far]].concat();
