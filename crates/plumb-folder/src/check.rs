@@ -62,7 +62,7 @@ impl FolderOf<Check> {
         // removes only an empty folder
         let _ = fs::remove_dir(self.path().join(PARTS));
         if !self.path().join(PARTS).exists() {
-            self.place.discard(&[CHECK, CHECKUP, REPORT]);
+            self.give_back(&[CHECK, CHECKUP, REPORT]);
         }
     }
 }
@@ -90,11 +90,15 @@ mod tests {
         let (name, path) = folder.part("01-throughput").unwrap();
         assert_eq!(name, "parts/01-throughput");
         fs::create_dir(path).unwrap();
-        let again = CheckFolder::again(folder.path());
+        let refused = CheckFolder::again(folder.path());
+        assert!(matches!(refused, Err(FolderError::InUse { .. })), "{refused:?}");
+        drop(folder);
+        let path = parent.path().join("check");
+        let again = CheckFolder::again(&path).unwrap();
         assert_eq!(again.part("01-throughput").unwrap().0, "parts/01-throughput-2");
-        assert_eq!(crate::read_check(folder.path()).unwrap(), check());
+        assert_eq!(crate::read_check(&path).unwrap(), check());
         again.discard();
-        assert!(folder.path().exists(), "it holds a part");
+        assert!(path.exists(), "it holds a part");
     }
 
     #[test]

@@ -28,6 +28,14 @@ pub enum FolderError {
         /// The folder.
         path: PathBuf,
     },
+    /// Another process works in the folder, and would write over what this one writes.
+    #[error("another process works in {path} ({holder}): wait for its end, or end it")]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+        /// Which process of which machine.
+        holder: String,
+    },
     /// Every name from the stem to the stem with the highest number is taken.
     #[error(
         "{parent} holds {NUMBERED_MAX} folders named after {stem}: move some away, or name a folder"

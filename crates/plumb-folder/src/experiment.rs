@@ -114,7 +114,7 @@ impl FolderOf<Experiment> {
         let _ = fs::remove_dir(self.path().join(BLOCKS));
         let kept = [BLOCKS, FILES, COMPARISON].iter().any(|name| self.path().join(name).exists());
         if !kept {
-            self.place.discard(&[ORDER, LADDER, EXPERIMENT]);
+            self.give_back(&[ORDER, LADDER, EXPERIMENT]);
         }
     }
 }

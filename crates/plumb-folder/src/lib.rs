@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`RunFolder`], [`ExperimentFolder`], [`CheckFolder`], [`PathsFolder`] | made by this process, written whole, never overwritten |
 //! | [`Place`] | what these are made in, and recordings of hosts |
+//! | [`Held`] | keeps other processes from working in a folder meanwhile |
 //! | [`read_record`], [`read_comparison`], [`read_check`], [`read_checkup`] | records, held against their digests and their own figures |
 //! | [`read_intervals`], [`read_responses`], [`read_host_tracks`] | what a chart needs of a run, without the rest |
 //! | [`Found`] | which runs and experiments lie below the paths that were named, and what cannot be shown |
@@ -19,6 +20,7 @@ mod error;
 mod experiment;
 mod find;
 mod folder_of;
+mod held;
 mod host_track;
 mod moment;
 mod names;
@@ -38,6 +40,7 @@ pub use error::FolderError;
 pub use experiment::{Experiment, ExperimentFolder};
 pub use find::{Block, Found, FoundExperiment, FoundRun};
 pub use folder_of::FolderOf;
+pub use held::Held;
 pub use host_track::read_host_tracks;
 pub use moment::wall_ns;
 pub use names::{CHECK, CHECKUP, EXPERIMENT, RECORD};

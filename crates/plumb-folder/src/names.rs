@@ -20,6 +20,8 @@ pub(crate) const LADDER: &str = "ladder.json";
 pub(crate) const PATHS: &str = "paths.json";
 /// The baselines of a folder of runs.
 pub(crate) const BASELINES: &str = "baselines.json";
+/// Who works in the folder of an experiment, a check or a watch, as long as somebody does.
+pub(crate) const IN_USE: &str = ".in-use";
 /// The report for people, of either.
 pub(crate) const REPORT: &str = "report.html";
 

@@ -24,7 +24,7 @@ impl FolderOf<NetPaths> {
 
     /// Removes the folder of paths of which none was measured, if it was made for them.
     pub fn discard(self) {
-        self.place.discard(&[]);
+        self.give_back(&[]);
     }
 }
 

@@ -220,9 +220,11 @@ fn an_experiment_holds_its_plan_its_order_its_blocks_and_its_result() {
     assert_eq!(folder.write_report("<!DOCTYPE html>").unwrap(), folder.path().join("report.html"));
     let names =
         ["SHA256SUMS", "blocks", "comparison.json", "experiment.toml", "order.json", "report.html"];
-    assert_eq!(names_in(folder.path()), names);
-    assert!(read_comparison(folder.path()).unwrap() == comparison);
-    assert!(read_comparison(&folder.path().join("comparison.json")).unwrap() == comparison);
+    drop(folder); // nobody works in it any more
+    let path = place.path().join("20260301-lab");
+    assert_eq!(names_in(&path), names);
+    assert!(read_comparison(&path).unwrap() == comparison);
+    assert!(read_comparison(&path.join("comparison.json")).unwrap() == comparison);
     assert!(read_record(&block).unwrap() == records::single_ping());
 }
 
@@ -239,8 +241,9 @@ fn an_experiment_and_its_blocks_are_never_overwritten() {
 
     let block = folder.block(1, "baseline").unwrap();
     RunFolder::create_new(&block).unwrap().write_record(&records::begun()).unwrap();
-    let again = ExperimentFolder::again(folder.path());
-    assert_eq!(again.block(1, "baseline").unwrap(), folder.path().join("blocks/001-baseline-2"));
+    drop(folder);
+    let again = ExperimentFolder::again(&path).unwrap();
+    assert_eq!(again.block(1, "baseline").unwrap(), path.join("blocks/001-baseline-2"));
     let error = ExperimentFolder::create_new(&block).unwrap_err();
     assert!(matches!(error, FolderError::HoldsRun { .. }), "{error}");
 }

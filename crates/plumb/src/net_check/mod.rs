@@ -84,7 +84,7 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let (files, receivers) = (VerdictFiles::of(words)?, Receivers::of(words)?);
     let stop = signals::stop()?;
     let (folder, mut check) = match &options.resume {
-        Some(path) => (CheckFolder::again(path), read_check(path)?),
+        Some(path) => again(path)?,
         None => begin(&options)?,
     };
     password_is_at_hand(&check.target)?;
@@ -108,6 +108,14 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     } else {
         Exit::Ran
     })
+}
+
+/// The check in the folder `path`, in which nobody else works, and how far it has come.
+fn again(path: &Path) -> anyhow::Result<(CheckFolder, PathCheck)> {
+    read_check(path)?; // a folder that holds none is left as it is
+    let folder = CheckFolder::again(path)?;
+    let check = read_check(path)?; // somebody may have gone on with it in between
+    Ok((folder, check))
 }
 
 /// A new check, written down before anything is measured.
@@ -148,7 +156,10 @@ fn begin(options: &CheckOptions) -> anyhow::Result<(CheckFolder, PathCheck)> {
             CheckFolder::create_in(Path::new("plumb-runs"), &stem)?
         }
     };
-    folder.write_check(&check)?;
+    if let Err(error) = folder.write_check(&check) {
+        folder.discard();
+        return Err(error.into());
+    }
     Ok((folder, check))
 }
 

@@ -124,6 +124,9 @@ fn an_interrupted_check_goes_on_where_it_was() {
     // asks whether the server tells its half, too
     let idle_part = "connection 42 from ";
     while !line.log().starts_with(idle_part) {}
+    let under_way = only_run(folder.path()).display().to_string();
+    let refused = plumb(&["net", "check", "--resume", &under_way], folder.path()).with(2).stderr;
+    assert!(refused.contains("another process works in "), "{refused}");
     program.signal(Signal::INT);
     let ended = program.wait().with(130);
     assert!(ended.stdout.contains("NOT FINISHED"), "{ended:#?}");

@@ -108,8 +108,8 @@ pub(super) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     signals::end_with_starter()?;
     match &options.resume {
         Some(path) => {
-            let stored = stored::read(path, options.file.as_deref(), options.overrides())?;
-            let folder = ExperimentFolder::again(path);
+            let folder = stored::open(path)?;
+            let stored = stored::read(&folder, options.file.as_deref(), options.overrides())?;
             let rounds = Rounds::again(&stored.asked.plan, &folder, stored.order)?;
             finish(&options, &files, &stored.asked, &folder, rounds, &stop)
         }
@@ -138,6 +138,7 @@ impl RunOptions {
             return ladder::show((file, text), self.form.into());
         }
         let stop = signals::stop()?;
+        signals::end_with_starter()?;
         ladder::run((file, text), self.out.as_deref(), (self.form.into(), &self.host), &stop)
     }
 

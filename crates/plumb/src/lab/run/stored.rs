@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail, ensure};
 use plumb_experiment::{changes_between, inputs};
-use plumb_folder::{is_experiment, read_order};
+use plumb_folder::{ExperimentFolder, is_experiment, read_order};
 use plumb_lab::{CellRecord, OrderRecord, VariantRecord};
 use plumb_wire::secret::MASK;
 
@@ -24,18 +24,24 @@ pub(super) struct Stored {
     pub(super) order: OrderRecord,
 }
 
+/// The experiment at `path`, in which nobody else works.
+pub(super) fn open(path: &Path) -> anyhow::Result<ExperimentFolder> {
+    ensure!(
+        is_experiment(path),
+        "{} is no experiment: name the folder that plumb lab run made (with an order.json in it)",
+        path.display()
+    );
+    Ok(ExperimentFolder::again(path)?)
+}
+
 /// Reads the experiment in `folder`; `file` is the experiment file when it is named again.
 pub(super) fn read(
-    folder: &Path,
+    folder: &ExperimentFolder,
     file: Option<&Path>,
     overrides: Overrides,
 ) -> anyhow::Result<Stored> {
+    let folder = folder.path();
     let shown = folder.display();
-    ensure!(
-        is_experiment(folder),
-        "{shown} is no experiment: name the folder that plumb lab run made (with an order.json in \
-         it)"
-    );
     let order = OrderRecord::from_json(&read_order(folder)?).with_context(|| shown.to_string())?;
     let Some(extent) = order.extent else {
         bail!("{shown} was measured by an earlier version, which did not write down how to go on");

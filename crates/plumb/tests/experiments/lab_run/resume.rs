@@ -36,6 +36,24 @@ fn an_interrupted_experiment_goes_on_with_the_same_order() {
 }
 
 #[test]
+fn one_process_at_a_time_works_in_the_folder_of_an_experiment() {
+    let at = folder();
+    experiment(at.path(), SCRIPTED);
+    let script = "touch begun; until test -e go; do sleep 0.01; done; echo 10\n";
+    fs::write(at.path().join("figure.sh"), script).expect("writable");
+    let running = Program::start(&["lab", "run", "x.toml", "--out", "one"], at.path());
+    kit::until(|| at.path().join("begun").exists().then_some(()));
+    let refused = plumb(&["lab", "run", "--resume", "one"], at.path()).with(2).stderr;
+    let holder = format!("another process works in one (process {} on ", running.id());
+    assert!(refused.contains(&holder), "{refused}");
+    fs::write(at.path().join("go"), "").expect("writable");
+    running.wait().with(0);
+    assert_eq!(blocks(&at.path().join("one")).len(), 12, "nobody else has taken one");
+    assert!(!at.path().join("one/.in-use").exists());
+    plumb(&["lab", "run", "--resume", "one"], at.path()).with(0);
+}
+
+#[test]
 fn an_experiment_that_nobody_reads_of_takes_all_of_its_blocks() {
     let at = folder();
     experiment(at.path(), PRINTED);
