@@ -1,41 +1,55 @@
-//! No server is left behind: each ends with the experiment even when that is killed.
+//! No server and no command is left behind: each ends with the experiment even when that is killed.
 
-use std::io::{self, PipeWriter};
+use std::io::{self, PipeWriter, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
-/// Waits for the end of what it reads, and asks a process group to end.
-const WATCH: &str = "read _; kill -TERM \"-$0\" 2>/dev/null";
+/// Reads the number of a process group, waits for the end of what it reads, and asks the group to end.
+const WATCH: &str = "read -r group || exit; read _; kill -TERM \"-$group\" 2>/dev/null";
 
-/// A process that ends a server when this one is gone, however that came.
+/// A process that ends another and all it started when this one is gone, however that came.
 #[derive(Debug)]
 pub struct Guard {
     child: Child,
     /// Its other end is closed with this process, and by nobody before.
-    _line: PipeWriter,
+    line: PipeWriter,
 }
 
 impl Guard {
-    /// Guards `server`, which leads a process group of its own.
+    /// A guard of nobody yet: one that is there before what it guards takes no time from it.
     ///
     /// # Errors
     /// When no process can be started.
-    pub fn of(server: &Child) -> io::Result<Self> {
+    pub fn ready() -> io::Result<Self> {
         let (watched, line) = io::pipe()?;
         let child = Command::new("/bin/sh")
-            .args(["-c", WATCH, &server.id().to_string()])
+            .args(["-c", WATCH])
             .stdin(watched)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .process_group(0) // Ctrl-C is not for it
             .spawn()?;
-        Ok(Self { child, _line: line })
+        Ok(Self { child, line })
     }
 
-    /// The server is ended by its owner: nobody else may use its number from now on.
+    /// Guards `process`, which leads a process group of its own.
+    ///
+    /// # Errors
+    /// When the guard is gone.
+    pub fn over(&mut self, process: &Child) -> io::Result<()> {
+        self.line.write_all(format!("{}\n", process.id()).as_bytes())
+    }
+
+    /// The process is ended by its owner: nobody else may use its number from now on.
     pub fn dismiss(&mut self) {
         // it does nothing but wait, and may be ended at any time
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.dismiss();
     }
 }

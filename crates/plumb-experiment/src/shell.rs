@@ -18,6 +18,7 @@ use rustix::process::{
 use wait4::{ResUse, Wait4 as _};
 
 use self::heard::Heard;
+use crate::guard::Guard;
 
 /// Time to end after being asked to.
 const FAREWELL: Span = Span::from_ms(2_000);
@@ -46,13 +47,24 @@ fn with_own(mut command: Command) -> Result<Command, ShellError> {
     Ok(command)
 }
 
-/// Runs `command` with `sh -c` to its end, and returns what it printed.
+/// Runs `command` with `sh -c` to its end, and returns what it printed. It ends with this process.
 ///
 /// # Errors
 /// When it cannot be started, fails, or does not end within `timeout`; when it says that it could
 /// not measure now ([`ShellError::Disturbed`]); when `stop` is asked for.
 pub fn run(command: &str, timeout: Span, stop: &Stop) -> Result<String, ShellError> {
-    Ok(carried_out(&mut of(command)?, Stdio::piped(), command, timeout, stop)?.printed)
+    let guard = Some(Guard::ready()?);
+    Ok(carried_out(&mut of(command)?, Stdio::piped(), command, (timeout, stop), guard)?.printed)
+}
+
+/// Runs `command` to its end as [`run`] does, whoever asks for an end: a system is switched back so.
+/// It comes to its end even when this process is killed.
+///
+/// # Errors
+/// When it cannot be started, fails, or does not end within `timeout`.
+pub fn finish(command: &str, timeout: Span) -> Result<(), ShellError> {
+    let never = Stop::new()?;
+    carried_out(&mut of(command)?, Stdio::piped(), command, (timeout, &never), None).map(drop)
 }
 
 /// Runs `command` to its end as [`run`] does, and says what that took. A shell is started only for
@@ -62,7 +74,8 @@ pub fn run(command: &str, timeout: Span, stop: &Stop) -> Result<String, ShellErr
 /// As those of [`run`].
 pub fn timed(command: &str, timeout: Span, stop: &Stop) -> Result<CommandCost, ShellError> {
     let mut program = without_shell(command).map_or_else(|| of(command), with_own)?;
-    Ok(carried_out(&mut program, Stdio::null(), command, timeout, stop)?.cost)
+    let guard = Some(Guard::ready()?);
+    Ok(carried_out(&mut program, Stdio::null(), command, (timeout, stop), guard)?.cost)
 }
 
 /// What a command took, with all the processes that it waited for.
@@ -119,8 +132,8 @@ fn carried_out(
     program: &mut Command,
     out: Stdio,
     command: &str,
-    timeout: Span,
-    stop: &Stop,
+    (timeout, stop): (Span, &Stop),
+    mut guard: Option<Guard>,
 ) -> Result<Success, ShellError> {
     let program = program.stdin(Stdio::null()).stdout(out).stderr(Stdio::piped());
     let began_ns = MonotonicClock.now_ns();
@@ -132,8 +145,13 @@ fn carried_out(
         Heard::of(child.stdout.take().map(OwnedFd::from)),
         Heard::of(child.stderr.take().map(OwnedFd::from)),
     ];
-    let ended = wait(&mut child, &mut heard, command, timeout, stop);
+    let guarded = guard.as_mut().map_or(Ok(()), |guard| guard.over(&child));
+    let ended = guarded
+        .map_err(ShellError::from)
+        .and_then(|()| wait(&child, &mut heard, command, timeout, stop));
     let wall_ns = MonotonicClock.now_ns() - began_ns;
+    drop(guard); // the number of the command is another's once its end is taken
+    let ended = ended.and_then(|()| Ok(child.wait4()?));
     if ended.is_err() {
         end_group(&mut child, FAREWELL);
     }
@@ -247,12 +265,12 @@ pub fn figure(command: &str, printed: &str) -> Result<f64, ShellError> {
 /// Waits for the end of a command, and reads meanwhile what it says. It is over when its process is:
 /// what that left in the background may hold the same pipes for ever.
 fn wait(
-    child: &mut Child,
+    child: &Child,
     heard: &mut [Heard],
     command: &str,
     timeout: Span,
     stop: &Stop,
-) -> Result<ResUse, ShellError> {
+) -> Result<(), ShellError> {
     let ended = pidfd_open(Pid::from_child(child), PidfdFlags::empty()).map_err(io::Error::from)?;
     let deadline_ns = MonotonicClock.now_ns().saturating_add(timeout.ns());
     loop {
@@ -264,7 +282,7 @@ fn wait(
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let over = waitid(WaitId::Pid(Pid::from_child(child)), options).map_err(io::Error::from)?;
         match over {
-            Some(_) => return Ok(child.wait4()?),
+            Some(_) => return Ok(()),
             None if stop.asked() => return Err(ShellError::Interrupted),
             None if left_ns == 0 => {
                 return Err(ShellError::Late { command: command.to_owned(), timeout });

@@ -1,25 +1,39 @@
-//! Ctrl-C and SIGTERM: the work is told to stop, and leaves what it has.
+//! Ctrl-C, SIGTERM and SIGHUP: the work is told to stop, and leaves what it has.
 
+use std::fs;
 use std::num::NonZeroI32;
 
 use anyhow::Context as _;
 use plumb_engine::Stop;
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level::pipe};
 
-/// A request to stop that the first signal makes. The second ends the process at once.
+/// A request to stop that the first signal makes. A second Ctrl-C or SIGTERM ends the process at once.
 pub(crate) fn stop() -> anyhow::Result<Stop> {
     let stop = Stop::new().context("no descriptors are left")?;
     for signal in [SIGINT, SIGTERM] {
-        // the order matters: the first delivery must find the flag still unset, and whoever is
-        // woken must find it set
+        // before the flag is registered: the first delivery must find it still unset
         flag::register_conditional_shutdown(signal, 130, stop.flag())
-            .and_then(|_| flag::register(signal, stop.flag()))
-            .and_then(|_| pipe::register(signal, stop.waker()?))
             .context("cannot listen for Ctrl-C")?;
     }
+    // a terminal that closes sends SIGHUP, and the shell in it sends another: that is one request
+    let hangup = Some(SIGHUP).filter(|signal| !is_ignored(*signal));
+    for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
+        // in this order: whoever is woken must find the flag set
+        flag::register(signal, stop.flag())
+            .and_then(|_| pipe::register(signal, stop.waker()?))
+            .context("cannot listen for signals")?;
+    }
     Ok(stop)
+}
+
+/// True when whoever started this process has it ignore `signal`, as `nohup` does, or nobody knows.
+fn is_ignored(signal: i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_none_or(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 /// Names the process with which a server that it started for a while ends, however that ends.

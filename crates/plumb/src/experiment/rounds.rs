@@ -372,7 +372,7 @@ impl<'a> Rounds<'a> {
     /// has to be switched back.
     fn switch_back(&self, plan: &BlockPlan, folders: &BlockFolders<'_>) -> anyhow::Result<()> {
         if let Some(after) = &plan.after {
-            shell::run(&folders.fill(after).text(), self.plan.command_timeout, &Stop::new()?)?;
+            shell::finish(&folders.fill(after).text(), self.plan.command_timeout)?;
         }
         Ok(())
     }

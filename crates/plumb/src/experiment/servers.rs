@@ -289,7 +289,8 @@ impl Alive {
             .with_context(|| format!("cannot start `{command}`"))?;
         let address = String::new();
         let (start, timeout) = (plan.start, plan.timeout);
-        let guard = match Guard::of(&child) {
+        let guarded = Guard::ready().and_then(|mut guard| guard.over(&child).map(|()| guard));
+        let guard = match guarded {
             Ok(guard) => guard,
             Err(error) => {
                 shell::end_group(&mut child, timeout);

@@ -19,6 +19,7 @@ mod remotes_nats;
 mod remotes_on;
 mod routes;
 mod server;
+mod signals;
 mod stalls;
 mod stream;
 mod taken_apart;

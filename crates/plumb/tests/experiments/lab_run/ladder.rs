@@ -135,6 +135,21 @@ fn a_ladder_that_is_interrupted_while_a_server_starts_keeps_its_steps() {
 }
 
 #[test]
+fn a_ladder_ends_with_the_process_that_started_it_for_somebody() {
+    let at = folder();
+    let patient = gone_after(0, "touch waits; sleep 600")
+        .replace("start = \"block\"", "start = \"block\"\ntimeout = \"10m\"");
+    experiment(at.path(), &patient);
+    let line = "PLUMB_STARTER=$$ \"$0\" lab run x.toml --out one & wait";
+    let starter = Program::start_as(Path::new("/bin/sh"), &["-c", line, kit::PLUMB], at.path());
+    kit::until(|| at.path().join("waits").exists().then_some(()));
+    starter.signal(Signal::KILL);
+    // its output ends with the last who has it: the ladder
+    assert_eq!(starter.wait().code, None);
+    assert!(!at.path().join("one").exists());
+}
+
+#[test]
 fn the_example_is_a_ladder_from_1_to_40_users() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let words = ["lab", "run", "examples/sizing/ladder.toml", "--dry-run"];

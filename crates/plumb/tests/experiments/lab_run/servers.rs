@@ -99,6 +99,19 @@ fn servers_end_even_when_the_experiment_is_killed() {
 }
 
 #[test]
+fn commands_end_even_when_the_experiment_is_killed() {
+    let at = folder();
+    let figure = "trap 'touch ended; exit 1' TERM; touch begun; sleep 600 & wait; echo 10";
+    let text = "rounds = 6\n[[variant]]\nname = \"one\"\n[[variant]]\nname = \"two\"\n[[probe]]\n";
+    experiment(at.path(), &format!("{text}exec = \"{figure}\"\n"));
+    let running = Program::start(&["lab", "run", "x.toml"], at.path());
+    kit::until(|| at.path().join("begun").exists().then_some(()));
+    running.signal(Signal::KILL);
+    assert_eq!(running.wait().code, None);
+    kit::until(|| at.path().join("ended").exists().then_some(()));
+}
+
+#[test]
 fn a_server_that_does_not_start_is_told_and_leaves_no_folder() {
     let at = folder();
     let text = SERVERS.replace("127.0.0.1:0", "127.0.0.1:1x");

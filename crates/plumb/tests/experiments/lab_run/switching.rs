@@ -1,7 +1,12 @@
 //! What is switched before a block and back behind it, and what its commands leave.
 
+use std::fs;
+use std::path::Path;
+
+use rustix::process::Signal;
+
 use super::{PRINTED, blocks, experiment, folder, order};
-use crate::kit::{names_in, plumb, read};
+use crate::kit::{Program, names_in, plumb, read, until};
 
 #[test]
 fn a_variant_that_cannot_be_switched_to_is_not_measured_and_the_rest_goes_on() {
@@ -77,4 +82,50 @@ exec = "cd / && test -d '${folder}' && echo 10"
     for name in of_one {
         assert_eq!(read(&done.join("files").join(name).join("note")), "before\nafter\n");
     }
+}
+
+/// Two variants that are switched on and off; `off` waits until the test lets it go on.
+const SWITCHED: &str = r#"
+rounds = 6
+[[variant]]
+name = "one"
+before = "echo on >> log"
+after = "touch leaving; until test -e go; do sleep 0.01; done; echo off >> log"
+[[variant]]
+name = "two"
+before = "echo on >> log"
+after = "touch leaving; until test -e go; do sleep 0.01; done; echo off >> log"
+[[probe]]
+exec = "touch begun; sleep 600"
+"#;
+
+fn wait_for(path: &Path) {
+    until(|| path.exists().then_some(()));
+}
+
+#[test]
+fn a_terminal_that_closes_leaves_a_system_that_is_switched_back() {
+    let at = folder();
+    experiment(at.path(), SWITCHED);
+    let running = Program::start(&["lab", "run", "x.toml"], at.path());
+    wait_for(&at.path().join("begun"));
+    running.signal(Signal::HUP);
+    wait_for(&at.path().join("leaving"));
+    running.signal(Signal::HUP); // the shell in the terminal tells it again
+    fs::write(at.path().join("go"), "").expect("writable");
+    let ended = running.wait().with(130);
+    assert!(ended.stderr.contains("interrupted before anything was measured"), "{ended:?}");
+    assert_eq!(read(&at.path().join("log")), "on\noff\n");
+}
+
+#[test]
+fn what_switches_back_comes_to_its_end_even_when_the_experiment_is_killed() {
+    let at = folder();
+    experiment(at.path(), &SWITCHED.replace("sleep 600", "echo 10"));
+    let running = Program::start(&["lab", "run", "x.toml"], at.path());
+    wait_for(&at.path().join("leaving"));
+    running.signal(Signal::KILL);
+    assert_eq!(running.wait().code, None);
+    fs::write(at.path().join("go"), "").expect("writable");
+    until(|| (read(&at.path().join("log")) == "on\noff\n").then_some(()));
 }
