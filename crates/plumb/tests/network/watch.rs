@@ -8,10 +8,11 @@ use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::tempdir;
 
+use crate::kit::http::{Reply, ReplyServer};
 use crate::kit::{Program, Server, plumb, record, until};
 
 /// The lines of the log of the watch in `at`.
-fn log(at: &Path) -> Vec<Value> {
+pub(crate) fn log(at: &Path) -> Vec<Value> {
     let text = fs::read_to_string(at.join("w/watch.jsonl")).unwrap_or_default();
     text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
 }
@@ -26,6 +27,9 @@ fn a_watch_goes_on_when_its_target_is_gone_and_when_it_is_started_again() {
     let words = ["watch", "--every", "50ms", "--keep", "2", "--out", "w"];
     let watch = Program::start(&[&words[..], &asked, &calm].concat(), at.path());
     until(|| (log(at.path()).len() > 3).then_some(()));
+    let second = plumb(&[&words[..], &asked, &calm].concat(), at.path()).with(2).stderr;
+    let first = format!("another process works in w (process {} on ", watch.id());
+    assert!(second.contains(&first), "{second}");
     server.stop().with(0);
     let is_none = |entry: &Value| entry["p50-ns"].is_null() && entry["valid"] == false;
     until(|| log(at.path()).iter().any(is_none).then_some(()));
@@ -123,6 +127,25 @@ fn a_measurement_without_response_times_is_not_without_an_answer() {
     assert!(!ended.stdout.contains("without an answer"), "{ended:?}");
     let entry = &log(at.path())[0];
     assert!(entry["p50-ns"].is_null() && entry["run"].is_string(), "{entry}");
+}
+
+#[test]
+fn a_threshold_that_is_missed_is_told_and_ends_the_watch_with_1() {
+    let server = ReplyServer::start(|_, _| Reply::page("hello"));
+    let at = tempdir().expect("a folder");
+    let scenario = format!(
+        "base = \"{}\"\nthresholds = [\"requests > 1\", \"page p50 < 1ns\"]\n\
+         [[scenario]]\nname = \"reader\"\nusers = 1\niterations = 5\n\
+         [[scenario.step]]\nname = \"page\"\nget = \"/\"\n",
+        server.url("").trim_end_matches('/')
+    );
+    fs::write(at.path().join("s.toml"), scenario).expect("written");
+    let words = ["watch", "--every", "1h", "--for", "1ms", "--out", "w", "http", "load", "s.toml"];
+    let ended = plumb(&[&words[..], &["--lag", "50s"]].concat(), at.path()).with(1);
+    assert!(ended.stdout.contains("; 1 threshold missed: page p50 < 1ns\n"), "{ended:?}");
+    assert!(ended.stdout.contains("1 measurement, 1 missed a threshold\n"), "{ended:?}");
+    let entry = &log(at.path())[0];
+    assert_eq!((&entry["valid"], entry["p50-ns"].is_u64()), (&true.into(), true), "{entry}");
 }
 
 #[test]

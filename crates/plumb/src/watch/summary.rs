@@ -1,0 +1,158 @@
+//! What a watch has seen in all.
+
+use plumb_measure::statistics::{CHANGE_SIDE_MIN, change_points};
+use plumb_measure::{Span, counted, real};
+
+use super::entry::Entry;
+
+/// What a watch has seen.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Summary {
+    all: usize,
+    /// Those of which there are no figures.
+    missing: usize,
+    /// Those whose figures may not be used.
+    invalid: usize,
+    /// Those that missed a threshold.
+    over: usize,
+    /// The first measurement at another level of the median, its level and the one before.
+    changes: Vec<(String, Span, Span)>,
+}
+
+impl Summary {
+    pub(super) fn of(entries: &[Entry]) -> Self {
+        let valid: Vec<(&Entry, f64)> = entries
+            .iter()
+            .filter(|entry| entry.valid)
+            .filter_map(|entry| Some((entry, real(entry.p50_ns?))))
+            .collect();
+        let series: Vec<f64> = valid.iter().map(|(_, ns)| *ns).collect();
+        let changes = change_points(&series).into_iter().filter_map(|change| {
+            let (entry, _) = valid.get(change.at)?;
+            Some((entry.at.clone(), span(change.before), span(change.after)))
+        });
+        let unusable = entries.iter().filter(|entry| !entry.valid);
+        let missing = unusable.clone().filter(|entry| entry.p50_ns.is_none()).count();
+        let invalid = unusable.count() - missing;
+        let over = entries.iter().filter(|entry| entry.missed.is_some()).count();
+        Self { all: entries.len(), missing, invalid, over, changes: changes.collect() }
+    }
+
+    /// True when nothing is to be looked at.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.missing == 0 && self.invalid == 0 && self.over == 0 && self.changes.is_empty()
+    }
+
+    /// In some lines.
+    pub(super) fn shown(&self, entries: &[Entry]) -> String {
+        let Self { all, missing, invalid, over, changes } = self;
+        let mut text = counted(*all as u64, "measurement");
+        if *missing > 0 {
+            text += &format!(", {missing} without an answer");
+        }
+        if *invalid > 0 {
+            text += &format!(", {invalid} not valid");
+        }
+        if *over > 0 {
+            text += &format!(", {over} missed a threshold");
+        }
+        text.push('\n');
+        for (at, before, after) in changes {
+            text += &format!(
+                "the median changed with the measurement of {at}: {before} before, {after} since\n"
+            );
+        }
+        let used = entries.iter().filter(|entry| entry.valid && entry.p50_ns.is_some()).count();
+        if used == 0 && entries.iter().any(|entry| entry.valid) {
+            text += "without response times no change can be looked for\n";
+        } else if changes.is_empty() {
+            text += &match used >= 2 * CHANGE_SIDE_MIN {
+                true => "no change of the median was found\n".to_owned(),
+                false => format!(
+                    "too few to look for changes: {used} valid ones, {} are needed\n",
+                    2 * CHANGE_SIDE_MIN
+                ),
+            };
+        }
+        text
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a time that was measured; a cast to an integer saturates"
+)]
+fn span(ns: f64) -> Span {
+    Span::from_ns(ns.round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(number: usize, ns: Option<u64>, valid: bool) -> Entry {
+        Entry { p50_ns: ns, valid, ..Entry::none(format!("t{number}"), "nobody answers".into()) }
+    }
+
+    /// Medians that scatter a little around `ns`.
+    fn around(ns: u64, count: usize) -> impl Iterator<Item = u64> {
+        (0..count as u64).map(move |n| ns + n * 7_919 % 1_000)
+    }
+
+    #[test]
+    fn a_level_that_changed_is_named_with_its_first_measurement() {
+        let times = around(100_000, 30).chain(around(150_000, 30));
+        let entries: Vec<Entry> =
+            times.enumerate().map(|(number, ns)| entry(number, Some(ns), true)).collect();
+        let summary = Summary::of(&entries);
+        assert_eq!(summary.changes.len(), 1, "{summary:?}");
+        assert_eq!(summary.changes[0].0, "t30");
+        assert!(!summary.is_quiet());
+        assert!(summary.shown(&entries).contains("measurement of t30: 100"), "{summary:?}");
+        let even = Summary::of(&entries[..30]);
+        assert!(even.is_quiet(), "{even:?}");
+        assert!(even.shown(&entries[..30]).contains("no change of the median"));
+    }
+
+    #[test]
+    fn a_threshold_that_was_missed_is_counted_and_its_figures_make_a_level() {
+        let mut entries: Vec<Entry> = around(100_000, 30)
+            .chain(around(150_000, 30))
+            .enumerate()
+            .map(|(number, ns)| entry(number, Some(ns), true))
+            .collect();
+        for entry in &mut entries[30..] {
+            entry.missed = Some("1 threshold missed: p95 < 120us".into());
+        }
+        let summary = Summary::of(&entries);
+        assert_eq!((summary.missing, summary.invalid, summary.over), (0, 0, 30));
+        assert_eq!(summary.changes.len(), 1, "{summary:?}");
+        let few = &entries[30..33];
+        assert!(!Summary::of(few).is_quiet());
+        assert!(Summary::of(few).shown(few).starts_with("3 measurements, 3 missed a threshold\n"));
+        let shown = few[0].shown();
+        assert!(shown.ends_with("0 failed; 1 threshold missed: p95 < 120us"), "{shown}");
+    }
+
+    #[test]
+    fn what_is_missing_or_not_valid_is_counted_and_makes_no_level() {
+        let mut entries: Vec<Entry> = around(100_000, 30)
+            .enumerate()
+            .map(|(number, ns)| entry(number, Some(ns), true))
+            .collect();
+        entries.extend((30..60).map(|number| entry(number, Some(900_000), false)));
+        entries.push(entry(60, None, false));
+        let summary = Summary::of(&entries);
+        assert_eq!((summary.all, summary.missing, summary.invalid), (61, 1, 30));
+        assert_eq!(summary.changes, []);
+        let invalid = &entries[30..33];
+        let shown = Summary::of(invalid).shown(invalid);
+        assert!(shown.contains("too few to look for changes: 0 valid ones"), "{shown}");
+        let without = [entry(1, None, true)];
+        let shown = Summary::of(&without).shown(&without);
+        assert!(shown.contains("without response times"), "{shown}");
+        let few = Summary::of(&entries[..3]).shown(&entries[..3]);
+        assert!(few.contains("too few to look for changes: 3 valid ones"), "{few}");
+    }
+}
