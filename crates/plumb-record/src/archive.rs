@@ -43,7 +43,10 @@ impl Archive {
             "{{\"log\":{{\"version\":\"1.2\",\"creator\":{creator},\"pages\":[],\"entries\":["
         );
         let written = file.write_all(start.as_bytes()).and_then(|()| file.write_all(END));
-        written.map_err(RecordError::file("write", path))?;
+        if let Err(cause) = written {
+            let _ = fs::remove_file(path); // half a beginning stands in the way of the next
+            return Err(RecordError::file("write", path)(cause));
+        }
         let mut part = path.as_os_str().to_owned();
         part.push(".part");
         Ok(Self { path: path.into(), part: part.into(), bytes: start.len() as u64, entries: 0 })

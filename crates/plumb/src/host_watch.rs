@@ -1,6 +1,7 @@
 //! What this machine did while it was measured: watched beside every run, from its own thread.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -93,6 +94,8 @@ impl HostWatch {
             return Ok(Err(Unwatched { cause: "--host-interval 0s".into(), limit }));
         }
         let root = Root::of_this_machine();
+        let is_near = far.is_none();
+        let far = far.map(|far| far.record(options.host_interval, folder)).transpose()?;
         let started = Recorder::start(&RecorderPlan {
             monitor: MonitorPlan::default(),
             every: options.host_interval,
@@ -102,13 +105,17 @@ impl HostWatch {
         let recorder = match started {
             Ok(recorder) => recorder,
             // a machine that shows nothing can still measure; its records then say nothing of it
-            Err(error @ HostError::Blind(_)) if far.is_none() => {
+            Err(error @ HostError::Blind(_)) if is_near => {
                 let _ = writeln!(io::stderr(), "plumb: {error}; the run goes on without");
                 return Ok(Err(Unwatched { cause: error.to_string(), limit }));
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => {
+                for file in far.map_or_else(Vec::new, FarRecording::stop) {
+                    let _ = fs::remove_file(file); // what is left stays for whoever looks
+                }
+                return Err(error.into());
+            }
         };
-        let far = far.map(|far| far.record(options.host_interval, folder)).transpose()?;
         Ok(Ok(Self { recorder, far, root, limit, leader, began: None }))
     }
 

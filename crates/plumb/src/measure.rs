@@ -132,10 +132,13 @@ pub(crate) fn measure_with(
         }
     };
     record.plan.options.extend(drivers.in_force());
-    folder.append_intervals(&hdr::log_header(start_ns, &record.started))?;
     record.far = far_host.as_ref().map(FarHostWatch::facts);
     let leader = drivers.leader();
-    let host_watch = match HostWatch::start(&job.output().host, far_host, folder.path(), leader) {
+    let header = folder.append_intervals(&hdr::log_header(start_ns, &record.started));
+    let watched = header
+        .map_err(anyhow::Error::from)
+        .and_then(|()| HostWatch::start(&job.output().host, far_host, folder.path(), leader));
+    let host_watch = match watched {
         Ok(host_watch) => host_watch,
         Err(error) => {
             folder.discard();

@@ -1,7 +1,7 @@
 //! The files of a recording: `HOST.csv` with every sample, `HOST.nmon` with one line a second or
 //! more.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -60,7 +60,8 @@ pub(crate) struct FilesPlan<'a> {
 }
 
 impl Files {
-    /// Makes the files `STEM.csv` and `STEM.nmon`, which must not be there.
+    /// Makes the files `STEM.csv` and `STEM.nmon`, which must not be there. One that cannot be made
+    /// leaves neither.
     pub(crate) fn create(plan: &FilesPlan<'_>) -> Result<Self, HostError> {
         let FilesPlan { folder, stem, facts, every, command, followed } = *plan;
         let zone = TimeZone::system();
@@ -80,8 +81,8 @@ impl Files {
             cpus: facts.cpus_online,
             notes: vec![("facts".into(), facts.lines())],
         };
-        let nmon =
-            Writer::new(create_new(&nmon_path)?, host).map_err(HostError::nmon(&nmon_path))?;
+        let nmon = create_new(&nmon_path).inspect_err(|_| drop(fs::remove_file(&csv_path)))?;
+        let nmon = Writer::new(nmon, host).map_err(HostError::nmon(&nmon_path))?;
         Ok(Self {
             csv_path,
             csv,
@@ -181,6 +182,25 @@ fn create_new(path: &Path) -> Result<File, HostError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_that_cannot_both_be_made_are_not_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let facts = HostFacts::default();
+        let plan = FilesPlan {
+            folder: folder.path(),
+            stem: "h",
+            facts: &facts,
+            every: Span::from_ms(1_000),
+            command: "test",
+            followed: &[],
+        };
+        let nmon = folder.path().join("h.nmon");
+        fs::write(&nmon, "of somebody").unwrap();
+        Files::create(&plan).unwrap_err();
+        assert_eq!(fs::read(&nmon).unwrap(), b"of somebody");
+        assert!(!folder.path().join("h.csv").exists());
+    }
 
     #[test]
     fn every_second_has_its_line_also_after_one_that_came_late() {

@@ -118,7 +118,10 @@ fn measure_all(
     stop: &Stop,
 ) -> anyhow::Result<Exit> {
     let folder = open_folder(output, &checkup.started)?;
-    conduct::keep(&mut checkup, &folder)?;
+    if let Err(error) = conduct::keep(&mut checkup, &folder) {
+        folder.discard();
+        return Err(error);
+    }
     announce(&checkup);
     conduct::carry_out(&mut checkup, remote, &folder, receivers, stop)?;
     let printed = print(&checkup, output, folder.path());

@@ -80,14 +80,17 @@ pub(crate) fn take(
         let _ = writeln!(io::stderr(), "{remark}"); // nobody may be there to read it
     }
     let folder = open_folder(out, name)?;
-    let mut rounds = Rounds::new(&plan, &folder, &toml::to_string(file)?)?;
-    if let Err(error) = rounds.run(stop, &mut NoWatcher) {
-        drop(rounds);
-        folder.discard();
-        return Err(error);
-    }
-    let compared = rounds.compare()?;
-    drop(rounds); // its servers have nothing more to do
+    let taken = Rounds::new(&plan, &folder, &toml::to_string(file)?).and_then(|mut rounds| {
+        rounds.run(stop, &mut NoWatcher)?;
+        rounds.compare()
+    });
+    let compared = match taken {
+        Ok(compared) => compared,
+        Err(error) => {
+            folder.discard(); // it stays when there is a block in it
+            return Err(error);
+        }
+    };
     keep(&compared, &folder)?;
     Ok((compared, folder))
 }

@@ -13,6 +13,7 @@ mod lossy_line;
 mod namespaces;
 mod net;
 mod net_check;
+mod no_room;
 mod remotes;
 mod remotes_layers;
 mod remotes_nats;

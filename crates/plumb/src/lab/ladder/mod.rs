@@ -36,9 +36,9 @@ pub(super) fn run(
     let (takes, into) = (takes(plan), folder.path().display());
     // nobody may be there to read it
     let _ = writeln!(io::stderr(), "{}: {takes}; folder {into}", plan.name);
-    folder.write_experiment(&plumb_experiment::without_secrets(text))?;
+    let begun = folder.write_experiment(&plumb_experiment::without_secrets(text));
     let mut climb = Climb::new(&ladder, &folder, host);
-    let ran = climb.run(stop);
+    let ran = begun.map_err(anyhow::Error::from).and_then(|()| climb.run(stop));
     let climbed = climb.climbed.clone();
     drop(climb); // its servers have nothing more to do
     if let Err(error) = ran {

@@ -1,7 +1,9 @@
 //! What is refused before anything is measured.
 
+use std::fs;
+
 use super::{PRINTED, SERVERS, experiment, folder};
-use crate::kit::{names_in, plumb};
+use crate::kit::{Program, names_in, plumb};
 
 #[test]
 fn what_is_not_of_one_kind_is_refused_before_anything_is_measured() {
@@ -12,6 +14,22 @@ fn what_is_not_of_one_kind_is_refused_before_anything_is_measured() {
     let told = "quick is net ping under closed load, and slow is net ping under open load";
     assert!(refused.stderr.contains(told), "{refused:?}");
     assert_eq!(names_in(at.path()), ["x.toml"]);
+}
+
+#[test]
+fn what_cannot_be_written_down_leaves_no_folder() {
+    let at = folder();
+    experiment(at.path(), PRINTED);
+    let ladder = "[ladder]\nrun = \"net ping 127.0.0.1:1\"\nconnections = [1, 2]\n";
+    fs::write(at.path().join("ladder.toml"), ladder).expect("writable");
+    let ab = ["ab", "--exec", "--pairs", "6", "echo 1", "echo 2", "--out", "one"];
+    let of = |file: &'static str| ["lab", "run", file, "--out", "one"];
+    for words in [&ab[..], &of("x.toml"), &of("ladder.toml")] {
+        // a file takes no byte more, and a write that fails is no signal
+        let ended = Program::limited("-f 0 && trap '' XFSZ", words, at.path()).wait().with(2);
+        assert!(ended.stderr.contains("(os error 27)"), "{words:?}: {ended:?}");
+        assert_eq!(names_in(at.path()), ["ladder.toml", "x.toml"], "{words:?}");
+    }
 }
 
 #[test]
