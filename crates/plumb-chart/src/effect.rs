@@ -1,6 +1,6 @@
 //! An axis on which better lies ahead, whichever way a figure is good.
 
-use plumb_measure::{Better, Endpoint};
+use plumb_comparison::{Better, Endpoint};
 
 use crate::axis::{Axis, Naming};
 use crate::scale::{Scale, Shape};

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use plumb_measure::Comparison;
+use plumb_comparison::Comparison;
 
 use crate::digest;
 use crate::error::FolderError;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use plumb_measure::Comparison;
+use plumb_comparison::Comparison;
 
 use crate::digest::verify_block;
 use crate::error::FolderError;

@@ -5,7 +5,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use plumb_checkup::Checkup;
-use plumb_measure::{Comparison, PathCheck, RecordError, RunRecord, hdr};
+use plumb_comparison::Comparison;
+use plumb_measure::{PathCheck, RecordError, RunRecord, hdr};
 
 use crate::digest;
 use crate::error::FolderError;

@@ -6,10 +6,10 @@ mod verdict;
 
 use std::collections::BTreeMap;
 
+use plumb_comparison::{Better, BlockFigures, Checks, Contrast, Endpoint, Role, Tail};
 use plumb_measure::statistics::{
     Interval, hodges_lehmann, interval, median, percentile_interval, wilcoxon,
 };
-use plumb_measure::{Better, BlockFigures, Checks, Contrast, Endpoint, Role, Tail};
 
 use self::checks::checks;
 use self::tails::{Pooled, tail};

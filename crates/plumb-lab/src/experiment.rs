@@ -4,7 +4,8 @@ mod first;
 
 use std::collections::BTreeMap;
 
-use plumb_measure::{Better, Program};
+use plumb_comparison::Better;
+use plumb_measure::Program;
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;

@@ -1,6 +1,7 @@
 //! Which figures are compared, and how each is got from a block.
 
-use plumb_measure::{Better, FigureUnit, PartKind};
+use plumb_comparison::{Better, FigureUnit};
+use plumb_measure::PartKind;
 
 use crate::block::Point;
 

@@ -3,7 +3,7 @@
 //! A change in it reads as in the tables: an improvement in percent of the baseline, plus is better.
 //! What is only said in words, such as "5.2 % slower", has no sign.
 
-use plumb_measure::{Better, CONVENTION, Contrast, Endpoint, Verdict, signed};
+use plumb_comparison::{Better, CONVENTION, Contrast, Endpoint, Verdict, signed};
 
 use crate::contrast::{Tests, effects};
 
@@ -179,8 +179,8 @@ fn unsigned(change: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plumb_comparison::{BlockFigures, Checks, FigureUnit, Role};
     use plumb_measure::statistics::Interval;
-    use plumb_measure::{BlockFigures, Checks, FigureUnit, Role};
 
     fn endpoint(key: &str, ratio: f64, low: f64, high: f64, verdict: Option<Verdict>) -> Endpoint {
         let pair = BlockFigures { round: 1, baseline: Some(1.0), candidate: Some(ratio) };

@@ -2,8 +2,8 @@
 //!
 //! This crate says how long and how it ended ([`Recorder`]), how times are counted
 //! ([`Histogram`]), which figures follow ([`NipingFigures`], [`Distribution`]), whether they may be
-//! believed ([`Validity`]), how a run is written down ([`RunRecord`]), how two are compared
-//! ([`statistics`], [`Comparison`]), what the check of a path says ([`PathCheck`]), and who takes part
+//! believed ([`Validity`]), how a run is written down ([`RunRecord`]), by which tests two are compared
+//! ([`statistics`]), what the check of a path says ([`PathCheck`]), and who takes part
 //! in a load of scripts at what time ([`user_schedule`]). It is pure: it reads no clock, opens no file
 //! and knows no protocol.
 
@@ -13,7 +13,6 @@ pub mod bounds;
 mod clients;
 mod clock;
 mod codes;
-mod comparison;
 mod consistency;
 mod delivery;
 mod estimate;
@@ -65,10 +64,6 @@ pub use batches::{BatchMeans, Batches};
 pub use clients::{ClientFigures, Overlap, Recorded, carried_kb_s, counts_differ};
 pub use clock::Clock;
 pub use codes::Codes;
-pub use comparison::{
-    Better, BlockFigures, COMPARISON_SCHEMA, CONVENTION, Checks, Comparison, Contrast, Design,
-    DesignKind, Difference, Endpoint, FigureUnit, LeftOut, Role, Tail, Variant, Verdict, signed,
-};
 pub use delivery::Delivery;
 pub use estimate::Estimate;
 pub use figures::{Distribution, Figure, Interval, LengthFigures};

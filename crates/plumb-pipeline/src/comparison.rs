@@ -1,8 +1,9 @@
 //! The cases of a comparison.
 
-use plumb_measure::{
-    Comparison, Contrast, DesignKind, Endpoint, FigureUnit, Verdict as Answer, counted, signed,
+use plumb_comparison::{
+    Comparison, Contrast, DesignKind, Endpoint, FigureUnit, Verdict as Answer, signed,
 };
+use plumb_measure::counted;
 use plumb_page::figures::{milliseconds, per_second, with_unit};
 
 use crate::run::kind_of;
@@ -206,7 +207,8 @@ fn sentence(comparison: &Comparison) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use plumb_measure::{Better, COMPARISON_SCHEMA, Checks, Design, Program, Role};
+    use plumb_comparison::{Better, COMPARISON_SCHEMA, Checks, Design, Role};
+    use plumb_measure::Program;
 
     use super::*;
     use crate::State;

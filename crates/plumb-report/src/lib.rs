@@ -9,7 +9,7 @@
 //! | [`markdown`] | tables to paste into a ticket |
 //! | [`html`] | one self-contained page with charts |
 //! | [`niping`] | the block of figures that niping prints |
-//! | [`comparison`] | the same three of a [`Comparison`](plumb_measure::Comparison) |
+//! | [`comparison`] | the same three of a [`Comparison`](plumb_comparison::Comparison) |
 //! | [`collection`] | many runs and experiments on one page |
 //!
 //! The JSON form is [`RunRecord::to_json`](plumb_measure::RunRecord::to_json).

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use plumb_comparison::Comparison;
 use plumb_engine::clock;
 use plumb_folder::{is_experiment, read_order, read_record};
 use plumb_lab::{
     Experiment, Faults, OrderRecord, SeparateRun, VariantBlocks, interleaved, separate,
 };
-use plumb_measure::Comparison;
 use plumb_report::comparison;
 
 use crate::exit::Exit;

@@ -144,11 +144,15 @@ const TABLE: &[(&str, &[&str])] = &[
     ),
     ("plumb-procfs", &[]),
     ("plumb-checkup", &["plumb-measure"]),
-    ("plumb-folder", &["plumb-checkup", "plumb-measure"]),
+    ("plumb-comparison", &["plumb-measure"]),
+    ("plumb-folder", &["plumb-checkup", "plumb-comparison", "plumb-measure"]),
     ("plumb-page", &["plumb-measure"]),
-    ("plumb-chart", &["plumb-measure", "plumb-page"]),
-    ("plumb-pipeline", &["plumb-checkup", "plumb-measure", "plumb-page"]),
-    ("plumb-report", &["plumb-chart", "plumb-folder", "plumb-measure", "plumb-page"]),
+    ("plumb-chart", &["plumb-comparison", "plumb-measure", "plumb-page"]),
+    ("plumb-pipeline", &["plumb-checkup", "plumb-comparison", "plumb-measure", "plumb-page"]),
+    (
+        "plumb-report",
+        &["plumb-chart", "plumb-comparison", "plumb-folder", "plumb-measure", "plumb-page"],
+    ),
     (
         "plumb-diagnostics",
         &[
@@ -166,6 +170,7 @@ const TABLE: &[(&str, &[&str])] = &[
         &[
             "plumb-chart",
             "plumb-checkup",
+            "plumb-comparison",
             "plumb-engine",
             "plumb-folder",
             "plumb-measure",
@@ -174,7 +179,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "plumb-wire",
         ],
     ),
-    ("plumb-lab", &["plumb-folder", "plumb-measure"]),
+    ("plumb-lab", &["plumb-comparison", "plumb-folder", "plumb-measure"]),
     ("plumb-experiment", &["plumb-engine", "plumb-lab", "plumb-measure", "plumb-wire"]),
     (
         "plumb",
@@ -184,6 +189,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "plumb-capacity",
             "plumb-check",
             "plumb-checkup",
+            "plumb-comparison",
             "plumb-db",
             "plumb-diagnostics",
             "plumb-engine",

@@ -1,12 +1,13 @@
 //! From the outline of an experiment to its record, by the statistics of plumb-measure.
 
+use plumb_comparison::{
+    Better, BlockFigures, COMPARISON_SCHEMA, Checks, Comparison, Contrast, Design, DesignKind,
+    Difference, Endpoint, FigureUnit, Role, Tail, Variant, Verdict,
+};
+use plumb_measure::Program;
 use plumb_measure::statistics::{
     Drift, Interval, SplitMix64, hodges_lehmann, holm, interval, median, percentile_interval,
     wilcoxon,
-};
-use plumb_measure::{
-    Better, BlockFigures, COMPARISON_SCHEMA, Checks, Comparison, Contrast, Design, DesignKind,
-    Difference, Endpoint, FigureUnit, Program, Role, Tail, Variant, Verdict,
 };
 
 /// The outline of one contrast.

@@ -3,8 +3,8 @@
 
 mod build;
 
+use plumb_comparison::{Comparison, DesignKind, LeftOut};
 use plumb_measure::statistics::Drift;
-use plumb_measure::{Comparison, DesignKind, LeftOut};
 
 use build::{Sides, compared, difference, verdict_words};
 

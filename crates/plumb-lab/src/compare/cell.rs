@@ -1,6 +1,7 @@
 //! The blocks of one cell: a probe at one combination of the levels of all factors.
 
-use plumb_measure::{Better, Contrast, RunRecord};
+use plumb_comparison::{Better, Contrast};
+use plumb_measure::RunRecord;
 
 use super::differences::{Named, same_kind};
 use super::points::{Labels, common_labels, in_order, matched};

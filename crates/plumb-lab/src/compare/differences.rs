@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plumb_measure::{Difference, RunRecord, show_ns};
+use plumb_comparison::Difference;
+use plumb_measure::{RunRecord, show_ns};
 
 use crate::LabError;
 use crate::driver::driver;

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use plumb_measure::{
+use plumb_comparison::{
     COMPARISON_SCHEMA, Comparison, Contrast, Design, DesignKind, Difference, Endpoint, LeftOut,
-    Program, RunRecord, Variant,
+    Variant,
 };
+use plumb_measure::{Program, RunRecord};
 
 use super::cell::{Cell, Found};
 use super::differences::{differences, shared};

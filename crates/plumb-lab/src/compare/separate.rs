@@ -1,10 +1,11 @@
 //! From separate runs to a comparison.
 
-use plumb_measure::statistics::{Interval, median, shift, shift_interval};
-use plumb_measure::{
+use plumb_comparison::{
     Better, BlockFigures, COMPARISON_SCHEMA, Checks, Comparison, Contrast, Design, Endpoint,
-    FigureUnit, Program, ResultRecord, Role, RunRecord, Scope, Validity, Variant, Verdict,
+    FigureUnit, Role, Variant, Verdict,
 };
+use plumb_measure::statistics::{Interval, median, shift, shift_interval};
+use plumb_measure::{Program, ResultRecord, RunRecord, Scope, Validity};
 
 use super::differences::{differences, same_kind, shared};
 use super::points::{Labels, common_labels, in_order, matched};

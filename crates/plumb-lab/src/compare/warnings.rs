@@ -1,6 +1,7 @@
 //! What the reader of a comparison must know before its figures.
 
-use plumb_measure::{Contrast, RunRecord, Verdict};
+use plumb_comparison::{Contrast, Verdict};
+use plumb_measure::RunRecord;
 
 use super::cell::Cell;
 use super::variant_blocks::{Experiment, VariantBlocks};
@@ -222,7 +223,7 @@ fn length_warning(contrasts: &[Contrast], samples: &[Option<&RunRecord>]) -> Opt
 
 #[cfg(test)]
 mod tests {
-    use plumb_measure::Comparison;
+    use plumb_comparison::Comparison;
 
     use super::super::interleaved;
     use crate::experiment::CellRecord;

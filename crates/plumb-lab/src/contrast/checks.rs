@@ -1,7 +1,7 @@
 //! Whether the statistics of a contrast may be used.
 
+use plumb_comparison::{Checks, Endpoint};
 use plumb_measure::statistics::{Drift, drift, hodges_lehmann, mean, standard_deviation};
-use plumb_measure::{Checks, Endpoint};
 
 use super::{Pair, effects, ratio};
 use crate::block::Settling;

@@ -1,6 +1,7 @@
 //! The tails of both variants, over all their blocks together.
 
-use plumb_measure::{Distribution, Histogram, Tail};
+use plumb_comparison::Tail;
+use plumb_measure::{Distribution, Histogram};
 
 use super::Pair;
 use crate::block::Point;

@@ -1,7 +1,7 @@
 //! What follows from the tests of the primary figures, taken together.
 
+use plumb_comparison::{Better, Endpoint, Verdict};
 use plumb_measure::statistics::{holm, wilcoxon};
-use plumb_measure::{Better, Endpoint, Verdict};
 
 use super::{LEVEL, effects};
 
@@ -91,8 +91,8 @@ fn share(tests: usize) -> f64 {
 mod tests {
     use super::*;
     use crate::contrast::{estimate, p};
+    use plumb_comparison::{BlockFigures, FigureUnit, Role};
     use plumb_measure::statistics::SplitMix64;
-    use plumb_measure::{BlockFigures, FigureUnit, Role};
 
     /// A primary figure whose pairs have these effects.
     fn endpoint(effects: &[f64]) -> Endpoint {

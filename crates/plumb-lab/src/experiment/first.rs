@@ -1,6 +1,7 @@
 //! The first form of an order: one cell, which had no labels.
 
-use plumb_measure::{Better, Program};
+use plumb_comparison::Better;
+use plumb_measure::Program;
 use serde::Deserialize;
 
 use super::{BlockRecord, CellRecord, Failure, OrderRecord, VariantRecord};

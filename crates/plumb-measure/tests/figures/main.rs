@@ -2,5 +2,4 @@
 
 mod few_samples;
 mod hdrhistogram;
-mod precision;
 mod step_accounts;

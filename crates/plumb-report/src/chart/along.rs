@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use plumb_chart::{
     Axis, BOTTOM, Chart, Effect, Effects, Key, LEFT, LINES_MAX, RIGHT, TOP, coordinate as n, line,
 };
-use plumb_measure::{Contrast, Endpoint};
+use plumb_comparison::{Contrast, Endpoint};
 
 use super::dot;
 use crate::comparison::figures::{change, interval, level};

@@ -6,7 +6,7 @@
 
 use maud::{Markup, html};
 use plumb_chart::{Effect, Effects};
-use plumb_measure::{Endpoint, Role};
+use plumb_comparison::{Endpoint, Role};
 
 use crate::comparison::figures::{change, interval, level, tone, value, verdict};
 use crate::figures::{ABSENT, typeset};

@@ -2,7 +2,8 @@
 
 use maud::{Markup, html};
 use plumb_chart::{Axis, BOTTOM, Chart, Effect, Effects, Key, LEFT, RIGHT, TOP, coordinate as n};
-use plumb_measure::{BlockFigures, Design, DesignKind, Endpoint, FigureUnit, counted};
+use plumb_comparison::{BlockFigures, Design, DesignKind, Endpoint, FigureUnit};
+use plumb_measure::counted;
 
 use super::dot;
 use crate::comparison::figures::{change, interval, level, percent, value};

@@ -1,7 +1,8 @@
 //! What the runs say, in sentences that each lead to the figure they rest on.
 
+use plumb_comparison::Contrast;
 use plumb_folder::FoundExperiment;
-use plumb_measure::{Contrast, show_ns};
+use plumb_measure::show_ns;
 
 use super::cell::Cell;
 use super::kind::RunGroup;

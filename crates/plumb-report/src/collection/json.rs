@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use plumb_measure::{Comparison, Finding, Program};
+use plumb_comparison::Comparison;
+use plumb_measure::{Finding, Program};
 use serde::Serialize;
 
 use super::Collection;

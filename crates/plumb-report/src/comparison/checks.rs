@@ -1,6 +1,6 @@
 //! Whether the statistics of a contrast may be used, in sentences.
 
-use plumb_measure::{Checks, Contrast};
+use plumb_comparison::{Checks, Contrast};
 
 use super::contrasts::primary;
 use super::figures::{percent, probability, share};

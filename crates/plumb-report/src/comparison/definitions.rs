@@ -1,6 +1,6 @@
 //! The method, for readers who have only the report.
 
-use plumb_measure::{Comparison, DesignKind, Role, Verdict};
+use plumb_comparison::{Comparison, DesignKind, Role, Verdict};
 
 use crate::definitions::Definition;
 

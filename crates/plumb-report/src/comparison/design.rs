@@ -1,6 +1,6 @@
 //! How the blocks were taken, and what it takes to take them again.
 
-use plumb_measure::{Comparison, Design, DesignKind, Variant};
+use plumb_comparison::{Comparison, Design, DesignKind, Variant};
 
 use super::figures::share;
 use crate::facts::Fact;

@@ -1,6 +1,7 @@
 //! The figures of a comparison as people read them.
 
-use plumb_measure::{Better, Endpoint, FigureUnit, Role, Verdict, show_ns, signed};
+use plumb_comparison::{Better, Endpoint, FigureUnit, Role, Verdict, signed};
+use plumb_measure::show_ns;
 
 use crate::figures::{ABSENT, per_second, with_unit};
 

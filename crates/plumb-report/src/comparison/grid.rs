@@ -1,7 +1,7 @@
 //! Many contrasts at one look: a table for each probe, with a row for each combination of levels and
 //! a column for each candidate.
 
-use plumb_measure::Contrast;
+use plumb_comparison::Contrast;
 
 use super::contrasts::{Contrasts, Point, primary};
 use super::figures::{change, interval, value, verdict};

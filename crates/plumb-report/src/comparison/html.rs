@@ -1,7 +1,7 @@
 //! A comparison as one self-contained page: styles, charts and their script inline, nothing fetched.
 
 use maud::{Markup, html};
-use plumb_measure::{Comparison, Contrast, DesignKind, Endpoint, Role, Verdict};
+use plumb_comparison::{Comparison, Contrast, DesignKind, Endpoint, Role, Verdict};
 
 use super::contrasts::{self, Contrasts, Point, VERDICTS, primary, verdict};
 use super::figures::{change, interval, level, probability, tone, value};

@@ -1,6 +1,6 @@
 //! A comparison as Markdown, to paste into a ticket.
 
-use plumb_measure::{Comparison, DesignKind};
+use plumb_comparison::{Comparison, DesignKind};
 
 use super::contrasts::{self, Contrasts};
 use super::{checks, definitions, design, grid, tables};

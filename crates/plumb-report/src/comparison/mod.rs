@@ -10,7 +10,7 @@
 //! figures. A change is always an improvement in percent of the baseline: `+` is better, for times
 //! and for rates.
 //!
-//! The JSON form is [`Comparison::to_json`](plumb_measure::Comparison::to_json).
+//! The JSON form is [`Comparison::to_json`](plumb_comparison::Comparison::to_json).
 
 mod checks;
 mod contrasts;

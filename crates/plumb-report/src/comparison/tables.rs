@@ -1,6 +1,7 @@
 //! The tables of a comparison, the same in every format.
 
-use plumb_measure::{Comparison, Contrast, Endpoint, Role, show_ns};
+use plumb_comparison::{Comparison, Contrast, Endpoint, Role};
+use plumb_measure::show_ns;
 
 use super::figures::{change, good, interval, level, probability, share, value, verdict};
 use crate::figures::{ABSENT, grouped};

@@ -1,6 +1,6 @@
 //! A comparison as plain text.
 
-use plumb_measure::{Comparison, Contrast, DesignKind, Role};
+use plumb_comparison::{Comparison, Contrast, DesignKind, Role};
 
 use super::contrasts::Contrasts;
 use super::figures::{good, verdict};

@@ -7,9 +7,9 @@ use crate::records;
 use std::collections::BTreeMap;
 
 use page::{assert_balanced, assert_self_contained};
+use plumb_comparison::{Better, BlockFigures, Comparison, FigureUnit, LeftOut, Role, Verdict};
 use plumb_measure::{
-    Better, BlockFigures, Comparison, Distribution, FarHost, FigureUnit, Finding, FindingKind,
-    Histogram, Interval, LeftOut, PartRecord, Role, Scope, StepRecord, Verdict,
+    Distribution, FarHost, Finding, FindingKind, Histogram, Interval, PartRecord, Scope, StepRecord,
 };
 use plumb_report::{comparison, html, markdown, terminal};
 use proptest::prelude::*;

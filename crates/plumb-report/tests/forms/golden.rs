@@ -7,7 +7,8 @@ use crate::records;
 use std::fs;
 use std::path::Path;
 
-use plumb_measure::{Comparison, RunRecord};
+use plumb_comparison::Comparison;
+use plumb_measure::RunRecord;
 use plumb_report::{comparison, html, markdown, terminal};
 
 #[test]

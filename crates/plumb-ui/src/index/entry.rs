@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use plumb_checkup::Checkup;
+use plumb_comparison::{Comparison, Verdict};
 use plumb_folder::{
     FolderError, Unread, read_check, read_checkup, read_comparison, read_order, read_record,
     wall_ns,
 };
 use plumb_measure::{
-    Comparison, PartOutcome, PathCheck, ResultRecord, RunRecord, Status, Verdict, counted, real,
-    show_ns,
+    PartOutcome, PathCheck, ResultRecord, RunRecord, Status, counted, real, show_ns,
 };
 use plumb_page::figures::failures_of;
 use plumb_page::trust::Trust;

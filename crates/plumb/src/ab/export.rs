@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Context as _;
+use plumb_comparison::{BlockFigures, Comparison, Contrast};
 use plumb_lab::COST_KEYS;
-use plumb_measure::{BlockFigures, Comparison, Contrast};
 use serde::Serialize;
 
 use super::options::AbOptions;

@@ -4,9 +4,10 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use plumb_comparison::{Comparison, signed};
 use plumb_folder::{Baseline, Baselines, RECORD, read_record};
 use plumb_lab::{Admission, Faults, SeparateRun};
-use plumb_measure::{Comparison, RunRecord, Share, signed};
+use plumb_measure::{RunRecord, Share};
 use plumb_pipeline::{Held, Verdict, limit};
 use plumb_report::{comparison, terminal};
 

@@ -7,8 +7,8 @@ use plumb_experiment::{
 };
 use std::collections::BTreeSet;
 
+use plumb_comparison::Better;
 use plumb_lab::CellRecord;
-use plumb_measure::Better;
 use toml::Spanned;
 
 use super::block_plan::{BLOCK, BLOCKS_MAX, BlockPlan, Cell, Variant, command_timeout};

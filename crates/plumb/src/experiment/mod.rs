@@ -21,10 +21,11 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use clap::ValueEnum;
+use plumb_comparison::{Comparison, Verdict};
 use plumb_engine::{Stop, clock};
 use plumb_experiment::ExperimentFile;
 use plumb_folder::ExperimentFolder;
-use plumb_measure::{Comparison, Program, Verdict};
+use plumb_measure::Program;
 use plumb_report::comparison;
 
 pub(crate) use admission::AdmissionOptions;

@@ -9,6 +9,7 @@ use plumb_experiment::{
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
+use plumb_comparison::Comparison;
 use plumb_engine::Stop;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_folder::{ExperimentFolder, record_digest};
@@ -17,7 +18,7 @@ use plumb_lab::{
     FailedBlock, Failure, Faults, ORDER_SCHEMA, Order, OrderRecord, Progress, Schedule, Turn,
     VariantBlocks, VariantRecord, foreign_load, interleaved,
 };
-use plumb_measure::{Clock as _, Comparison};
+use plumb_measure::Clock as _;
 
 use super::block_plan::{BlockPlan, Variant};
 use super::plan::Plan;

@@ -2,12 +2,13 @@
 
 use anyhow::bail;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use plumb_comparison::Comparison;
 use plumb_engine::clock;
 use plumb_engine::options::OutputOptions;
 use plumb_experiment::{ExperimentFile, ProbeSection, VariantSection, unplaced};
 use plumb_folder::read_order;
 use plumb_lab::{Calibration, OrderRecord, PAIRS, calibrate, effects};
-use plumb_measure::{Comparison, Program, Span};
+use plumb_measure::{Program, Span};
 use serde::Serialize;
 
 use crate::exit::{self, Exit};

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal as _, Write as _};
 
+use plumb_comparison::{Comparison, Contrast, Endpoint};
 use plumb_lab::Extent;
-use plumb_measure::{Comparison, Contrast, Endpoint};
 use plumb_terminal as terminal;
 
 use super::prediction::Prediction;
@@ -134,9 +134,9 @@ fn names(contrasts: &[Contrast]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plumb_comparison::{Better, Checks, FigureUnit, Role};
     use plumb_lab::Progress;
     use plumb_measure::statistics::Interval;
-    use plumb_measure::{Better, Checks, FigureUnit, Role};
     use std::collections::BTreeMap;
 
     fn contrast(size: &str, ratio: f64, interval: Option<(f64, f64)>) -> Contrast {

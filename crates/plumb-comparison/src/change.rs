@@ -1,8 +1,9 @@
 //! How a change is written, in sentences and tables alike: as an improvement of the candidate in
 //! percent of the baseline, with its sign.
 
+use plumb_measure::grouped;
+
 use super::Endpoint;
-use crate::grouped;
 
 /// What the sign of a change means, whichever way its figure is good.
 pub const CONVENTION: &str = "+ is better";
@@ -56,8 +57,9 @@ impl Endpoint {
 
 #[cfg(test)]
 mod tests {
+    use plumb_measure::statistics::Interval;
+
     use super::*;
-    use crate::statistics::Interval;
     use crate::{Better, FigureUnit, Role};
 
     fn endpoint(better: Better) -> Endpoint {

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use plumb_measure::statistics::Interval;
-use plumb_measure::{
-    Better, COMPARISON_SCHEMA, Checks, Comparison, Contrast, Design, Endpoint, FigureUnit, Program,
+use plumb_comparison::{
+    Better, COMPARISON_SCHEMA, Checks, Comparison, Contrast, Design, Endpoint, FigureUnit,
 };
+use plumb_measure::Program;
+use plumb_measure::statistics::Interval;
 
 /// A contrast whose primary figure has this interval.
 fn contrast(interval: Option<Interval>) -> Contrast {

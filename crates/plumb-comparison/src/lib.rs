@@ -1,4 +1,4 @@
-//! The comparison record: what came of an experiment, written down, versioned.
+//! The comparison record: what came of variants measured against each other, written down, versioned.
 //!
 //! Every ratio is candidate over baseline, every percentage relative to the baseline. A change is
 //! shown as an improvement everywhere: plus is better, minus is worse. What could not be computed
@@ -9,10 +9,9 @@ mod change;
 
 use std::collections::BTreeMap;
 
+use plumb_measure::statistics::{Drift, Interval};
+use plumb_measure::{Distribution, Program, RecordError, read_versioned, written};
 use serde::{Deserialize, Serialize};
-
-use crate::statistics::{Drift, Interval};
-use crate::{Distribution, Program, RecordError};
 
 pub use block_figures::BlockFigures;
 pub use change::{CONVENTION, signed};
@@ -49,7 +48,7 @@ impl Comparison {
     /// The record as indented JSON with a line end.
     #[must_use]
     pub fn to_json(&self) -> String {
-        crate::run::written(self)
+        written(self)
     }
 
     /// The widest half of an interval of a primary figure, as a share of the baseline; `None`
@@ -69,7 +68,7 @@ impl Comparison {
     /// # Errors
     /// [`RecordError::Json`] names line and column; [`RecordError::Schema`] names the version.
     pub fn from_json(text: &str) -> Result<Self, RecordError> {
-        crate::run::read_versioned(text, COMPARISON_SCHEMA)
+        read_versioned(text, COMPARISON_SCHEMA)
     }
 }
 
