@@ -1,20 +1,32 @@
-//! The checkup of a landscape: what was measured of each layer, what is wrong with it, and what that
-//! costs a user.
+//! Checkups of a landscape, of a path through a network and of idle processors: what was measured,
+//! what is wrong, and what that costs.
+//!
+//! [`Checkup`] has the layers of a landscape and what a user waits for in each, [`PathCheck`] the six
+//! tests of a path, [`IdleCost`] what a round trip takes longer because processors sleep meanwhile.
 
 mod finding;
+mod idle;
 mod judge;
 mod middle;
 mod outcome;
+mod path_check;
 mod sentence;
 mod verdict;
 
 use serde::{Deserialize, Serialize};
 
-use plumb_measure::{HostFacts, IdleCost, Program, RecordError, Status, read_versioned, written};
+use plumb_measure::{HostFacts, Program, RecordError, Status, read_versioned, written};
 
 pub use finding::{CheckupFinding, CheckupRemark, FaultCost, FaultKind};
+pub use idle::{
+    IDLE_ROUNDS_MAX, IDLE_ROUNDS_MIN, IDLE_SCHEMA, IdleCompany, IdleCost, IdleEffect, IdleFinding,
+    IdleRound, IdleSample, IdleSetting,
+};
 pub use middle::Middle;
 pub use outcome::{CheckupOutcome, Waited};
+pub use path_check::{
+    Judgement, PATH_CHECK_SCHEMA, PartOutcome, PathCheck, PathPart, PathTest, PathVerdict,
+};
 pub use verdict::{CheckupVerdict, LayerState, LayerVerdict, OwnTime};
 
 /// Version of the form of [`Checkup`].

@@ -1,6 +1,7 @@
 //! What the sleep of idle processors costs, as people read it.
 
-use plumb_measure::{IdleCost, IdleFinding, show_ns};
+use plumb_checkup::{IdleCost, IdleFinding};
+use plumb_measure::show_ns;
 
 use plumb_page::figures::grouped;
 use plumb_page::table::escaped;
@@ -82,7 +83,8 @@ fn facts(cost: &IdleCost) -> Vec<(&'static str, String)> {
 
 #[cfg(test)]
 mod tests {
-    use plumb_measure::{IdleCompany, IdleRound, IdleSample, IdleSetting, Program};
+    use plumb_checkup::{IdleCompany, IdleRound, IdleSample, IdleSetting};
+    use plumb_measure::Program;
 
     use super::*;
 

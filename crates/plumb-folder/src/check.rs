@@ -4,8 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use plumb_checkup::Checkup;
-use plumb_measure::PathCheck;
+use plumb_checkup::{Checkup, PathCheck};
 
 use crate::error::FolderError;
 use crate::folder_of::FolderOf;
@@ -70,7 +69,8 @@ impl FolderOf<Check> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_measure::{PATH_CHECK_SCHEMA, Program};
+    use plumb_checkup::PATH_CHECK_SCHEMA;
+    use plumb_measure::Program;
 
     fn check() -> PathCheck {
         PathCheck {

@@ -4,9 +4,9 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use plumb_checkup::Checkup;
+use plumb_checkup::{Checkup, PathCheck};
 use plumb_comparison::Comparison;
-use plumb_measure::{PathCheck, RecordError, RunRecord, hdr};
+use plumb_measure::{RecordError, RunRecord, hdr};
 
 use crate::digest;
 use crate::error::FolderError;

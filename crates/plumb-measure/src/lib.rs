@@ -2,10 +2,9 @@
 //!
 //! This crate says how long and how it ended ([`Recorder`]), how times are counted
 //! ([`Histogram`]), which figures follow ([`NipingFigures`], [`Distribution`]), whether they may be
-//! believed ([`Validity`]), how a run is written down ([`RunRecord`]), by which tests two are compared
-//! ([`statistics`]), what the check of a path says ([`PathCheck`]), and who takes part
-//! in a load of scripts at what time ([`user_schedule`]). It is pure: it reads no clock, opens no file
-//! and knows no protocol.
+//! believed ([`Validity`]), how a run is written down ([`RunRecord`]), by which tests figures are
+//! compared ([`statistics`]), and who takes part in a load of scripts at what time
+//! ([`user_schedule`]). It is pure: it reads no clock, opens no file and knows no protocol.
 
 mod attribution;
 mod batches;
@@ -25,7 +24,6 @@ pub mod hgrm;
 mod histogram;
 mod host_use;
 mod http2;
-mod idle;
 mod lengths;
 mod load_part;
 mod moments;
@@ -33,7 +31,6 @@ mod niping;
 mod outcome;
 mod pacer;
 mod part;
-mod path_check;
 mod placement;
 mod record;
 mod remote_selector;
@@ -72,10 +69,6 @@ pub use foreign_limit::{ForeignLimit, LimitSource};
 pub use histogram::Histogram;
 pub use host_use::{CpuQuota, FarHost, ForeignProcess, ForeignSource, HostUse, ReceiveUse};
 pub use http2::Http2Figures;
-pub use idle::{
-    IDLE_ROUNDS_MAX, IDLE_ROUNDS_MIN, IDLE_SCHEMA, IdleCompany, IdleCost, IdleEffect, IdleFinding,
-    IdleRound, IdleSample, IdleSetting,
-};
 pub use lengths::Lengths;
 pub use load_part::LoadPart;
 pub use moments::Moments;
@@ -83,9 +76,6 @@ pub use niping::NipingFigures;
 pub use outcome::{FailureKind, Failures, Outcome};
 pub use pacer::Pacer;
 pub use part::{FirstHit, PairDifference, PairRecord, PartRecord, SpanAccount, StepRecord};
-pub use path_check::{
-    Judgement, PATH_CHECK_SCHEMA, PartOutcome, PathCheck, PathPart, PathTest, PathVerdict,
-};
 pub use placement::{Placement, ProcessorShare};
 pub use record::{Answer, Recorder, Row, Shape};
 pub use remote_selector::{RemoteQuery, RemoteSelector, remote_label, remote_name};

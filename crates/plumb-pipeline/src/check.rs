@@ -1,7 +1,10 @@
 //! The cases of a check of a path, and of the checkup of a landscape.
 
-use plumb_checkup::{Checkup, CheckupOutcome, CheckupPart, LayerState, LayerVerdict};
-use plumb_measure::{Judgement, PathCheck, PathVerdict, Status, show_ns};
+use plumb_checkup::{
+    Checkup, CheckupOutcome, CheckupPart, Judgement, LayerState, LayerVerdict, PathCheck,
+    PathVerdict,
+};
+use plumb_measure::{Status, show_ns};
 use plumb_page::figures::per_second;
 
 use crate::run::{kind_of, remark_of};

@@ -1,9 +1,9 @@
 //! `plumb host idle`: what it costs this machine that its processors idle between two messages.
 
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use plumb_checkup::IdleFinding;
 use plumb_diagnostics::idle;
 use plumb_host::{IdleOptions, idle_cost};
-use plumb_measure::IdleFinding;
 
 use crate::exit::{self, Exit};
 use crate::signals;

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail, ensure};
 use clap::{Arg, ArgMatches, Command, value_parser};
-use plumb_checkup::Checkup;
+use plumb_checkup::{Checkup, PathCheck};
 use plumb_diagnostics::{checkup, path_check};
 use plumb_folder::{CHECK, CHECKUP, RECORD};
-use plumb_measure::{PathCheck, RunRecord};
+use plumb_measure::RunRecord;
 use plumb_pipeline::{Verdict, junit, sarif, summary};
 use plumb_report::markdown;
 

@@ -133,6 +133,7 @@ const TABLE: &[(&str, &[&str])] = &[
     (
         "plumb-host",
         &[
+            "plumb-checkup",
             "plumb-engine",
             "plumb-folder",
             "plumb-measure",

@@ -1,7 +1,7 @@
 //! A check as one self-contained page: styles inline, nothing fetched.
 
 use maud::{Markup, html};
-use plumb_measure::{Judgement, PathCheck, PathPart, PathVerdict};
+use plumb_checkup::{Judgement, PathCheck, PathPart, PathVerdict};
 
 use super::{heading, left, sizes, summary, tables};
 use plumb_page::Definition;

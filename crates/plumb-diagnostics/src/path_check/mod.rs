@@ -4,7 +4,7 @@ mod html;
 mod sizes;
 mod tables;
 
-use plumb_measure::{Judgement, PathCheck, PathVerdict};
+use plumb_checkup::{Judgement, PathCheck, PathVerdict};
 
 use plumb_page::table::escaped;
 use plumb_page::wrap::{WIDTH, fact, harmless, paragraph};

@@ -2,7 +2,8 @@
 
 use maud::{Markup, html};
 use plumb_chart::{Axis, BOTTOM, Chart, Key, LEFT, Mark, RIGHT, TOP, line, mark};
-use plumb_measure::{PathCheck, PathPart, PathTest, show_ns};
+use plumb_checkup::{PathCheck, PathPart, PathTest};
+use plumb_measure::show_ns;
 
 use plumb_page::figures::{self, grouped, typeset};
 use plumb_page::trust::Trust;

@@ -1,6 +1,7 @@
 //! The parts of a check in a table.
 
-use plumb_measure::{PartOutcome, PathCheck, PathPart, show_ns, show_plain};
+use plumb_checkup::{PartOutcome, PathCheck, PathPart};
+use plumb_measure::{show_ns, show_plain};
 
 use plumb_page::figures::{ABSENT, grouped};
 use plumb_page::table::{Column, Table};

@@ -1,10 +1,9 @@
 //! The check of a path in its three forms, whatever stands in it.
 
 use crate::page::assert_self_contained;
+use plumb_checkup::{Judgement, PATH_CHECK_SCHEMA, PartOutcome, PathCheck, PathPart, PathTest};
 use plumb_diagnostics::path_check::{html, markdown, terminal};
-use plumb_measure::{
-    Judgement, PATH_CHECK_SCHEMA, PartOutcome, PathCheck, PathPart, PathTest, Program,
-};
+use plumb_measure::Program;
 
 const MS: u64 = 1_000_000;
 

@@ -4,10 +4,11 @@ use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::thread;
 
+use plumb_checkup::IdleRound;
 use plumb_engine::clock::MonotonicClock;
 use plumb_engine::{Connection, Endpoint, HeldTick, SocketOptions, Stop, ThreadContext};
 use plumb_measure::statistics::SplitMix64;
-use plumb_measure::{Clock as _, Histogram, IdleRound, Span, Tick};
+use plumb_measure::{Clock as _, Histogram, Span, Tick};
 
 use crate::HostError;
 

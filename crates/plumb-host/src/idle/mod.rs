@@ -7,11 +7,10 @@ mod exchange;
 mod setting;
 
 use clap::Args;
+use plumb_checkup::{IDLE_ROUNDS_MAX, IDLE_ROUNDS_MIN, IdleCompany, IdleCost, IdleSample};
 use plumb_engine::options::ForeignShare;
 use plumb_engine::{Stop, clock};
-use plumb_measure::{
-    IDLE_ROUNDS_MAX, IDLE_ROUNDS_MIN, IdleCompany, IdleCost, IdleSample, Program, Share, Span,
-};
+use plumb_measure::{Program, Share, Span};
 use plumb_procfs::Root;
 use plumb_procfs::counter::{percent, rise};
 use plumb_procfs::kernel::{Counters as _, Stat};

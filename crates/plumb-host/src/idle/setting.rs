@@ -1,6 +1,6 @@
 //! What this machine is set to do when a processor has no work.
 
-use plumb_measure::IdleSetting;
+use plumb_checkup::IdleSetting;
 use plumb_procfs::{Root, names_in};
 
 use crate::HostFacts;

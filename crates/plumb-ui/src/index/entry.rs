@@ -3,15 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use plumb_checkup::Checkup;
+use plumb_checkup::{Checkup, PartOutcome, PathCheck};
 use plumb_comparison::{Comparison, Verdict};
 use plumb_folder::{
     FolderError, Unread, read_check, read_checkup, read_comparison, read_order, read_record,
     wall_ns,
 };
-use plumb_measure::{
-    PartOutcome, PathCheck, ResultRecord, RunRecord, Status, counted, real, show_ns,
-};
+use plumb_measure::{ResultRecord, RunRecord, Status, counted, real, show_ns};
 use plumb_page::figures::failures_of;
 use plumb_page::trust::Trust;
 use ring::digest::{SHA256, digest};

@@ -8,14 +8,13 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use plumb_checkup::{Judgement, PATH_CHECK_SCHEMA, PartOutcome, PathCheck, PathTest};
 use plumb_diagnostics::path_check;
 use plumb_engine::layer::{JobError, Measure};
 use plumb_engine::options::{OutputOptions, TransportKind, TransportOptions};
 use plumb_engine::{Address, EngineError, Stop, clock};
 use plumb_folder::{CheckFolder, read_check};
-use plumb_measure::{
-    FailureKind, Judgement, PATH_CHECK_SCHEMA, PartOutcome, PathCheck, PathTest, Program,
-};
+use plumb_measure::{FailureKind, Program};
 use plumb_net::{PASSWORD_VARIABLE, PORT, Ping, PingOptions, Stream, StreamOptions};
 use plumb_wire::route::Route;
 

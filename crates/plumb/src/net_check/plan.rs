@@ -1,8 +1,9 @@
 //! The tests as measurements: which messages, how long, and how long altogether.
 
 use clap::Args;
+use plumb_checkup::{PathPart, PathTest};
 use plumb_engine::options::{OutputOptions, TransportKind, TransportOptions};
-use plumb_measure::{PathPart, PathTest, Span};
+use plumb_measure::Span;
 
 use crate::job::watching;
 

@@ -1,7 +1,7 @@
 //! From what was measured to a sentence.
 
 use super::{Judgement, PartOutcome, PathPart, PathTest, datagrams};
-use crate::{Span, counted, grouped, show_ns, show_plain};
+use plumb_measure::{Span, counted, grouped, show_ns, show_plain};
 
 /// Orders of magnitude of `tr2`, kB/s: what is usual over an Ethernet of that speed. No limits.
 ///

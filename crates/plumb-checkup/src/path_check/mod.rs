@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::run::{read_versioned, written};
-use crate::{
+use plumb_measure::{
     DatagramFlow, OneWay, Program, RecordError, ResultRecord, RoundTripMeans, StreamFigures,
+    read_versioned, written,
 };
 
 /// Version of the form of [`PathCheck`].

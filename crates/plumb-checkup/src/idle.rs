@@ -2,10 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::run::{read_versioned, written};
-use crate::statistics::{Interval, hodges_lehmann, interval, median};
-use crate::{Program, RecordError, show_ns};
-use crate::{real, rounded};
+use plumb_measure::statistics::{Interval, hodges_lehmann, interval, median};
+use plumb_measure::{Program, RecordError, read_versioned, real, rounded, show_ns, written};
 
 /// Version of the form of [`IdleCost`].
 pub const IDLE_SCHEMA: &str = "plumb.idle/1";

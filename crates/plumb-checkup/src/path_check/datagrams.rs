@@ -1,7 +1,7 @@
 //! What datagrams say of a path.
 
 use super::{Judgement, PartOutcome, PathPart};
-use crate::{DatagramFlow, Span, counted, grouped, show_ns};
+use plumb_measure::{DatagramFlow, Span, counted, grouped, show_ns};
 
 /// From this loss on TCP no longer carries much over a long way.
 ///
