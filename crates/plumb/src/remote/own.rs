@@ -11,7 +11,7 @@ use plumb_remote::RunOrder;
 
 /// Options that are refused, by their names in the definition: they name what is on this machine, or go where
 /// nobody looks whether this machine may.
-const REFUSED: [&str; 26] = [
+const REFUSED: [&str; 25] = [
     "audit_log",
     "cert",
     "credentials",
@@ -37,8 +37,9 @@ const REFUSED: [&str; 26] = [
     "sink_password_file",
     "spans",
     "summary",
-    "users",
 ];
+/// Refused where it names a file; of a load it is how many users there are.
+const USERS: &str = "users";
 /// The folder of a run or of a recording: this remote says where it lies.
 const OUT: &str = "out";
 /// The URL of a database, and parameters of it that are refused as `--cert`, `--key` and `--password-file` are.
@@ -64,7 +65,7 @@ pub(super) fn check_words(
         if id == OUT || given.value_source(id) != Some(ValueSource::CommandLine) {
             continue;
         }
-        if REFUSED.contains(&id) {
+        if is_refused(option) {
             bail!("--{} is not for a controller to say", option.get_long().unwrap_or(id));
         }
         for value in given.get_raw(id).into_iter().flatten() {
@@ -111,6 +112,11 @@ fn came_along(path: &Path, order: &RunOrder) -> anyhow::Result<()> {
         return Ok(());
     }
     bail!("{} is not for a controller to name: it lies here", path.display())
+}
+
+fn is_refused(option: &Arg) -> bool {
+    let id = option.get_id().as_str();
+    REFUSED.contains(&id) || (id == USERS && names_file(option))
 }
 
 /// True for an option whose value is the path of a file or of a folder.
@@ -172,7 +178,7 @@ mod tests {
             commands.push(words.to_owned());
             for option in command.get_arguments().filter(|option| names_file(option)) {
                 let id = option.get_id().as_str();
-                let lists = [REFUSED.contains(&id), SENT.contains(&id), id == OUT];
+                let lists = [is_refused(option), SENT.contains(&id), id == OUT];
                 if lists.iter().filter(|it| **it).count() != 1 {
                     strange.push(format!("plumb {words}: `{id}`"));
                 }
@@ -205,7 +211,8 @@ mod tests {
         carried_out(&mut |_, command| {
             met.extend(command.get_arguments().map(|option| option.get_id().to_string()));
         });
-        let unknown: Vec<_> = REFUSED.iter().filter(|id| met.iter().all(|it| it != *id)).collect();
+        let refused = REFUSED.iter().chain([&USERS]);
+        let unknown: Vec<_> = refused.filter(|id| met.iter().all(|it| it != *id)).collect();
         assert!(unknown.is_empty(), "no command has {unknown:?}");
     }
 
@@ -221,6 +228,7 @@ mod tests {
         refused("net ping h -c 2 --netns=x", "--netns is not");
         refused("lock load pairs h --password-file /tmp/order/0/x", "--password-file is not");
         refused("lock serve --audit-log x", "--audit-log is not");
+        refused("lock serve --users x", "--users is not");
         refused("flow load http://h --sink a.db --table t", "--sink is not");
         refused("db ping postgres://h/d?sslmode=require&sslkey=/k", "`sslkey` in the URL");
         for line in [
@@ -242,6 +250,7 @@ mod tests {
         for line in [
             "http ping --pair http://h/a http://h/b --body /tmp/order/0/body",
             "db replay /tmp/order/0/day.csv postgres://h/d",
+            "http load /tmp/order/0/mix.toml --users 20",
             "app serve /tmp/order/0/app.toml --database postgres://h/d",
             "net ping unix:/run/x.sock --out elsewhere",
         ] {
