@@ -32,6 +32,7 @@ mod outcome;
 mod pacer;
 mod part;
 mod placement;
+mod plan;
 mod record;
 mod remote_selector;
 mod result;

@@ -98,27 +98,8 @@ pub(crate) fn options(record: &RunRecord) -> Vec<(&str, String)> {
     named.map(|(name, value)| (name.as_str(), option(value))).collect()
 }
 
-/// The same without those that ask for nothing: a record of an earlier version has none of an option
-/// that came later.
-pub(crate) fn set_options(record: &RunRecord) -> impl Iterator<Item = (&str, String)> {
-    let named = record.plan.options.iter().filter(|(name, _)| *name != "scenario-text");
-    named.filter(|(_, value)| is_set(value)).map(|(name, value)| (name.as_str(), option(value)))
-}
-
-/// False for the value of an option that is not used, which is the same as one that a version did not
-/// know.
-#[must_use]
-pub fn is_set(value: &Value) -> bool {
-    match value {
-        Value::Null => false,
-        Value::Bool(value) => *value,
-        Value::Array(values) => !values.is_empty(),
-        Value::String(text) => !text.is_empty() && text != "none",
-        Value::Number(_) | Value::Object(_) => true,
-    }
-}
-
-fn option(value: &Value) -> String {
+/// The value of an option.
+pub(crate) fn option(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(values) if values.is_empty() => "none".into(),

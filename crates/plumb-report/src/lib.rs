@@ -47,6 +47,5 @@ mod verdict;
 use plumb_page::{figures, page, sheet, table, tile, trust, wrap};
 
 pub use attribution::{stack, steps};
-pub use facts::is_set;
 pub use parts::pair::is_told_apart;
 pub use verdict::{reason, sentence};

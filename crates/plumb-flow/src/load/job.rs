@@ -311,7 +311,6 @@ impl Measure for MessageLoad {
         let mut in_force: BTreeMap<_, _> = options.load.in_force(self.seed).into_iter().collect();
         in_force.insert("connections".into(), json!(options.connections));
         in_force.extend(words(options));
-        in_force.insert("first-number".into(), json!(self.first_number));
         in_force.extend(options.traces.in_force());
         in_force.extend(options.measurement.transport.in_force());
         if self.tls.is_some() {
@@ -415,6 +414,8 @@ fn words(options: &MessageLoadOptions) -> BTreeMap<String, Value> {
         ("set".to_owned(), json!(options.parameters)),
         ("message".to_owned(), json!(content.message)),
         ("size".to_owned(), json!(content.size)),
+        // one that was taken from the clock was not asked for
+        ("first-number".to_owned(), json!(content.first_number)),
         ("refused-pause".to_owned(), json!(content.refused_pause)),
         ("user".to_owned(), json!(log_on.user)),
         ("sink".to_owned(), json!(sink.sink)),

@@ -146,14 +146,14 @@ impl LoadJob {
         connections: &[NonZeroUsize],
     ) -> Result<Draft, LockError> {
         let seed = load.seed.unwrap_or_else(clock::seed);
-        let mut connections = connections.to_vec();
-        connections.sort_unstable();
-        connections.dedup();
-        SplitMix64::new(seed).shuffle(&mut connections);
-        connections.iter().try_for_each(|number| load.check(*number))?;
-        let plans = connections.iter().map(|number| load.plan(*number)).collect();
+        let mut drawn = connections.to_vec();
+        drawn.sort_unstable();
+        drawn.dedup();
+        SplitMix64::new(seed).shuffle(&mut drawn);
+        drawn.iter().try_for_each(|number| load.check(*number))?;
+        let plans = drawn.iter().map(|number| load.plan(*number)).collect();
         let mut options: BTreeMap<_, _> = load.in_force(seed).into_iter().collect();
-        options.insert("connections".into(), json!(connections));
+        options.insert("connections".into(), json!(connections)); // as asked, in no drawn order
         let timed = Some((load.driver.clone(), load.spread.clone()));
         Ok(Draft { verb, workload, plans, seed, options, timed })
     }

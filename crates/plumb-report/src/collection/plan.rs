@@ -29,20 +29,16 @@ pub(super) struct Plan {
     pub(super) runs: u64,
 }
 
-/// Options that change no answer: the order of the results, how finely a run is told, and how long it
-/// waits for what fails, which counts as failed in either case.
-const PATIENCE: [&str; 5] = ["seed", "connect-timeout", "interval", "lag", "host-interval"];
-
 /// Seeds that a plan keeps.
 const SEEDS_MAX: usize = 8;
 
 impl Plan {
     /// The plan of a record.
     pub(super) fn of(record: &RunRecord, block: Option<Block>) -> Self {
-        let mut known: BTreeMap<String, String> = facts::set_options(record)
-            .filter(|(name, _)| !PATIENCE.contains(name))
-            .map(|(name, value)| (format!("--{name}"), value))
-            .collect();
+        // a whole text is no value of a table
+        let named = record.plan.distinctive().filter(|(name, _)| *name != "scenario-text");
+        let mut known: BTreeMap<String, String> =
+            named.map(|(name, value)| (format!("--{name}"), facts::option(&value))).collect();
         let mut put = |name: &str, value: String| known.insert(name.into(), value);
         let (host, target) = (&record.host, &record.target);
         put("target", target.address.clone());

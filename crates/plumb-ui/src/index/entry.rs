@@ -244,19 +244,11 @@ fn figures_of(record: &RunRecord, result: &ResultRecord) -> Vec<EntryFigure> {
     figures
 }
 
-/// Options that say how long and how closely something is measured, not what.
-const MANNER: [&str; 10] = [
-    "connect-timeout",
-    "count",
-    "for",
-    "interval",
-    "lag",
-    "pin",
-    "scenario-text",
-    "seed",
-    "timeout",
-    "warmup",
-];
+/// Options that make another plan, and no other series: they say how long something is measured, not
+/// what.
+const MANNER: [&str; 6] = ["count", "for", "pin", "scenario-text", "timeout", "warmup"];
+/// The option that names a file of who asks: a checkup writes one into a folder of its own.
+const CREDENTIALS: &str = "credentials";
 /// From here on a kernel picks ports itself: such a port says nothing of a server on this machine.
 const PICKED_PORTS: u16 = 10_000;
 
@@ -265,18 +257,9 @@ const PICKED_PORTS: u16 = 10_000;
 fn series_of(record: &RunRecord) -> (String, String) {
     let plan = &record.plan;
     let target = without_picked_port(&record.target.address);
-    let mut known: BTreeMap<&str, String> = BTreeMap::new();
-    for (name, value) in &plan.options {
-        let nothing = match value {
-            Value::Null | Value::Bool(false) => true,
-            Value::Array(values) => values.is_empty(),
-            Value::String(text) => text.is_empty() || *text == record.target.address,
-            Value::Bool(true) | Value::Number(_) | Value::Object(_) => false,
-        };
-        if !nothing && !MANNER.contains(&name.as_str()) {
-            known.insert(name, value.to_string());
-        }
-    }
+    let options = plan.distinctive().filter(|(name, _)| !MANNER.contains(name));
+    let known: BTreeMap<&str, String> =
+        options.map(|(name, value)| (name, of_series(name, &value).to_string())).collect();
     let text = format!(
         "{} {} {} {target} {} {known:?}",
         plan.layer, plan.verb, plan.load, record.host.name
@@ -284,6 +267,23 @@ fn series_of(record: &RunRecord) -> (String, String) {
     let bytes = digest(&SHA256, text.as_bytes());
     let id = bytes.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     (id, cut(&format!("{} {} {target}, from {}", plan.layer, plan.verb, record.host.name)))
+}
+
+/// The value of the option `name` without what each checkup has anew: ports in all its texts, and the
+/// folder of the file that says who asks.
+fn of_series(name: &str, value: &Value) -> Value {
+    match value {
+        Value::String(path) if name == CREDENTIALS => {
+            Path::new(path).file_name().unwrap_or_default().to_string_lossy().into()
+        }
+        Value::String(text) => without_picked_port(text).into(),
+        Value::Array(values) => values.iter().map(|value| of_series(name, value)).collect(),
+        Value::Object(values) => {
+            let each = values.iter().map(|(key, value)| (key.clone(), of_series(name, value)));
+            Value::Object(each.collect())
+        }
+        other => other.clone(),
+    }
 }
 
 fn without_picked_port(address: &str) -> String {

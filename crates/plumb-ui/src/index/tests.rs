@@ -92,6 +92,35 @@ fn what_changes_in_the_folders_changes_in_the_index() {
 }
 
 #[test]
+fn parts_of_checkups_are_of_one_series_whatever_was_drawn_for_them() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let part = |port: u16, folder: &str, clock_ns: u64| {
+        let mut part: serde_json::Value =
+            serde_json::from_str(&record("2026-11-21T10:00:00Z", "a mix", clock_ns)).unwrap();
+        let page = format!("http://127.0.0.1:{port}/page");
+        part["plan"]["options"] = serde_json::json!({
+            "url": [page, page], "pair": [page], "base": page, "size": "1KB",
+            "credentials": format!("/tmp/plumb-checkup-{folder}/demo"), "first-number": clock_ns,
+            "jtl": format!("{folder}.jtl"), "interval": "1s", "seed": clock_ns,
+            "remotes": [{"name": "local-1", "clock-ahead-ns": clock_ns}],
+        });
+        part.to_string()
+    };
+    put(root, "a", &part(40_123, "x1", 1_000));
+    put(root, "b", &part(40_124, "y2", 2_000));
+    put(root, "c", &part(40_124, "y2", 2_000).replace("1KB", "2KB"));
+    put(root, "d", &part(40_124, "y2", 2_000).replace("/demo", "/other"));
+    put(root, "e", &part(8_000, "y2", 2_000));
+    let index = Index::open(root).unwrap();
+    look(&index, 1);
+    let all = index.all_series().unwrap();
+    let mut runs: Vec<_> = all.iter().map(|series| series.runs).collect();
+    runs.sort_unstable();
+    assert_eq!(runs, [1, 1, 1, 2]);
+}
+
+#[test]
 fn a_run_in_which_nothing_failed_has_a_share_of_failures() {
     let root = tempfile::tempdir().unwrap();
     let root = root.path();

@@ -7,11 +7,6 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use plumb_folder::{Found, FoundRun, RECORD, read_record};
 use plumb_measure::{RunRecord, Status};
-use plumb_report::is_set;
-use serde_json::Value;
-
-/// Options that say where figures go, or what came of them, and not what is measured.
-const BESIDE: [&str; 5] = ["jtl", "metrics", "remotes", "remotes-start-spread-ns", "seed"];
 
 /// The last run below `runs` that is no block of an experiment.
 ///
@@ -64,14 +59,9 @@ fn written_at(run: &Path) -> Option<(i64, i64)> {
     Some((known.mtime(), known.mtime_nsec()))
 }
 
-/// True when both were asked for alike; the seed, which orders the results, is no part of it.
+/// True when both were asked for alike.
 fn same_plan(one: &RunRecord, other: &RunRecord) -> bool {
-    let options = |record: &RunRecord| -> Vec<(String, Value)> {
-        let all = record.plan.options.iter();
-        let of_plan = all.filter(|(name, value)| !BESIDE.contains(&name.as_str()) && is_set(value));
-        of_plan.map(|(name, value)| (name.clone(), value.clone())).collect()
-    };
     (&one.plan.layer, &one.plan.verb, &one.target.address)
         == (&other.plan.layer, &other.plan.verb, &other.target.address)
-        && options(one) == options(other)
+        && one.plan.distinctive().eq(other.plan.distinctive())
 }

@@ -12,6 +12,7 @@ mod host;
 mod interop;
 mod manual;
 mod options_file;
+mod plans;
 mod python;
 mod report;
 mod show;
