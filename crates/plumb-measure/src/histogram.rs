@@ -281,7 +281,9 @@ pub(crate) fn highest_in(index: usize) -> u64 {
     lowest_in(index) + (1 << exponent_of(index)) - 1
 }
 
-/// The place, from 1, of the quantile `q` (0 to 1) among `total` values in order.
+/// The place, from 1, of the quantile `q` (0 to 1) among `total` values in order. A product that lies
+/// above a whole number by no more than the rounding of `q` and of itself is that number: 99.9 / 100 is
+/// one unit in the last place above 0.999.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -289,7 +291,8 @@ pub(crate) fn highest_in(index: usize) -> u64 {
     reason = "counts stay far below 2^53, and the rank is clamped to 1..=total"
 )]
 pub(crate) fn rank(q: f64, total: u64) -> u64 {
-    ((q * total as f64).ceil() as u64).clamp(1, total.max(1))
+    let place = q * total as f64 * (1.0 - 4.0 * f64::EPSILON);
+    (place.ceil() as u64).clamp(1, total.max(1))
 }
 
 #[cfg(test)]
@@ -304,6 +307,20 @@ mod tests {
             assert_eq!(index_of(highest_in(index)), index);
         }
         assert_eq!(index_of(Histogram::HIGHEST), COUNTERS - 1);
+    }
+
+    #[test]
+    fn a_percentage_and_a_share_have_the_same_rank() {
+        // tenths of a percent, and the usual hundredths beyond
+        for hundredths in (10..10_000_u64).step_by(10).chain([9_995, 9_999, 10_000]) {
+            let percent: f64 = format!("{}e-2", hundredths).parse().unwrap();
+            let share: f64 = format!("{}e-4", hundredths).parse().unwrap();
+            for total in 1..=5_000 {
+                let exact = (total * hundredths).div_ceil(10_000).max(1);
+                assert_eq!(rank(percent / 100.0, total), exact, "p{percent} of {total}");
+                assert_eq!(rank(share, total), exact, "{share} of {total}");
+            }
+        }
     }
 
     #[test]

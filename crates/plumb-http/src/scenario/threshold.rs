@@ -325,6 +325,28 @@ mod tests {
     }
 
     #[test]
+    fn a_percentile_is_that_of_the_record() {
+        let moments = |ns| Moments { due: 0, sent: 0, first: ns, last: ns };
+        for percentile in ["p50", "p90", "p95", "p99", "p99.9"] {
+            for count in [100, 1_000, 3_000] {
+                let mut recorder = Recorder::new(5);
+                (1..=count).for_each(|n| recorder.record(0, moments(n * 1_000), Answer::ok(1)));
+                let threshold = read(&format!("list {percentile} < 1s")).unwrap();
+                let found = threshold.judge(&recorder, &crews(), 1).found.unwrap();
+                let times = plumb_measure::Distribution::of(&recorder.rows()[0].response).unwrap();
+                let told = match percentile {
+                    "p50" => times.p50,
+                    "p90" => times.p90,
+                    "p95" => times.p95,
+                    "p99" => times.p99,
+                    _ => times.p999,
+                };
+                assert_eq!(found, real(told), "{percentile} of {count}");
+            }
+        }
+    }
+
+    #[test]
     fn figures_of_steps_groups_and_all_are_judged() {
         for text in [
             "list p95 < 96ms",
