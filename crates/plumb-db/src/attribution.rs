@@ -9,7 +9,6 @@ use plumb_measure::{
 };
 
 use crate::database::Methods;
-use crate::drive::Yield;
 use crate::ledger::Observations;
 use crate::statement::{Over, Statement};
 
@@ -72,9 +71,9 @@ fn statement(found: &Observations, known_as: fn(&Series) -> Estimate) -> Estimat
 }
 
 /// Has that in the round trips of `record`, whose messages are calls.
-pub(crate) fn take_apart(record: &mut ResultRecord, came: Option<&Yield>, methods: Methods) {
+pub(crate) fn take_apart(record: &mut ResultRecord, came: Option<&Observations>, methods: Methods) {
     let Some(trip) = record.round_trip.take() else { return };
-    let found = came.map(|came| &came.found).filter(|found| !found.statement.times.is_empty());
+    let found = came.filter(|found| !found.statement.times.is_empty());
     record.round_trip = Some(match found {
         Some(found) => trip.with_server(statement(found, Series::estimate), methods.server),
         None => trip,

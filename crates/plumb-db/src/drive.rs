@@ -49,13 +49,6 @@ pub(crate) struct Load<'a, D: Database> {
     pub(crate) gate: Option<&'a Gate>,
 }
 
-/// What came of it beside the records.
-#[derive(Debug)]
-pub(crate) struct Yield {
-    pub(crate) found: Observations,
-    pub(crate) observed: u64,
-}
-
 /// A runtime of one thread, which does what `tick` says while it waits.
 ///
 /// # Errors
@@ -113,7 +106,7 @@ pub(crate) fn reach<D: Database>(
 pub(crate) fn drive<D: Database>(
     load: &Load<'_, D>,
     outlet: Outlet,
-) -> Result<(Driven<()>, Yield), DbError> {
+) -> Result<(Driven<()>, Observations), DbError> {
     let passes = Arc::<Passes>::default();
     let rest = Rest::new(&passes, load.plan.tick).map_err(DbError::system("set a timer"))?;
     block_on(&resting(&rest)?, run(load, outlet, passes, &rest))
@@ -124,7 +117,7 @@ async fn run<D: Database>(
     outlet: Outlet,
     passes: Arc<Passes>,
     rest: &Arc<Rest>,
-) -> Result<(Driven<()>, Yield), DbError> {
+) -> Result<(Driven<()>, Observations), DbError> {
     let traffic = Traffic::stamped(load.plan.stamps);
     let traffic = Arc::new(if load.over == Over::Kept { traffic.alone(rest) } else { traffic });
     let database = load.database.counting(&traffic);
@@ -186,7 +179,7 @@ async fn run<D: Database>(
         transports: traffic.transports(),
         ..closed.driven()
     };
-    Ok((driven, Yield { found: closed.found, observed: closed.observed }))
+    Ok((driven, closed.found))
 }
 
 /// All callers until the load is over; true when somebody asked to stop before.

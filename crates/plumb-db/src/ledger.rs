@@ -79,8 +79,6 @@ pub(crate) struct Ledger {
     last: u64,
     recording: bool,
     pub(crate) warm_up_operations: u64,
-    /// Calls that were looked into.
-    pub(crate) observed: u64,
     /// Since when no connection can be made.
     pub(crate) down_since: Option<u64>,
     pub(crate) gave_up: bool,
@@ -93,7 +91,6 @@ pub(crate) struct Ledger {
 #[derive(Debug)]
 pub(crate) struct Closed {
     pub(crate) found: Observations,
-    pub(crate) observed: u64,
     pub(crate) began_ns: u64,
     pub(crate) duration_ns: u64,
     pub(crate) warm_up_operations: u64,
@@ -152,7 +149,6 @@ impl Ledger {
             last: from,
             recording: false,
             warm_up_operations: 0,
-            observed: 0,
             down_since: None,
             gave_up: false,
             passes,
@@ -316,7 +312,7 @@ impl Ledger {
             self.warm_up_operations += 1;
             return;
         }
-        self.observed += 1;
+        self.recorder.look(0);
         match seen {
             Seen::Wire(ns) => self.found.wire.record(ns),
             Seen::Server { statement_ns, empty_ns } => {
@@ -384,7 +380,6 @@ impl Ledger {
         self.outlet.last(self.last, &mut self.recorder);
         Closed {
             found: self.found,
-            observed: self.observed,
             began_ns: self.from,
             duration_ns: self.last - self.from,
             warm_up_operations: self.warm_up_operations,

@@ -26,7 +26,7 @@ use crate::attribution::{Known, attribute, take_apart};
 use crate::beside::Beside;
 use crate::client::floor::{CALLS, floor};
 use crate::database::{Access, Asked, Database, Form};
-use crate::drive::{Load, WAIT, WAIT_ALONE, Yield, block_on, drive, reach, runtime};
+use crate::drive::{Load, WAIT, WAIT_ALONE, block_on, drive, reach, runtime};
 use crate::hana::Hana;
 use crate::mssql::Mssql;
 use crate::mysql::Mysql;
@@ -221,12 +221,12 @@ impl Ping {
             watch.reached(transport.clone());
         }
         let mut record = result_record(&plan, labels, Lengths::Any, &result);
-        let observed = came.as_ref().map_or(0, |came| came.observed);
+        let observed = result.recorder.observed();
         count_observed(&mut record, observed, result.cpu_ns);
         name_driver(&mut record, D::DRIVER, point.over);
         take_apart(&mut record, came.as_ref(), database.methods());
         let mut readings = block_on(&ground.runtime, self.beside().readings(database, counter));
-        if let Some(Yield { found, observed }) = &came {
+        if let Some(found) = &came {
             let recorder = &result.recorder;
             // the statement first, then the whole server
             let of_plan = ground.explained.clone().filter(|_| statement.which == Which::Own);
@@ -241,7 +241,7 @@ impl Ping {
                 response: response(&result),
                 batches: record.batches.clone(),
                 found,
-                observed: *observed,
+                observed,
                 looks: D::LOOKS,
                 handshake: handshake.as_ref(),
                 echo: ground.echo.as_ref(),
@@ -360,9 +360,7 @@ impl Spread for Ping {
     }
 
     fn conclude(&mut self, number: usize, result: &mut ResultRecord, parts: &SpreadParts<'_>) {
-        // what was looked into is told by the results alone
-        let observed = parts.results.iter().map(|part| part.looked_into());
-        count_observed(result, observed.fold(0, u64::saturating_add), parts.whole.cpu_ns);
+        count_observed(result, parts.whole.recorder.observed(), parts.whole.cpu_ns);
         name_driver(result, self.driver(), self.points[number].over);
     }
 }

@@ -70,6 +70,9 @@ pub struct Row {
     /// Operations that were turned away for the moment.
     #[serde(skip_serializing_if = "is_zero", deserialize_with = "count")]
     pub refused: u64,
+    /// Correct answers of operations that were looked into: they are in no time of the row.
+    #[serde(skip_serializing_if = "is_zero", deserialize_with = "count")]
+    pub observed: u64,
     /// How often each status code came, failed operations included.
     #[serde(skip_serializing_if = "Codes::is_empty")]
     pub codes: Codes,
@@ -149,6 +152,7 @@ impl Row {
             self.failed.get_or_insert_default().merge(failed);
         }
         self.refused += other.refused;
+        self.observed += other.observed;
         other.codes.iter().for_each(|(code, n)| self.codes.count(code, n));
         other.unexpected.iter().for_each(|(code, n)| self.unexpected.count(code, n));
         for (name, told) in other.told.iter().enumerate() {
@@ -178,6 +182,7 @@ impl Row {
         self.failures = Failures::default();
         self.failed = None;
         self.refused = 0;
+        self.observed = 0;
         self.codes = Codes::default();
         self.unexpected = Codes::default();
         self.told.iter_mut().for_each(Histogram::clear);
@@ -314,6 +319,14 @@ impl Recorder {
         self.rows[usize::from(label)].record(moments, answer);
     }
 
+    /// Books under `label` a correct answer of an operation that was looked into.
+    ///
+    /// # Panics
+    /// When `label` is not below the number of rows.
+    pub fn look(&mut self, label: u16) {
+        self.rows[usize::from(label)].observed += 1;
+    }
+
     /// What is known of the stamped round trips under `label`, to be added to.
     ///
     /// # Panics
@@ -322,10 +335,16 @@ impl Recorder {
         self.rows[usize::from(label)].round_trip.get_or_insert_default()
     }
 
-    /// Correct answers of all rows.
+    /// Correct answers of all rows, without those of operations that were looked into.
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.rows.iter().map(|row| row.response.count()).sum()
+    }
+
+    /// Correct answers of all rows of operations that were looked into.
+    #[must_use]
+    pub fn observed(&self) -> u64 {
+        self.rows.iter().map(|row| row.observed).sum()
     }
 
     /// Operations of all rows that were turned away for the moment.

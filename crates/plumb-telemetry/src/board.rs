@@ -40,7 +40,10 @@ struct Point {
 #[derive(Debug, Default)]
 struct Figures {
     name: String,
+    /// Correct answers, those of operations that were looked into among them.
     operations: u64,
+    /// Of these, those whose response time is known.
+    timed: u64,
     response_sum_ns: u128,
     failures: Failures,
     last: Histogram,
@@ -158,10 +161,10 @@ impl Board {
     fn responses(&self) -> Family {
         let help = "Response times from the due time: quantiles of the last interval with an \
                     answer, sum and count of all so far.";
-        let samples = self.each().filter(|(_, row)| row.operations > 0).map(|(point, row)| {
+        let samples = self.each().filter(|(_, row)| row.timed > 0).map(|(point, row)| {
             let quantiles = QUANTILES.map(|(q, name)| (q, name, row.last.quantile(q)));
             let value = Value::Times {
-                count: row.operations,
+                count: row.timed,
                 sum_ns: row.response_sum_ns,
                 quantiles: quantiles.to_vec(),
             };
@@ -217,7 +220,8 @@ fn number(labels: Vec<(String, String)>, value: u64) -> Sample {
 
 impl Figures {
     fn add(&mut self, row: &Row) {
-        self.operations += row.response.count();
+        self.operations += row.response.count() + row.observed;
+        self.timed += row.response.count();
         self.response_sum_ns += row.response.sum();
         self.failures.merge(&row.failures);
         if !row.response.is_empty() {
@@ -289,6 +293,20 @@ mod tests {
             "plumb_run_sent_bytes_total{connections=\"5\"} 300",
             "plumb_run_users 5",
         ] {
+            assert!(text.lines().any(|found| found == line), "no {line} in\n{text}");
+        }
+    }
+
+    #[test]
+    fn answers_of_what_was_looked_into_are_counted_and_in_no_time() {
+        let mut board = board();
+        board.point(&BTreeMap::new());
+        let mut looked = records(&[1_000], 0);
+        (0..3).for_each(|_| looked.recorder.look(0));
+        board.add(&looked);
+        board.add(&looked);
+        let text = exposition(&board.families());
+        for line in ["plumb_run_operations_total 8", "plumb_run_response_seconds_count 2"] {
             assert!(text.lines().any(|found| found == line), "no {line} in\n{text}");
         }
     }

@@ -65,6 +65,20 @@ fn calls_that_are_dropped_before_the_first_recorded_one_count() {
 }
 
 #[test]
+fn calls_that_are_looked_into_are_told_with_the_others() {
+    let came = recorded(&plan(), |ledger| {
+        for due in [FROM - MS, FROM, FROM + MS] {
+            let call = Call { due, taken: due, sent: due, opened: None };
+            ledger.begin(due);
+            ledger.observed(&call, Seen::Wire(7), due + MS);
+        }
+        answered(ledger, FROM + 2 * MS);
+    });
+    assert_eq!((came.recorder.observed(), came.recorder.operations()), (2, 1));
+    assert_eq!(came.warm_up_operations, 1);
+}
+
+#[test]
 fn connections_that_fail_before_the_first_recorded_call_count() {
     let came = recorded(&plan(), |ledger| {
         let patience = 1_000 * MS;

@@ -196,9 +196,14 @@ fn endpoints_of([baseline, candidate]: [&ResultRecord; 2], deciding: &[&str]) ->
         answered.map(|interval| interval.p50 as f64).collect()
     };
     let rate = |result: &ResultRecord| -> Vec<f64> {
+        // calls that were looked into are in no interval, and count in every rate
+        let timed = result.operations.saturating_sub(result.looked_into()).max(1);
+        let all_of_timed = result.operations as f64 / timed as f64;
+        let per_s =
+            |it: &plumb_measure::Interval| it.operations as f64 * 1e9 / it.duration_ns as f64;
         whole_intervals(result)
             .filter(|_| result.operations > 0)
-            .map(|interval| interval.operations as f64 * 1e9 / interval.duration_ns as f64)
+            .map(|interval| per_s(interval) * all_of_timed)
             .collect()
     };
     let p50s = [baseline, candidate].map(|it| it.response_ns.as_ref().map(|it| it.p50 as f64));
@@ -313,6 +318,20 @@ mod tests {
         let slower = throughput(&[500; 10]);
         assert!(slower.ratio.is_some_and(|it| (it - 0.5).abs() < 1e-9), "{slower:?}");
         assert!(slower.interval.is_some());
+    }
+
+    #[test]
+    fn calls_that_were_looked_into_count_in_the_throughput() {
+        // of 1,250 and of 2,500 calls so many are in no interval
+        let looked_into = |timed: u64, observed: u64| ResultRecord {
+            operations: 10 * timed + observed,
+            observed,
+            throughput_per_s: f64::from(u32::try_from(10 * timed + observed).unwrap()) / 10.0,
+            ..run(&[timed; 10])
+        };
+        let found = endpoints_of([&looked_into(93, 320), &looked_into(218, 320)], &[THROUGHPUT]);
+        assert_eq!((found[0].baseline, found[0].candidate), (125.0, 250.0));
+        assert!(found[0].ratio.is_some_and(|it| (it - 2.0).abs() < 1e-9), "{found:?}");
     }
 
     /// A run of 10 ms against one of 1 ms under `load`, in which something was `found`.

@@ -41,6 +41,19 @@ fn what_is_turned_away_is_neither_right_nor_failed() {
 }
 
 #[test]
+fn what_was_looked_into_is_counted_and_in_no_time() {
+    let mut recorder = Recorder::new(2);
+    recorder.look(1);
+    let mut merged = Recorder::new(2);
+    merged.record(1, moments(0, 0, 5, 5), Answer::ok(1));
+    merged.merge(&recorder);
+    merged.merge(&recorder);
+    assert_eq!((merged.observed(), merged.operations(), merged.rows()[0].observed), (2, 1, 0));
+    merged.clear_load();
+    assert_eq!(merged, Recorder::new(2));
+}
+
+#[test]
 fn what_the_other_side_tells_is_kept_by_name() {
     let mut told = ServerTimes::default();
     assert!(told.push(2, 7_000));

@@ -54,18 +54,20 @@ struct Figures {
 #[derive(Debug)]
 struct Whole {
     response: Histogram,
+    /// Correct answers whose time is not known.
+    observed: u64,
     failures: u64,
     duration_ns: u64,
 }
 
 impl Whole {
     fn new() -> Self {
-        Self { response: Histogram::new(), failures: 0, duration_ns: 0 }
+        Self { response: Histogram::new(), observed: 0, failures: 0, duration_ns: 0 }
     }
 
     fn figures(&self) -> Figures {
         Figures {
-            per_s: rate(self.response.count(), self.duration_ns),
+            per_s: rate(self.response.count() + self.observed, self.duration_ns),
             p50: self.response.quantile(0.5),
             p95: self.response.quantile(0.95),
             failures: self.failures,
@@ -111,15 +113,17 @@ impl Live {
         let figures = records.figures;
         let mut response = Histogram::new();
         records.recorder.rows().iter().for_each(|row| response.merge(&row.response));
+        let observed = records.recorder.observed();
         self.state = "measuring";
         self.last = Some(Figures {
-            per_s: rate(figures.operations, figures.duration_ns),
+            per_s: rate(figures.operations + observed, figures.duration_ns),
             p50: figures.p50,
             p95: response.quantile(0.95),
             failures: figures.failures,
             users: figures.users,
         });
         self.whole.response.merge(&response);
+        self.whole.observed += observed;
         self.whole.failures += figures.failures;
         self.whole.duration_ns += figures.duration_ns;
         self.tick();
