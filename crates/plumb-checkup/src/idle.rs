@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use plumb_measure::statistics::{Interval, hodges_lehmann, interval, median};
-use plumb_measure::{Program, RecordError, read_versioned, real, rounded, show_ns, written};
+use plumb_measure::{
+    Program, RecordError, read_versioned, real, rounded, show_above, show_ns, written,
+};
 
 /// Version of the form of [`IdleCost`].
 pub const IDLE_SCHEMA: &str = "plumb.idle/1";
@@ -200,6 +202,7 @@ fn effect(rounds: &[IdleRound]) -> Option<IdleEffect> {
 /// Why nothing can be concluded, and what to do.
 fn doubt(sample: &IdleSample, cost: Option<IdleEffect>) -> Option<String> {
     let IdleCompany { foreign_pct, steal_pct, limit_pct } = sample.company;
+    let limit = (limit_pct * 1e6).round() / 1e6; // as it was given, without the rounding of a share
     let again = "measure again when the machine is quiet";
     if sample.processors[0] == sample.processors[1] {
         return Some(
@@ -216,13 +219,15 @@ fn doubt(sample: &IdleSample, cost: Option<IdleEffect>) -> Option<String> {
         return Some(format!("{rounds} too few for an interval; measure longer with --for"));
     }
     match (foreign_pct, steal_pct) {
-        (Some(pct), _) if pct > limit_pct => Some(format!(
-            "other processes took {pct:.1} % of the processor time meanwhile, more than \
-             {limit_pct:.1} %, and a busy processor does not idle; {again}"
+        (Some(pct), _) if pct > limit => Some(format!(
+            "other processes took {} % of the processor time meanwhile, more than {limit} %, \
+             and a busy processor does not idle; {again}",
+            show_above(pct, limit)
         )),
-        (_, Some(pct)) if pct > limit_pct => Some(format!(
-            "the hypervisor withheld {pct:.1} % of the processor time meanwhile, more than \
-             {limit_pct:.1} %; {again}"
+        (_, Some(pct)) if pct > limit => Some(format!(
+            "the hypervisor withheld {} % of the processor time meanwhile, more than \
+             {limit} %; {again}",
+            show_above(pct, limit)
         )),
         (Some(_), Some(_)) => None,
         _ => Some(
@@ -359,6 +364,10 @@ mod tests {
         };
         for (found, why) in [
             (company(Some(31.2), Some(0.0)), "other processes took 31.2 %"),
+            (
+                company(Some(5.04), Some(0.0)),
+                "took 5.04 % of the processor time meanwhile, more than 5 %",
+            ),
             (company(Some(0.0), Some(7.0)), "the hypervisor withheld 7.0 %"),
             (company(None, Some(0.0)), "could not be told"),
             (company(Some(0.0), None), "could not be told"),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::counted;
+use crate::units::{counted, show_count};
 use crate::{Finding, FindingKind, Scope, Span, grouped, real};
 
 /// Accepted messages, and where they are when the load is over.
@@ -156,8 +156,9 @@ impl Delivery {
         let step = Span::from_ns(self.step_ns);
         let text = format!(
             "the time stamps of the table are known to {step}, and {} lie between the first and \
-             the last: the rate may be as low as {low:.0} rows/s",
-            Span::from_ns(span_ns)
+             the last: the rate may be as low as {} rows/s",
+            Span::from_ns(span_ns),
+            show_count(low)
         );
         finding(Scope::Nothing, text)
     }
@@ -256,6 +257,9 @@ mod tests {
         let coarse = Delivery { step_ns: 1_000_000_000, ..timed };
         let text = &coarse.findings()[0].text;
         assert!(text.contains("as low as 333 rows/s"), "{text}");
+        let few = Delivery { span_ns: Some(5_000_000_000), ..delivery(2, 2, 0, 0) };
+        let few = Delivery { step_ns: 1_000_000_000, ..few };
+        assert!(few.findings()[0].text.contains("as low as 0.33 rows/s"), "{:?}", few.findings());
         assert_eq!(delivery(1, 1, 0, 0).rows_per_s(), None);
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::counted;
+use crate::units::{counted, show_above};
 use crate::{Finding, FindingKind, ForeignLimit, Placement, Scope};
 
 /// What a machine did while a result was recorded: the one that drove the load, or a far one, of
@@ -168,16 +168,17 @@ impl HostUse {
         };
         if let Some(foreign) = self.foreign_pct.filter(|foreign| *foreign > percent) {
             let text = format!(
-                "foreign load: other processes took {foreign:.1} % of all processors, {}; more than \
-                 the {limit} allowed",
+                "foreign load: other processes took {} % of all processors, {}; more than the \
+                 {limit} allowed",
+                show_above(foreign, percent),
                 self.culprits()
             );
             add(FindingKind::ForeignLoad, Scope::Everything, text);
         }
         if let Some(steal) = self.steal_pct.filter(|steal| *steal > percent) {
             let text = format!(
-                "steal: the hypervisor took {steal:.1} % of all processors, more than the {limit} \
-                 allowed"
+                "steal: the hypervisor took {} % of all processors, more than the {limit} allowed",
+                show_above(steal, percent)
             );
             add(FindingKind::Steal, Scope::Everything, text);
         }
@@ -254,6 +255,10 @@ mod tests {
             "foreign load: other processes took 38.0 % of all processors, mostly rustc (pid 4711, \
              21.0 %) and cargo (pid 4700, 10.0 %); more than the 5 % allowed"
         );
+        host.foreign_pct = Some(5.04);
+        let said = text(&host, ForeignLimit::default());
+        assert!(said.contains("other processes took 5.04 % of all processors"), "{said}");
+        host.foreign_pct = Some(38.04);
         host.foreign.clear();
         assert!(
             text(&host, raised("7.5%")).contains("which ones is not known; more than the 7.5 %")

@@ -104,8 +104,8 @@ pub use told_names::{ToldNames, renumbering};
 pub use trace::{TraceId, TracedOperation, TracedOperations};
 pub use transport::{Network, SmcLack, Transport, TransportUse, Transports};
 pub use units::{
-    BitRate, ByteSize, Rate, RateOrNone, Share, Span, UnitError, counted, grouped, show_count,
-    show_ns, show_plain,
+    BitRate, ByteSize, Rate, RateOrNone, Share, Span, UnitError, counted, grouped, show_above,
+    show_count, show_ns, show_plain,
 };
 pub use validity::{LoadFacts, Validity};
 

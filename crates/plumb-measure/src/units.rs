@@ -6,7 +6,7 @@ mod size;
 mod span;
 
 pub use rate::{BitRate, Rate, RateOrNone, Share};
-pub use shown::{counted, grouped, show_count, show_ns, show_plain};
+pub use shown::{counted, grouped, show_above, show_count, show_ns, show_plain};
 pub use size::ByteSize;
 pub use span::Span;
 
@@ -52,6 +52,12 @@ pub enum UnitError {
     /// The share is more than all.
     #[error("`{text}` is more than 100%")]
     MoreThanAll {
+        /// The text as given.
+        text: String,
+    },
+    /// The share is smaller than any that is written.
+    #[error("`{text}` is less than 0.000001%")]
+    Small {
         /// The text as given.
         text: String,
     },

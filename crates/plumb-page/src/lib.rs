@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`figures`] | numbers as people read them |
+//! | [`threshold`] | what was found under a threshold |
 //! | [`trust`] | how far the figures of a run may be used |
 //! | [`table`] | columns and rows, as text and as Markdown |
 //! | [`wrap`], [`paint`] | paragraphs for a terminal, verdicts in colour |
@@ -16,6 +17,7 @@ pub mod page;
 pub mod paint;
 pub mod sheet;
 pub mod table;
+pub mod threshold;
 pub mod tile;
 pub mod trust;
 pub mod wrap;

@@ -3,7 +3,8 @@
 use plumb_measure::{
     Finding, FindingKind, ResultRecord, RunRecord, Scope, Status, ThresholdRecord, show_ns,
 };
-use plumb_page::figures::{milliseconds, per_second, with_unit};
+use plumb_page::figures::{per_second, with_unit};
+use plumb_page::threshold;
 
 use crate::{Case, Grade, Remark, Verdict};
 
@@ -77,8 +78,7 @@ fn cases_of(result: &ResultRecord, group: &str) -> Vec<Case> {
 
 fn case_of(threshold: &ThresholdRecord, group: &str, name: String) -> Case {
     let found = match threshold.found {
-        Some(found) if threshold.unit == "ns" => format!("found {}", milliseconds(found / 1e6)),
-        Some(found) => format!("found {}", with_unit(found, &threshold.unit)),
+        Some(_) => format!("found {}", threshold::found(threshold)),
         None => "nothing to judge was found".into(),
     };
     let missed = || {
@@ -117,4 +117,27 @@ pub(crate) fn remark_of(finding: &Finding) -> Remark {
 pub(crate) fn kind_of(kind: impl serde::Serialize) -> String {
     let name = serde_json::to_value(kind).ok();
     name.and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_found_has_the_unit_that_the_report_has() {
+        let case = |text: &str, found: f64, unit: &str| {
+            let (text, unit) = (text.to_owned(), unit.to_owned());
+            let threshold = ThresholdRecord { text, found: Some(found), unit, met: false };
+            case_of(&threshold, "g", "n".into()).remarks[0].text.clone()
+        };
+        assert_eq!(case("failures < 5", 7.0, "1"), "threshold missed: failures < 5, found 7");
+        assert_eq!(
+            case("throughput > 300000/s", 237_123.0, "1/s"),
+            "threshold missed: throughput > 300000/s, found 237 k/s"
+        );
+        assert_eq!(
+            case("p95 < 200ms", 200.3e6, "ns"),
+            "threshold missed: p95 < 200ms, found 200.3 ms"
+        );
+    }
 }

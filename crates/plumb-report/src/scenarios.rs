@@ -1,8 +1,7 @@
 //! Scenarios: what was demanded, what became of the users, and how it scales with their number.
 
-use plumb_measure::{
-    Distribution, ResultRecord, RunRecord, ScenarioFigures, ThresholdRecord, show_count, show_ns,
-};
+use plumb_measure::{Distribution, ResultRecord, RunRecord, ScenarioFigures, show_count, show_ns};
+use plumb_page::threshold;
 
 use crate::figures::{ABSENT, failures_of, grouped, real, time_of, with_unit};
 use crate::noun::Noun;
@@ -55,27 +54,12 @@ fn thresholds(record: &RunRecord) -> Table {
         for threshold in &result.thresholds {
             let mut row = points.cells(result);
             row.push(threshold.text.clone());
-            row.push(found(threshold));
+            row.push(threshold::found(threshold));
             row.push(if threshold.met { "met" } else { "missed" }.into());
             table.push_main(row, !threshold.met);
         }
     }
     table
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a time in nanoseconds; a cast to an integer saturates"
-)]
-fn found(threshold: &ThresholdRecord) -> String {
-    match (threshold.found, threshold.unit.as_str()) {
-        (None, _) => ABSENT.into(),
-        (Some(ns), "ns") => show_ns(ns.round() as u64),
-        (Some(rate), "1/s") => format!("{}/s", show_count(rate)),
-        (Some(count), "1") => grouped(count.round() as u64),
-        (Some(value), unit) => with_unit(value, unit),
-    }
 }
 
 fn totals(record: &RunRecord) -> Table {

@@ -262,7 +262,11 @@ fn nothing_proven(record: &RunRecord) -> String {
     let proves_nothing = |it: &&ResultRecord| Trust::of(&it.validity) == Trust::Nothing;
     let touched = record.results.iter().filter(proves_nothing).count();
     let whose = if record.results.len() > 1 && touched > 0 && touched < record.results.len() {
-        format!("{touched} of {} results are invalid, so the run as a whole", record.results.len())
+        let are = if touched == 1 { "is" } else { "are" };
+        format!(
+            "{touched} of {} results {are} invalid, so the run as a whole",
+            record.results.len()
+        )
     } else {
         "This run".into()
     };
@@ -282,7 +286,8 @@ fn not_checked(record: &RunRecord) -> String {
     let touched = record.results.iter().filter(|it| Trust::of(&it.validity) == Trust::Unchecked);
     let said = match (touched.count(), record.results.len()) {
         (some, all) if some > 0 && some < all => {
-            format!("{some} of {all} results are not checked, so the run as a whole is not.")
+            let are = if some == 1 { "is" } else { "are" };
+            format!("{some} of {all} results {are} not checked, so the run as a whole is not.")
         }
         _ => "Whether this run is valid could not be checked.".into(),
     };

@@ -4,7 +4,7 @@ use super::Evidence;
 use super::sentence::capitalised;
 use crate::CheckupOutcome;
 use crate::finding::{CheckupFinding, FaultKind};
-use plumb_measure::{Finding, FindingKind, ForeignProcess, HostUse, Scope};
+use plumb_measure::{Finding, FindingKind, ForeignProcess, HostUse, Scope, show_plain};
 
 /// At most one finding of each kind.
 pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<CheckupFinding> {
@@ -37,8 +37,8 @@ fn foreign(evidence: &Evidence<'_>) -> Option<String> {
     let most = met.iter().filter_map(|(_, outcome)| outcome.foreign_pct).reduce(f64::max);
     let said = match most {
         Some(most) => format!(
-            "processes that are no part of the measurement took up to {most:.0} % of all \
-             processors"
+            "processes that are no part of the measurement took up to {} % of all processors",
+            if most < 0.95 { show_plain(most) } else { format!("{most:.0}") }
         ),
         None => first.text.trim_end_matches('.').to_owned(),
     };

@@ -1,6 +1,6 @@
 //! Whether the statistics of a contrast may be used.
 
-use plumb_comparison::{Checks, Endpoint};
+use plumb_comparison::{Checks, Endpoint, signed};
 use plumb_measure::statistics::{Drift, drift, hodges_lehmann, mean, standard_deviation};
 
 use super::{Pair, effects, ratio};
@@ -116,6 +116,11 @@ fn without_first(primary: &Endpoint) -> Option<f64> {
         .flatten()
 }
 
+/// A change in percent with its sign.
+fn change(percent: f64) -> String {
+    signed(percent).unwrap_or_else(|| percent.to_string())
+}
+
 fn remarks(checks: &Checks, primary: &Endpoint) -> Vec<String> {
     let mut remarks = Vec::new();
     let effect = primary.ratio.map_or(0.0, |ratio| (ratio - 1.0).abs());
@@ -124,9 +129,9 @@ fn remarks(checks: &Checks, primary: &Endpoint) -> Vec<String> {
         && drift.change.abs() > effect
     {
         remarks.push(format!(
-            "The baseline itself moved by {:+.1} % over the experiment, more than the effect: only \
+            "The baseline itself moved by {} % over the experiment, more than the effect: only \
              because the blocks were interleaved does the comparison stand.",
-            100.0 * drift.change
+            change(100.0 * drift.change)
         ));
     }
     let few = checks.effective_samples.filter(|samples| *samples < SAMPLES_MIN);
@@ -139,9 +144,28 @@ fn remarks(checks: &Checks, primary: &Endpoint) -> Vec<String> {
     if let Some(without) = checks.without_first {
         remarks.push(format!(
             "The first pair lies outside the range of all others, as when something was still \
-             cold. Nothing is deleted; without it the change would be {:+.1} %.",
-            primary.improvement(without)
+             cold. Nothing is deleted; without it the change would be {} %.",
+            change(primary.improvement(without))
         ));
     }
     remarks
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_comparison::{Better, FigureUnit};
+
+    use super::*;
+
+    #[test]
+    fn a_small_movement_is_told_as_small_as_it_is() {
+        let described = ("p50", "median response time", FigureUnit::Ns, Better::Lower);
+        let primary =
+            Endpoint { ratio: Some(1.000_2), ..Endpoint::described(described, 1_000.0, 1_000.2) };
+        let drift = Some(Drift { change: 0.000_3, correlation: 0.9, p: 0.01 });
+        let checks = Checks { drift, without_first: Some(1.000_1), ..Checks::default() };
+        let said = remarks(&checks, &primary);
+        assert!(said[0].contains("moved by +0.03 % over"), "{said:?}");
+        assert!(said[1].contains("the change would be -0.01 %."), "{said:?}");
+    }
 }

@@ -82,12 +82,15 @@ impl fmt::Display for Rate {
     }
 }
 
-/// A share above zero and at most one, written in percent: `1%`, `0.5%`.
+/// A share of a hundred millionth at least and of one at most, written in percent: `1%`, `0.5%`.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Share(f64);
 
 impl Share {
+    /// The smallest share that is written, percent.
+    const SMALLEST_PERCENT: f64 = 0.000_001;
+
     /// A share of `percent`.
     ///
     /// # Panics
@@ -122,6 +125,8 @@ impl FromStr for Share {
             Err(UnitError::Zero { text: text.into() })
         } else if percent > 100.0 {
             Err(UnitError::MoreThanAll { text: text.into() })
+        } else if percent < Self::SMALLEST_PERCENT {
+            Err(UnitError::Small { text: text.into() })
         } else {
             Ok(Self(percent / 100.0))
         }
@@ -201,6 +206,17 @@ mod tests {
         assert!(matches!("1000000001/s".parse::<Rate>(), Err(UnitError::Fast { .. })));
         assert!("5/m".parse::<Rate>().is_err());
         assert!((("2000/s").parse::<Rate>().unwrap().per_s() - 2000.0).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn a_share_that_is_written_is_read_back() {
+        for text in ["100%", "5%", "0.1%", "7%", "0.000001%", "0.0000014%"] {
+            let share: Share = text.parse().unwrap();
+            assert!(share.to_string().parse::<Share>().is_ok(), "{text}: {share}");
+        }
+        for text in ["0.0000001%", "0.00000099%"] {
+            assert_eq!(text.parse::<Share>(), Err(UnitError::Small { text: text.into() }));
+        }
     }
 
     #[test]

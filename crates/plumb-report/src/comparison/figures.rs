@@ -25,7 +25,6 @@ pub(crate) fn value(unit: &FigureUnit, value: f64) -> String {
         FigureUnit::PerSecond => per_second(value),
         FigureUnit::KbPerSecond => with_unit(value, "kB/s"),
         FigureUnit::Bytes => with_unit(value, "B"),
-        FigureUnit::Plain if value != 0.0 && value.abs() < 0.01 => format!("{value:.2e}"),
         FigureUnit::Plain => with_unit(value, ""),
     }
 }

@@ -20,7 +20,7 @@ fn a_result_that_was_not_checked_is_not_counted_as_invalid() {
     }
     record.validity = Validity::of_all(record.results.iter().map(|it| ("", &it.validity)));
     let said = plumb_report::sentence(&record);
-    let expected = "1 of 3 results are invalid, so the run as a whole proves nothing. 5 failures.";
+    let expected = "1 of 3 results is invalid, so the run as a whole proves nothing. 5 failures.";
     assert_eq!(said, expected);
     let page = plumb_report::markdown::render(&record);
     assert!(page.contains("No figure of 1 of 3 results may be quoted"), "{page}");

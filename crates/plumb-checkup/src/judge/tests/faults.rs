@@ -340,6 +340,16 @@ fn a_busy_machine_is_said_once_with_who_keeps_it_busy() {
 }
 
 #[test]
+fn a_little_that_others_took_is_not_told_as_nothing() {
+    let mut parts = busy();
+    for outcome in parts.iter_mut().filter_map(|part| part.outcome.as_mut()) {
+        outcome.foreign_pct = Some(0.14);
+    }
+    let said = only(FaultKind::ForeignLoad, parts);
+    assert!(said.contains("took up to 0.14 % of all processors"), "{said}");
+}
+
+#[test]
 fn where_a_remote_measured_it_is_the_remote_that_is_busy() {
     let mut there = checkup(busy());
     there.remote = Some("app-1".into());
