@@ -55,6 +55,9 @@ impl Plan {
         if let Some(far) = &record.far {
             put("far host", far.name.clone());
         }
+        if let Some(machines) = machines_of_remotes(record) {
+            put("machines of remotes", machines);
+        }
         let drivers = record.results.iter().filter_map(|result| result.driver.name.clone());
         if let Some(driver) = drivers.into_iter().next() {
             put("driver", driver);
@@ -95,6 +98,18 @@ impl Plan {
     pub(super) fn kind(&self) -> (&str, &str, &str) {
         (&self.layer, &self.verb, &self.load)
     }
+}
+
+/// Host, kernel and processors of each remote that drove the load; `None` where there was none.
+fn machines_of_remotes(record: &RunRecord) -> Option<String> {
+    let remotes = record.plan.options.get("remotes")?.as_array()?;
+    let known = ["host", "kernel", "cpus"];
+    let machine = |remote: &serde_json::Value| {
+        let found = known.iter().filter_map(|fact| remote.get(fact));
+        found.map(facts::option).collect::<Vec<_>>().join(" ")
+    };
+    let machines: Vec<String> = remotes.iter().map(machine).collect();
+    (!machines.is_empty()).then(|| machines.join(", "))
 }
 
 /// What is known of the machine that drove the load beside what stands in the plan.

@@ -97,6 +97,22 @@ fn fixture() -> TempDir {
 }
 
 #[test]
+fn remotes_on_other_machines_make_another_plan_and_their_clocks_do_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let on = |host: &str, ahead: i64, minute: u64| {
+        let mut record = again(&run(1_000, &[]), minute);
+        let remotes = serde_json::json!([{"name": "a", "host": host, "clock-ahead-ns": ahead}]);
+        record.plan.options.insert("remotes".into(), remotes);
+        keep(folder.path(), &format!("run-{minute}"), &record);
+    };
+    on("one", 5, 1);
+    on("one", -7, 2);
+    on("two", 5, 3);
+    let document = json(&read_all(&folder));
+    assert_eq!(document["plans"].as_array().unwrap().len(), 2, "{:#}", document["plans"]);
+}
+
+#[test]
 fn every_form_stands_as_it_is_and_the_page_leads_nowhere_else() {
     let folder = fixture();
     let collection = read_all(&folder);
