@@ -52,12 +52,26 @@ fn leads_to(one: &Seen<'_>) -> Option<(Url, String)> {
 
 /// The first request behind `at` that begins where the answer to it ends, and asks for `url`.
 fn next(seen: &[Seen<'_>], at: usize, url: &Url, method: &str) -> Option<usize> {
-    let behind = (at + 1..seen.len()).take_while(|next| {
-        // a person who comes back to the address later was not led there
-        seen[at..*next].iter().all(|one| one.think_ms == 0)
-    });
-    let asks = |one: &Seen<'_>| one.url == *url && one.entry.request.method == method;
-    behind.into_iter().find(|next| asks(&seen[*next]))
+    let behind = (at + 1..seen.len()).take_while(|next| are_at_once(&seen[at..*next]));
+    behind.into_iter().find(|next| asks(&seen[*next], url, method))
+}
+
+/// True when the answer to a request before the one at `at` led to it.
+pub(super) fn is_led_to(seen: &[Seen<'_>], at: usize) -> bool {
+    let before = (0..at).rev().take_while(|before| are_at_once(&seen[*before..at]));
+    before
+        .filter_map(|before| leads_to(&seen[before]))
+        .any(|(url, method)| asks(&seen[at], &url, &method))
+}
+
+/// True when nobody thought behind any of `seen`: a person who comes back to an address later was not
+/// led there.
+fn are_at_once(seen: &[Seen<'_>]) -> bool {
+    seen.iter().all(|one| one.think_ms == 0)
+}
+
+fn asks(one: &Seen<'_>, url: &Url, method: &str) -> bool {
+    one.url == *url && one.entry.request.method == method
 }
 
 /// What is said above a step that is led on: to where.

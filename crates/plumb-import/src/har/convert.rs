@@ -40,6 +40,7 @@ pub(crate) fn import(source: &Source, options: &ImportOptions) -> Result<Draft, 
     }
     seen.sort_by_key(|one| (one.start_ns, one.number));
     find_thinks(&mut seen, options.think_min);
+    import.leave_internal_out(&mut seen);
     let mut origins = Origins::default();
     seen.iter().for_each(|one| origins.count(&one.url));
     let base = origins.main(options.base.as_ref())?.cloned();

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use plumb_scenario::har::{Entry, Response};
 use plumb_wire::http::Url;
 
+use super::chain::is_led_to;
 use super::convert::Importer;
 use super::headers::header;
 use super::parts::is_static;
 use super::read::{Seen, times};
 use super::shown::{shown, what, without_user};
-use super::timeline::keep;
+use super::timeline::{keep, remove};
 use crate::counted;
 use crate::note::Place;
 use crate::origin::{base_of, server_in_step};
@@ -25,11 +26,6 @@ impl Importer<'_> {
         let times = times(entry).map_err(|cause| format!("entry {number}: {cause}"))?;
         let request = &entry.request;
         let what = shown(&request.method, &request.url);
-        if is_internal(&entry.response) {
-            let what = format!("{what}: the browser led on by itself, and asked no server");
-            self.draft.notes.add_no_part(Place::Entry(number), what);
-            return Ok(None);
-        }
         let refused = match Url::parse(&without_user(&request.url)) {
             Err(_) => Some("its address is not asked for over HTTP"),
             Ok(_) if request.method.eq_ignore_ascii_case("CONNECT") => Some("it opened a tunnel"),
@@ -42,6 +38,27 @@ impl Importer<'_> {
             self.draft.notes.add(Place::Entry(number), what, why);
         }
         Ok(None)
+    }
+
+    /// Leaves out redirects that the browser made itself. One to which an answer led stays: the load is
+    /// led there, too, and asks.
+    pub(super) fn leave_internal_out(&mut self, seen: &mut Vec<Seen<'_>>) {
+        let mut at = 0;
+        while at < seen.len() {
+            let one = &seen[at];
+            let (place, said) = (Place::Entry(one.number), what(one));
+            if !is_internal(&one.entry.response) {
+                at += 1;
+            } else if is_led_to(seen, at) {
+                let why = "the browser led on by itself, where the load asks the server";
+                self.draft.notes.add(place, said, why);
+                at += 1;
+            } else {
+                let said = format!("{said}: the browser led on by itself, and asked no server");
+                self.draft.notes.add_no_part(place, said);
+                remove(seen, at);
+            }
+        }
     }
 
     /// Leaves out what servers were asked that are neither `base` nor one of `hosts`, and names each

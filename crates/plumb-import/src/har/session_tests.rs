@@ -186,3 +186,31 @@ fn a_redirect_that_the_browser_made_itself_asks_no_server() {
     // a server's own is asked for
     assert_eq!(imported("").file.base.as_ref().unwrap().get_ref(), "http://shop");
 }
+
+#[test]
+fn a_redirect_of_the_browser_to_which_a_server_led_is_followed() {
+    let text = har(&[
+        (0, 40, "POST", "https://shop/login", 302, "http://shop/cb?ticket=T1"),
+        (40, 41, "GET", "http://shop/cb?ticket=T1", 307, "https://shop/cb?ticket=T1"),
+        (41, 80, "GET", "https://shop/cb?ticket=T1", 200, "text/html"),
+        // typed in, and led on twice
+        (5_000, 5_001, "GET", "http://old/", 307, "http://shop/list"),
+        (5_001, 5_002, "GET", "http://shop/list", 307, "https://shop/list"),
+        (5_002, 5_040, "GET", "https://shop/list", 200, "text/html"),
+    ]);
+    let text =
+        text.replace("\"status\":307", "\"status\":307,\"statusText\":\"Internal Redirect\"");
+    let source = Source { path: "a.har".into(), text, format: Format::Har };
+    let draft =
+        import(&source, &ImportOptions::of("a.har")).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(outline(&draft), "POST /login > /list");
+    let steps = &draft.file.scenario[0].step;
+    assert_eq!(steps[0].check.as_ref().unwrap().get_ref().status.as_deref(), Some("200"));
+    assert_eq!(draft.remarks["scenario.0.step.0"], ["led on to http://shop/cb, https://shop/cb"]);
+    assert_eq!(draft.file.base.as_ref().unwrap().get_ref(), "https://shop");
+    let hosts: Vec<&String> = draft.file.hosts.iter().map(|host| host.get_ref()).collect();
+    assert_eq!(hosts, ["http://shop"]);
+    let notes: Vec<String> = draft.notes.sorted().iter().map(ToString::to_string).collect();
+    assert!(notes[0].starts_with("entry 2: ") && notes[0].contains("where the load asks"));
+    assert_eq!((notes.len(), draft.notes.changes()), (3, 1), "{notes:?}");
+}

@@ -27,6 +27,14 @@ pub(super) fn find_thinks(seen: &mut [Seen<'_>], least: Span) {
     }
 }
 
+/// Takes out the one at `at`; the time that somebody thought behind it stands behind the one before.
+pub(super) fn remove(seen: &mut Vec<Seen<'_>>, at: usize) {
+    let think_ms = seen.remove(at).think_ms;
+    if let Some(before) = at.checked_sub(1).map(|before| &mut seen[before]) {
+        before.think_ms = before.think_ms.saturating_add(think_ms);
+    }
+}
+
 /// Leaves out what is not to be kept. The time that somebody thought behind it was thought all the
 /// same: it stands behind what was asked before.
 pub(super) fn keep<'e>(seen: &mut Vec<Seen<'e>>, mut is_kept: impl FnMut(&Seen<'e>) -> bool) {

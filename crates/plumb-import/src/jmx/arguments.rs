@@ -2,7 +2,7 @@
 //! names.
 
 use plumb_scenario::placeholder::{Piece, pieces};
-use plumb_wire::percent::{form_decoded, form_encoded};
+use plumb_wire::percent::form_encoded;
 use plumb_wire::secret::is_secret;
 
 use super::Importer;
@@ -54,6 +54,24 @@ impl Letters {
     fn have(&self, text: &str) -> bool {
         let is_latin = |c: char| c.is_ascii() || ('\u{a0}'..='\u{ff}').contains(&c);
         self.are_utf8(text) || matches!(self, Self::Latin(_)) && text.chars().all(is_latin)
+    }
+
+    /// `text` of a form, decoded and encoded again; `None` where a percent sign in it begins no pair of
+    /// digits. What is encoded stays the bytes that it is, in whatever charset they are letters.
+    fn encoded_once(&self, text: &str) -> Option<String> {
+        let plain = |text: &str| self.percent_encoded(&text.replace('+', " "));
+        let mut pieces = text.split('%');
+        let mut out = plain(pieces.next()?);
+        for piece in pieces {
+            let digits = piece.get(..2).filter(|it| it.bytes().all(|b| b.is_ascii_hexdigit()))?;
+            let byte = u8::from_str_radix(digits, 16).ok()?;
+            out += &match byte.is_ascii() {
+                true => form_encoded(char::from(byte).encode_utf8(&mut [0; 4])),
+                false => format!("%{byte:02X}"),
+            };
+            out += &plain(&piece[2..]);
+        }
+        Some(out)
     }
 
     fn percent_encoded(&self, text: &str) -> String {
@@ -227,16 +245,19 @@ fn encoded_template(template: &str, letters: &Letters) -> String {
     pieces(template).into_iter().map(encoded).collect()
 }
 
-/// A template of a form that is said to be encoded: JMeter decodes and encodes it again, so that what
-/// was not encoded is. Variables stay: the server decodes what they hold.
+/// A template of a form that is said to be encoded: JMeter puts its variables in, then decodes and
+/// encodes it, so that what was not encoded is.
 fn encoded_again(template: &str, letters: &Letters) -> String {
     let encoded = |piece| match piece {
         Piece::Text(text) => {
             let text = text.replace("$${", "${");
-            form_decoded(&text)
-                .map_or_else(|| text.clone(), |plain| letters.percent_encoded(&plain))
+            letters.encoded_once(&text).unwrap_or(text)
         }
-        Piece::Placeholder(inner) => format!("${{{inner}}}"),
+        // a number, or encoded by itself
+        Piece::Placeholder(inner) if inner.ends_with(":count") || inner.starts_with("url(") => {
+            format!("${{{inner}}}")
+        }
+        Piece::Placeholder(inner) => format!("${{from-url(${{{inner}}}):url}}"),
     };
     pieces(template).into_iter().map(encoded).collect()
 }
@@ -257,12 +278,27 @@ mod tests {
     fn what_is_said_to_be_encoded_is_encoded_once() {
         let encoded = |template| encoded_again(template, &Letters::Utf8);
         for (template, expected) in [
-            ("a b&c=${x}+d", "a+b%26c%3D${x}+d"),
-            ("a+b%26c%3D", "a+b%26c%3D"),
+            ("a b&c=${x}+d", "a+b%26c%3D${from-url(${x}):url}+d"),
+            ("${l:count}${url(${x})}", "${l:count}${url(${x})}"),
+            ("a+b%26c%3D%41", "a+b%26c%3DA"),
             ("100%", "100%"),
+            ("%+1%C3", "%+1%C3"),
             ("$${a}", "%24%7Ba%7D"),
         ] {
             assert_eq!(encoded(template), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_encoded_already_stays_in_its_charset() {
+        for (charset, text, expected) in [
+            ("GBK", "%C2%B7 a", "%C2%B7+a"),
+            ("ISO-8859-1", "M%C3%BCller", "M%C3%BCller"),
+            ("ISO-8859-1", "\u{fc}%fc&", "%FC%FC%26"),
+            ("UTF-8", "M%C3%BCller", "M%C3%BCller"),
+            ("UTF-8", "M%FCller", "M%FCller"),
+        ] {
+            assert_eq!(encoded_again(text, &Letters::named(charset)), expected, "{charset}");
         }
     }
 

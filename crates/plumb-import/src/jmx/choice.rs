@@ -81,14 +81,15 @@ impl Importer {
 
     /// The steps of an element of which each turn does one request, and the next turn the next.
     fn one_each_turn(&mut self, element: &Element<'_>, steps: Vec<DraftStep>) -> Vec<DraftStep> {
-        // those give one request a turn themselves
-        if matches!(element.kind(), "RandomController" | "InterleaveControl")
+        // two give one request a turn themselves, and the third is one request to JMeter
+        if matches!(element.kind(), "RandomController" | "InterleaveControl" | "ParallelSampler")
             || matches!(&steps[..], [only] if is_one_request(only))
         {
             return steps;
         }
         let is_plain = |it: &DraftStep| {
-            it.steps.is_empty() && it.step.condition.is_none() && it.step.share.is_none()
+            let is_one = it.steps.is_empty() || it.step.parallel.is_some();
+            is_one && it.step.condition.is_none() && it.step.share.is_none()
         };
         if !steps.iter().all(is_plain) {
             let why = "one request of it is made in each turn; here all of them are";
@@ -154,12 +155,15 @@ impl Importer {
     }
 }
 
-/// True of a step that makes one request, whatever stands around it.
+/// True of a step that makes one request, whatever stands around it, or several at the same time.
 fn is_one_request(step: &DraftStep) -> bool {
     let around = &step.step;
     let is_repeated = around.repeat.as_ref().is_some_and(|times| *times.get_ref() != 1);
     if is_repeated || around.each.is_some() || around.holds.is_some() {
         return false;
+    }
+    if around.parallel.is_some() {
+        return true;
     }
     match &step.steps[..] {
         [] => true,

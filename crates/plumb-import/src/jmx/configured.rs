@@ -8,6 +8,8 @@ use plumb_scenario::variables::Names;
 
 use super::Importer;
 use super::element::Element;
+use super::requests_below;
+use super::scope::{Role, is_loop, role};
 use crate::draft::DraftStep;
 use crate::template::variable_name;
 
@@ -20,7 +22,7 @@ impl Importer {
                 "CounterConfig" => self.counter(element),
                 "RandomVariableConfig" => self.random(element),
                 "UserParameters" => {
-                    all.extend(self.parameters(element));
+                    all.extend(self.parameters(element, elements));
                     continue;
                 }
                 _ => continue,
@@ -70,8 +72,13 @@ impl Importer {
         Ok((name, formatted(value, element.text("outputFormat").trim())?))
     }
 
-    /// The values of the first user; those of others are named.
-    fn parameters(&mut self, element: &Element<'_>) -> BTreeMap<String, String> {
+    /// The values of the first user; those of others are named, and so are values that the requests in
+    /// its scope, those of `beside`, do not share.
+    fn parameters(
+        &mut self,
+        element: &Element<'_>,
+        beside: &[Element<'_>],
+    ) -> BTreeMap<String, String> {
         let users = element.members("UserParameters.thread_values");
         if users.len() > 1 {
             let why = "it has values for several users; all have those of the first";
@@ -83,12 +90,27 @@ impl Importer {
             let value = self.words.template(value, element, &mut self.draft.notes);
             all.insert(variable_name(name), value);
         }
-        if !element.flag("UserParameters.per_iteration") && !are_constant(&all) {
+        let is_once = element.flag("UserParameters.per_iteration") || !make_several(beside);
+        if !is_once && !are_constant(&all) {
             let why = "its values are made anew before each request; here once in each turn";
             self.draft.notes.add(element.place(), element.what(), why);
         }
         all
     }
+}
+
+/// True when a turn of `elements` may make more than one request.
+fn make_several(elements: &[Element<'_>]) -> bool {
+    let mut open = elements.to_vec();
+    let mut requests = 0;
+    while let Some(element) = open.pop() {
+        requests += usize::from(role(&element) == Role::Request);
+        if requests > 1 || is_loop(&element) && requests_below(&element) > 0 {
+            return true;
+        }
+        open.extend(element.below());
+    }
+    false
 }
 
 /// Lets the first of `steps` set variables: around it where it is not done in every turn.

@@ -9,7 +9,7 @@ use super::configured::set_first;
 use super::element::Element;
 use super::inserted::EMPTY;
 use super::requests_below;
-use super::scope::{Role, Scope, role};
+use super::scope::{Role, Scope, is_loop, role};
 use super::timer;
 use super::words::is_sole_variable;
 use crate::counted;
@@ -139,11 +139,9 @@ impl Importer {
         };
         let below = element.below();
         self.name_inside(element, &below);
-        let is_loop =
-            matches!(element.kind(), "LoopController" | "ForeachController" | "WhileController");
-        self.loops += usize::from(is_loop);
+        self.loops += usize::from(is_loop(element));
         let steps = self.steps(&below, &outer.with(&below));
-        self.loops -= usize::from(is_loop);
+        self.loops -= usize::from(is_loop(element));
         if steps.is_empty() {
             return Vec::new();
         }

@@ -276,3 +276,81 @@ fn what_functions_store_is_set_before_requests_at_the_same_time() {
     let two = of(&[stores("a"), stores("b")].concat());
     assert!(notes(&two)[0].contains("at the same time have one `x`"), "{:?}", notes(&two));
 }
+
+/// A group of the plugins in which nobody takes part.
+fn empty(kind: &str) -> (&str, String) {
+    let property =
+        |name: &str, value: &str| format!("<stringProp name='{name}'>{value}</stringProp>");
+    let list = |name: &str, inside: &str| {
+        format!("<collectionProp name='{name}'>{inside}</collectionProp>")
+    };
+    let own = match kind {
+        "UltimateThreadGroup" => {
+            let row: String = ["0", "0", "1", "60", "1"].map(|cell| property("1", cell)).concat();
+            list("ultimatethreadgroupdata", &list("2", &row))
+        }
+        "FreeFormArrivalsThreadGroup" => {
+            let row: String = ["0", "0", "60"].map(|cell| property("1", cell)).concat();
+            list("Schedule", &list("2", &row))
+        }
+        "OpenModelThreadGroup" => {
+            property("OpenModelThreadGroup.schedule", "rate(${__P(r,0)}/s) even_arrivals(1 min)")
+        }
+        "ThreadGroup" => property("ThreadGroup.num_threads", "${__P(admins,0)}"),
+        _ => property("TargetLevel", "${__P(admins,0)}") + &property("Hold", "5"),
+    };
+    (kind, own)
+}
+
+const KINDS: [&str; 6] = [
+    "UltimateThreadGroup",
+    "ConcurrencyThreadGroup",
+    "ArrivalsThreadGroup",
+    "FreeFormArrivalsThreadGroup",
+    "OpenModelThreadGroup",
+    "ThreadGroup",
+];
+
+#[test]
+fn a_group_whose_plan_brings_nobody_asks_for_nothing() {
+    for (kind, own) in KINDS.map(empty) {
+        let groups = [
+            group(kind, &own, &request("delete", "DELETE", "")),
+            group("ThreadGroup", USERS, &request("a", "GET", "")),
+        ];
+        let draft = draft(&plan(&groups.concat()));
+        assert_eq!(draft.file.scenario.len(), 1, "{kind}");
+        assert_eq!(text(draft.file.scenario[0].step[0].name.as_ref()), "a");
+        let said = notes(&draft);
+        let is_named = |note: &String| note.contains("its requests are left out");
+        assert!(said.iter().any(is_named), "{kind}: {said:?}");
+    }
+}
+
+#[test]
+fn groups_that_ask_for_nothing_count_for_nothing() {
+    let timer = "<ConstantThroughputTimer testname='t'><stringProp name='throughput'>60</stringProp>\
+                 <intProp name='calcMode'>1</intProp></ConstantThroughputTimer><hashTree/>";
+    let data = "<CSVDataSet testname='d'><stringProp name='filename'>a.csv</stringProp><stringProp \
+                name='variableNames'>x</stringProp><stringProp name='shareMode'>shareMode.all\
+                </stringProp></CSVDataSet><hashTree/>";
+    let elsewhere = request("b", "GET", "").replace(">h<", ">admin<");
+    for (kind, own) in KINDS.map(empty) {
+        let main = [timer, data, &request("a", "GET", "")].concat();
+        let groups =
+            [group("ThreadGroup", USERS, &main), group(kind, &own, &elsewhere.repeat(3))].concat();
+        let text = plan(&groups).replace(
+            "<TestPlan testname='p'/>",
+            "<TestPlan testname='p'><boolProp name='TestPlan.serialize_threadgroups'>true</boolProp>\
+             </TestPlan>",
+        );
+        let draft = draft(&text);
+        assert_eq!(draft.file.base.as_ref().unwrap().get_ref(), "http://h", "{kind}");
+        assert!(draft.file.hosts.is_empty(), "{kind}");
+        assert!(draft.file.scenario[0].rate.is_some(), "{kind}: {:?}", notes(&draft));
+        let said = notes(&draft);
+        for words in ["shared by all groups", "run one after another"] {
+            assert!(!said.iter().any(|note| note.contains(words)), "{kind}: {said:?}");
+        }
+    }
+}

@@ -151,7 +151,10 @@ fn controllers_are_groups_conditions_shares_and_loops() {
 fn what_is_done_once_is_the_login_and_secrets_are_left_out() {
     let draft = draft(FLIGHTS);
     let login = &draft.file.scenario[0].login[0];
-    assert_eq!(text(login.body.as_ref()), "user=${customer}&password=${password}&from=a+b%26c");
+    assert_eq!(
+        text(login.body.as_ref()),
+        "user=${from-url(${customer}):url}&password=${password}&from=a+b%26c"
+    );
     assert_eq!(login.headers["Content-Type"], "application/x-www-form-urlencoded; charset=UTF-8");
     assert_eq!(draft.file.scenario[0].headers["X-API-Key"], "${x_api_key}");
     let all = format!("{:?} {:?} {:?}", draft.file, draft.remarks, notes(&draft));

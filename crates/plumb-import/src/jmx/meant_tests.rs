@@ -120,6 +120,16 @@ fn a_block_that_is_not_whole_gives_one_request_a_turn() {
         let looped = element("LoopController", &[("LoopController.loops", "2")], &get("a"));
         let named = of(kind, &[], &looped);
         assert!(notes(&named)[0].contains("one request of it is made in each turn"));
+        // one request to JMeter, alone or in a block
+        let at_once = "com.blazemeter.jmeter.controller.ParallelSampler";
+        let at_once = element(at_once, &[], &[get("a"), get("b")].concat());
+        let alone = of(kind, &[], &at_once);
+        assert!(steps(&alone)[0].step[0].step[0].parallel.is_some(), "{:?}", steps(&alone));
+        assert_eq!(notes(&alone), [""; 0]);
+        let block = [at_once, get("d")].concat();
+        let inside = of(kind, &[], &element("GenericController", &[], &block));
+        assert_eq!(steps(&inside)[0].step[0].step[0].step.len(), 2, "{:?}", steps(&inside));
+        assert_eq!(notes(&inside), [""; 0]);
     }
 }
 
@@ -233,6 +243,7 @@ fn fields_have_the_types_that_are_said_and_forms_are_encoded() {
         ("order", "{}", &kind("application/json")),
         ("note", "x", &kind("text/plain")),
         ("old", "x", ""),
+        ("later", "x", &kind("${type}")),
     ]);
     let inside = [
         request("parts", "POST", &[multipart, typed].concat()),
@@ -244,8 +255,9 @@ fn fields_have_the_types_that_are_said_and_forms_are_encoded() {
     let [parts, form, query] = steps(&made) else { panic!("three steps") };
     let types: Vec<Option<&str>> =
         parts.parts.iter().map(|it| it.get_ref().content_type.as_deref()).collect();
-    assert_eq!(types, [Some("application/json"), None, None]);
-    assert_eq!(text(form.body.as_ref()), "a=b+c%26d%3D${x}");
+    assert_eq!(types, [Some("application/json"), None, None, None]);
+    assert!(notes(&made).iter().any(|note| note.contains("the type `${type}` of a part")));
+    assert_eq!(text(form.body.as_ref()), "a=b+c%26d%3D${from-url(${x}):url}");
     assert_eq!(text(query.get.as_ref()), "/query?a=b%20c&d");
     assert!(notes(&made).iter().any(|note| note.contains("as old versions do")));
 }
@@ -306,7 +318,7 @@ fn cookies_and_parameters_follow_what_their_elements_say() {
     assert_eq!(cookies(&by_group, "true"), Some(Cookies::Keep));
     assert_eq!(cookies(&by_group, "false"), Some(Cookies::Clear));
     assert_eq!(cookies(&[("CookieManager.policy", "ignoreCookies")], ""), Some(Cookies::Off));
-    let parameters = |value: &str, once: &str| {
+    let parameters = |value: &str, once: &str, requests: &str| {
         let list = |name: &str, inside: &str| {
             format!("<collectionProp name='{name}'>{inside}</collectionProp>")
         };
@@ -316,11 +328,18 @@ fn cookies_and_parameters_follow_what_their_elements_say() {
         let all = format!(
             "<UserParameters testname='u'>{names}{values}{once}</UserParameters><hashTree/>"
         );
-        notes(&draft(&[all, get("a")].concat()))
+        notes(&draft(&[&all, requests].concat()))
     };
-    assert!(parameters("${__UUID}", "false")[0].contains("anew before each request"));
-    assert_eq!(parameters("${__UUID}", "true"), [""; 0]);
-    assert_eq!(parameters("1", "false"), [""; 0]);
+    let (one, two) = (get("a"), [get("a"), get("b")].concat());
+    let looped = element("LoopController", &[("LoopController.loops", "2")], &one);
+    for several in [&two, &looped] {
+        assert!(parameters("${__UUID}", "false", several)[0].contains("anew before each request"));
+    }
+    for (value, once, requests) in
+        [("${__UUID}", "true", &two), ("1", "false", &two), ("${__UUID}", "false", &one)]
+    {
+        assert_eq!(parameters(value, once, requests), [""; 0]);
+    }
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod date;
 mod element;
 mod extractor;
 mod functions;
+mod idle;
 mod inserted;
 mod login;
 mod pacing;
@@ -51,6 +52,7 @@ use crate::origin::Origins;
 use crate::secrets::Secrets;
 use crate::source::Source;
 use element::Element;
+use idle::why_idle;
 use scope::{Role, Scope, role};
 use users::Once;
 use words::Words;
@@ -212,6 +214,10 @@ impl Importer {
         let scope = outer.with(elements);
         for element in elements {
             let below = element.below();
+            let is_group = matches!(role(element), Role::Group | Role::Setup | Role::Teardown);
+            if is_group && why_idle(element, &self.words).is_some() {
+                continue;
+            }
             if role(element) == Role::Request {
                 let scope = scope.with(&below);
                 if let request::Server::Known(url) = self.server(element, &scope) {
@@ -226,11 +232,12 @@ impl Importer {
     fn plan(&mut self, plan: &Element<'_>) {
         let below = plan.below();
         let scope = Scope::default().with(&below);
-        if plan.flag("TestPlan.serialize_threadgroups") {
+        let groups = below.iter().filter(|it| role(it) == Role::Group);
+        let groups = groups.filter(|it| why_idle(it, &self.words).is_none()).count();
+        if plan.flag("TestPlan.serialize_threadgroups") && groups > 1 {
             let why = "its groups run one after another; the scenarios run side by side";
             self.draft.notes.add(plan.place(), plan.what(), why);
         }
-        let groups = below.iter().filter(|element| role(element) == Role::Group).count();
         for element in &below {
             match role(element) {
                 Role::Group => self.group(element, &scope, groups),

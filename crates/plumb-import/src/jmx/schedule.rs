@@ -3,6 +3,8 @@
 use plumb_measure::{Rate, Span};
 use plumb_scenario::file::{Arrivals, Stage};
 
+use super::element::Element;
+use super::words::Words;
 use crate::wait::ms;
 
 /// A step from one rate to another takes a stage; this is the shortest.
@@ -20,6 +22,8 @@ pub(super) struct Schedule {
 /// How the rate goes on.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Shape {
+    /// Nobody ever arrives.
+    Nobody,
     /// The same all the time.
     Constant(Rate, Span),
     /// It changes.
@@ -35,11 +39,20 @@ enum SchedulePart {
     Pause(Span),
 }
 
+/// The schedule of an `OpenModelThreadGroup`.
+///
+/// # Errors
+/// As [`read`].
+pub(super) fn of_group(group: &Element<'_>, words: &Words) -> Result<Schedule, String> {
+    let text = group.text("OpenModelThreadGroup.schedule");
+    read(words.known(text).as_deref().unwrap_or(text))
+}
+
 /// Reads a schedule.
 ///
 /// # Errors
-/// In words, when it is none, or nobody ever arrives.
-pub(super) fn read(text: &str) -> Result<Schedule, String> {
+/// In words, when it is none.
+fn read(text: &str) -> Result<Schedule, String> {
     let parts = parts(text)?;
     let kinds: Vec<Arrivals> = parts
         .iter()
@@ -88,7 +101,7 @@ fn legs(parts: &[SchedulePart]) -> Vec<Leg> {
 
 fn shape(legs: &[Leg]) -> Result<Shape, String> {
     if legs.iter().all(|leg| leg.from <= 0.0 && leg.to <= 0.0) {
-        return Err("nobody ever arrives in it".into());
+        return Ok(Shape::Nobody);
     }
     if let [Leg { over, from, to }] = *legs
         && (from - to).abs() < f64::EPSILON
@@ -237,10 +250,11 @@ mod tests {
 
     #[test]
     fn what_is_no_schedule_is_refused() {
-        for text in
-            ["rate(1/week) pause(1s)", "rate(x)", "random_arrivals(1s)", "", "rate(1", "hello()"]
-        {
+        for text in ["rate(1/week) pause(1s)", "rate(x)", "rate(1", "hello()"] {
             assert!(read(text).is_err(), "{text}");
+        }
+        for text in ["random_arrivals(1s)", "rate(0/s) even_arrivals(1s)", "pause(1s)", ""] {
+            assert_eq!(read(text).unwrap().shape, Shape::Nobody, "{text}");
         }
     }
 

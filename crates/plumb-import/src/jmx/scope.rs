@@ -96,6 +96,11 @@ pub(super) fn role(element: &Element<'_>) -> Role {
     }
 }
 
+/// True of a controller that may do what stands in it more than once in a turn.
+pub(super) fn is_loop(element: &Element<'_>) -> bool {
+    matches!(element.kind(), "LoopController" | "ForeachController" | "WhileController")
+}
+
 /// Everything in scope, the outermost first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scope<'a> {

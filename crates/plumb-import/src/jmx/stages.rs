@@ -30,17 +30,17 @@ pub(super) fn is_staged(group: &Element<'_>) -> bool {
     matches!(group.kind(), "SteppingThreadGroup" | "UltimateThreadGroup" | "ConcurrencyThreadGroup")
 }
 
-/// The stages of a group.
+/// The stages of a group; none when nobody ever takes part in it.
 ///
 /// # Errors
-/// In words, when a number is not known before the load, or nobody ever takes part.
+/// In words, when a number is not known before the load.
 pub(super) fn read(group: &Element<'_>, words: &Words) -> Result<Vec<Stage>, String> {
     let plan = match group.kind() {
         "SteppingThreadGroup" => stepping(&Numbers { group, words })?,
         "UltimateThreadGroup" => ultimate(group, words)?,
         _ => concurrency(&Numbers { group, words })?,
     };
-    plan.stages()
+    Ok(plan.stages())
 }
 
 /// Reads the numbers of a group.
@@ -89,12 +89,12 @@ impl Plan {
         }
     }
 
-    fn stages(self) -> Result<Vec<Stage>, String> {
+    fn stages(self) -> Vec<Stage> {
         if self.legs.iter().all(|(_, users)| *users == 0) {
-            return Err("nobody ever takes part in it".into());
+            return Vec::new();
         }
         let stage = |(ms, users)| Stage { over: Span::from_ms(ms), users: Some(users), rate: None };
-        Ok(self.legs.into_iter().map(stage).collect())
+        self.legs.into_iter().map(stage).collect()
     }
 }
 
@@ -297,7 +297,9 @@ pub(super) mod tests {
             stages("UltimateThreadGroup", &two).unwrap(),
             [(10_000, 10), (10_000, 10), (1, 14), (5_000, 14), (1, 10), (5_000, 10), (10_000, 0)]
         );
-        assert!(stages("UltimateThreadGroup", &data(&[])).is_err());
+        for nobody in [data(&[]), data(&[["0", "5", "1", "10", "1"]])] {
+            assert_eq!(stages("UltimateThreadGroup", &nobody).unwrap(), []);
+        }
         let open = data(&[["${n}", "0", "1", "1", "1"]]);
         assert!(stages("UltimateThreadGroup", &open).unwrap_err().contains("${n}"));
     }

@@ -78,21 +78,31 @@ impl Importer {
                 false => value,
             };
             // what JMeter says of every field says nothing
-            let kind = argument.text("HTTPArgument.content_type").trim();
-            let content_type =
-                self.words.known(kind).filter(|it| !["", TEXT].contains(&it.as_str()));
+            let content_type = self.part_type(argument.text("HTTPArgument.content_type"), request);
+            let content_type = content_type.filter(|kind| kind != TEXT);
             parts.push(Part { name, value: Some(value), content_type, ..Part::default() });
         }
         for file in files(request) {
-            let kind = file.text("File.mimetype").trim();
             parts.push(Part {
                 name: self.part_name(file.text("File.paramname"), request),
                 file: Some(placed(PathBuf::from(file.text("File.path")))),
-                content_type: Some(kind.to_owned()).filter(|kind| !kind.is_empty()),
+                content_type: self.part_type(file.text("File.mimetype"), request),
                 ..Part::default()
             });
         }
         parts.into_iter().map(placed).collect()
+    }
+
+    /// The content type of a part, which is no template; `None` where none is said.
+    fn part_type(&mut self, written: &str, request: &Element<'_>) -> Option<String> {
+        let known = self.words.known(written.trim());
+        if known.is_none() {
+            let why = format!(
+                "the type `{written}` of a part is not known before the load; it is sent without"
+            );
+            self.draft.notes.add(request.place(), request.what(), why);
+        }
+        known.filter(|kind| !kind.is_empty())
     }
 
     /// The name of a part, which is no template.

@@ -45,7 +45,7 @@ impl Once {
 }
 
 impl Importer {
-    /// The scenario of a group. `outer` is the scope of the plan, which has `groups` of them.
+    /// The scenario of a group. `outer` is the scope of the plan, in which `groups` ask for something.
     pub(super) fn group<'a>(&mut self, group: &Element<'a>, outer: &Scope<'a>, groups: usize) {
         if self.is_idle(group) {
             return;
@@ -215,13 +215,11 @@ impl Importer {
 
     /// Users that arrive at a rate.
     fn arriving(&mut self, group: &Element<'_>) -> Scenario {
-        let text = group.text("OpenModelThreadGroup.schedule");
-        let known = self.words.known(text).unwrap_or_else(|| text.to_owned());
         let seed = group.text("OpenModelThreadGroup.random_seed").trim();
         if let Some(seed @ 1..) = seed.parse::<u64>().ok().filter(|seed| *seed <= u64::MAX >> 1) {
             self.draft.file.seed.get_or_insert(seed);
         }
-        let schedule = match schedule::read(&known) {
+        let schedule = match schedule::of_group(group, &self.words) {
             Ok(schedule) => schedule,
             Err(why) => {
                 let why = format!("{why}; one user does the script once instead");
@@ -241,30 +239,9 @@ impl Importer {
                 scenario.length = Some(length);
             }
             Shape::Stages(stages) => scenario.stages = stages.into_iter().map(placed).collect(),
+            Shape::Nobody => {} // such a group is idle
         }
         scenario
-    }
-
-    /// True of a group that asks for nothing, which is named: it has no users, or no turns.
-    fn is_idle(&mut self, group: &Element<'_>) -> bool {
-        let is_zero = |text: &str| self.words.number(text) == Some(0.0);
-        let main = group.inner("ThreadGroup.main_controller");
-        // others of the plugins have a plan of their own
-        let has_users = match group.kind() {
-            "ThreadGroup" | "SetupThreadGroup" | "PostThreadGroup" | "SteppingThreadGroup" => {
-                !is_zero(group.text("ThreadGroup.num_threads"))
-            }
-            _ => true,
-        };
-        let why = if !has_users {
-            "it has no users; its requests are left out"
-        } else if main.is_some_and(|main| is_zero(main.text("LoopController.loops"))) {
-            "it is done 0 times; its requests are left out"
-        } else {
-            return false;
-        };
-        self.draft.notes.add(group.place(), group.what(), why);
-        true
     }
 
     /// How often a user does the script; `None` without end.
