@@ -116,6 +116,8 @@ struct Line<'a> {
     under_way: HashMap<u64, UnderWay>,
     /// Of all of these together.
     bytes_under_way: usize,
+    /// How many those may be.
+    bytes_max: usize,
     came: u64,
     seen: u64,
     turned_away: u64,
@@ -151,6 +153,7 @@ impl<'a> Line<'a> {
             queue: BinaryHeap::new(),
             under_way: HashMap::new(),
             bytes_under_way: 0,
+            bytes_max: BYTES_MAX,
             came: 0,
             seen: 0,
             turned_away: 0,
@@ -275,7 +278,8 @@ impl<'a> Line<'a> {
     fn take(&mut self, client: usize, way: usize, bytes: usize, now: u64) {
         let chances = &mut self.chances[way];
         let Some(drawn) = chances.draw(bytes as u64) else { return };
-        if self.under_way.len() >= UNDER_WAY_MAX || self.bytes_under_way + bytes > BYTES_MAX {
+        let has_room = self.bytes_under_way + bytes <= self.bytes_max;
+        if self.under_way.len() >= UNDER_WAY_MAX || !has_room {
             chances.totals.overflowed += 1;
             return;
         }
@@ -393,9 +397,11 @@ mod tests {
         let stop = Stop::new().unwrap();
         let mut line = Line::new(&plan, &near, &target, &stop).unwrap();
         let client = line.client("127.0.0.1:9".parse().unwrap(), 0).unwrap();
-        (0..=BYTES_MAX / BUFFER_BYTES).for_each(|_| line.take(client, THERE, BUFFER_BYTES, 0));
+        assert_eq!(line.bytes_max, BYTES_MAX);
+        line.bytes_max = 4 * BUFFER_BYTES;
+        (0..5).for_each(|_| line.take(client, THERE, BUFFER_BYTES, 0));
         assert_eq!(line.chances[THERE].totals.overflowed, 1);
-        assert_eq!(line.bytes_under_way, BYTES_MAX);
+        assert_eq!(line.bytes_under_way, 4 * BUFFER_BYTES);
     }
 
     #[test]

@@ -53,6 +53,14 @@ fn watching_ends_when_it_is_asked_to() {
 }
 
 #[test]
+fn watching_ends_by_itself_when_its_time_is_over() {
+    let words = ["host", "watch", "--every", "20ms", "--for", "100ms"];
+    let ended = plumb(&words, Path::new(".")).with(0);
+    assert!(ended.stdout.lines().count() >= 1, "{ended:#?}");
+    assert!(ended.stdout.lines().all(|line| line.contains("  cpu ")), "{ended:#?}");
+}
+
+#[test]
 fn a_recording_is_a_folder_that_others_can_read() {
     let folder = tempdir().expect("a temporary folder");
     let wanted = ["--process", "no-such-process"];
