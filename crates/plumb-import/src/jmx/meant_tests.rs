@@ -343,6 +343,16 @@ fn cookies_and_parameters_follow_what_their_elements_say() {
 }
 
 #[test]
+fn what_is_set_below_a_request_is_set_with_it() {
+    let counter = element("CounterConfig", &[("CounterConfig.name", "n")], "");
+    let below = format!("<hashTree>{counter}</hashTree>");
+    let made = draft(&[get("a"), get("b${n}").replace("<hashTree/>", &below)].concat());
+    assert!(steps(&made)[0].set.is_empty(), "{:?}", steps(&made)[0]);
+    assert!(steps(&made)[1].set["n"].starts_with("${counter(n, load, 0, 1, "));
+    assert_eq!(notes(&made), [""; 0]);
+}
+
+#[test]
 fn a_header_that_stands_twice_in_a_manager_is_named() {
     let header = |value: &str| {
         let own = property("Header.name", "Accept") + &property("Header.value", value);

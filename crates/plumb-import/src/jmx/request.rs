@@ -76,6 +76,7 @@ impl Importer {
             return None;
         }
         self.name_below(request, &below);
+        let set = self.configured(&below);
         self.name_settings(request, &scope);
         let mut step = self.addressed(request, &scope, (method, &letters), &server);
         let kind = step.headers.remove("Content-Type").or_else(|| {
@@ -92,7 +93,8 @@ impl Importer {
         step.resources = self.resources(request, &scope).map(placed);
         step.check = (check != Check::default()).then(|| placed(check));
         step.extract = self.extracts(&scope).into_iter().map(placed).collect();
-        step.set = self.words.take_stored();
+        step.set = set;
+        step.set.extend(self.words.take_stored());
         self.set.extend(step.set.keys().cloned());
         let wait = timer::wait(&scope.timers, &self.words, &mut self.draft.notes);
         let mut draft = DraftStep::around(step, Vec::new());
