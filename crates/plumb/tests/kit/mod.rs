@@ -134,6 +134,12 @@ impl Program {
         Self::start_as(Path::new("/bin/sh"), &[&["-c", &line, PLUMB], words].concat(), folder)
     }
 
+    /// Starts `plumb` in `folder` so that it hears SIGHUP, also where these tests run under `nohup`.
+    pub(crate) fn in_terminal(words: &[&str], folder: &Path) -> Self {
+        let words = [&["--default-signal=HUP", PLUMB], words].concat();
+        Self::start_as(Path::new("/usr/bin/env"), &words, folder)
+    }
+
     /// The number of its process.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()

@@ -16,7 +16,8 @@ fn hangup_is_in(set: &str, id: u32) -> bool {
 
 #[test]
 fn a_terminal_that_closes_ends_a_server_as_ctrl_c_does() {
-    let server = Server::start(&["--quiet"]);
+    let words = ["net", "serve", "--listen", "127.0.0.1:0", "--quiet"];
+    let server = Server::ready(Program::in_terminal(&words, Path::new(".")));
     server.signal(Signal::HUP);
     server.wait().with(0);
 }

@@ -107,7 +107,7 @@ fn wait_for(path: &Path) {
 fn a_terminal_that_closes_leaves_a_system_that_is_switched_back() {
     let at = folder();
     experiment(at.path(), SWITCHED);
-    let running = Program::start(&["lab", "run", "x.toml"], at.path());
+    let running = Program::in_terminal(&["lab", "run", "x.toml"], at.path());
     wait_for(&at.path().join("begun"));
     running.signal(Signal::HUP);
     wait_for(&at.path().join("leaving"));
