@@ -38,7 +38,7 @@ pub enum FileError {
     /// There is too much of it.
     #[error(
         "{}: files of more than {} MiB, and more than {FILES_MAX} files or {} MiB of a command, are \
-         not sent to remotes: put them on each machine, and name them by absolute paths",
+         not sent to remotes: run the command on that machine itself",
         .0.display(), FILE_BYTES_MAX >> 20, ALL_BYTES_MAX >> 20
     )]
     TooMuch(PathBuf),

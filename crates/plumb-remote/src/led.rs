@@ -38,6 +38,8 @@ struct Lead {
     changed: Condvar,
     /// When the controller was heard last, on the monotonic clock.
     heard_ns: AtomicU64,
+    /// True when the controller has gone: what it asked before that is not begun any more.
+    is_gone: AtomicBool,
 }
 
 /// What a controller has said of a run that is not under way.
@@ -68,6 +70,7 @@ impl Lead {
             early: Mutex::default(),
             changed: Condvar::new(),
             heard_ns,
+            is_gone: AtomicBool::new(false),
         }
     }
 
@@ -92,6 +95,13 @@ impl Lead {
             }
         }
         self.changed.notify_all();
+    }
+
+    /// Nothing more is heard of the controller.
+    fn gone(&self) {
+        // before `current` is looked at: what begins meanwhile sees one or the other
+        self.is_gone.store(true, Ordering::Relaxed);
+        self.give_up("the controller has gone");
     }
 
     fn connect(&self, run: u64, load: u32) {
@@ -143,7 +153,7 @@ impl Lead {
         let mut current = self.current();
         let Early { wanted, stopped, .. } = *self.early_of(run);
         *current = Some(Current { run, load: 0, wanted, stop: Arc::clone(stop), gate: None });
-        if stopped {
+        if stopped || self.is_gone.load(Ordering::Relaxed) {
             stop.ask();
         }
     }
@@ -332,7 +342,7 @@ fn heard(
                     begin(arrivals.file(&digest, &content), &ready, &to);
                 }
                 Err(ended) => {
-                    lead.give_up("the controller has gone");
+                    lead.gone();
                     let _ = ready.send(Err(ended)); // nobody waits any more
                     break;
                 }
@@ -367,4 +377,21 @@ fn watch(lead: Arc<Lead>, ending: Arc<AtomicBool>, to: Sender<Report>) -> Sender
         }
     });
     over
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_whose_controller_has_gone_before_it_begins_is_to_stop() {
+        let stop = Arc::new(Stop::new().unwrap());
+        let lead = Arc::new(Lead::of(WallClock::default()));
+        lead.gone();
+        lead.begin(1, &stop);
+        assert!(stop.asked());
+        let (to, _reports) = mpsc::channel();
+        let mut led = Led { run: 1, load: 0, lead, to };
+        led.gate(); // which waits for nobody
+    }
 }

@@ -54,7 +54,7 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
         }
     }
     for one in &unread {
-        let _ = writeln!(io::stderr(), "plumb: {}", one.words()); // nobody may be there to read it
+        exit::note(&one.words());
     }
     if words.get_flag("json") {
         let files = checked.iter().map(Checked::document).collect();

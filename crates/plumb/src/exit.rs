@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use plumb_experiment::shell::ShellError;
 use plumb_measure::{RunRecord, Status};
+use plumb_page::wrap;
 
 /// The meaning of each exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +86,11 @@ pub(crate) fn help(error: &anyhow::Error) -> Option<&clap::Error> {
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout();
     unless_closed(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// Tells whoever watches, on standard error: what others say in `text` steers no terminal.
+pub(crate) fn note(text: &str) {
+    let _ = writeln!(io::stderr(), "plumb: {}", wrap::harmless(text)); // nobody may be there to read it
 }
 
 /// Output whose reader may go: what is written then is read by nobody, and what was under way goes on

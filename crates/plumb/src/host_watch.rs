@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use plumb_engine::options::HostOptions;
@@ -21,7 +20,7 @@ use plumb_procfs::process::{
 };
 
 use crate::far::{FarHostWatch, FarRecording};
-use crate::host_record;
+use crate::{exit, host_record};
 
 /// A process that took less of all processors is named nowhere, percent.
 const NAMED_MIN_PCT: f64 = 0.05;
@@ -106,7 +105,7 @@ impl HostWatch {
             Ok(recorder) => recorder,
             // a machine that shows nothing can still measure; its records then say nothing of it
             Err(error @ HostError::Blind(_)) if is_near => {
-                let _ = writeln!(io::stderr(), "plumb: {error}; the run goes on without");
+                exit::note(&format!("{error}; the run goes on without"));
                 return Ok(Err(Unwatched { cause: error.to_string(), limit }));
             }
             Err(error) => {

@@ -46,7 +46,6 @@ use std::process::ExitCode;
 
 use clap::ArgMatches;
 use exit::Exit;
-use plumb_page::wrap;
 use plumb_wire::secret;
 
 fn main() -> ExitCode {
@@ -65,9 +64,7 @@ fn main() -> ExitCode {
             if let Some(help) = exit::help(&error) {
                 return help.print().map_or(Exit::DidNotRun, |()| Exit::Ran).into();
             }
-            // with standard error gone there is nobody left to tell
-            let told = wrap::harmless(&format!("{error:#}"));
-            let _ = writeln!(io::stderr(), "plumb: {told}");
+            exit::note(&format!("{error:#}"));
             match exit::was_interrupted(&error) {
                 true => Exit::Interrupted,
                 false => Exit::DidNotRun,

@@ -18,6 +18,7 @@ use plumb_measure::Span;
 use plumb_telemetry::{Board, Family, Identity, Receiver, ReceiverKind, Sender, exposition};
 use plumb_wire::prometheus::{self, Page};
 
+use crate::exit;
 use crate::pipeline::is_measurement;
 
 /// The port that exporters of Prometheus begin at.
@@ -152,7 +153,7 @@ impl Metrics {
         for sender in self.senders.drain(..) {
             let receiver = sender.receiver().clone();
             if let Some(complaint) = sender.end(&families).complaint(&receiver) {
-                let _ = writeln!(io::stderr(), "plumb: {complaint}"); // the run stands without it
+                exit::note(&complaint); // the run stands without it
             }
         }
     }

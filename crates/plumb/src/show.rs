@@ -65,7 +65,7 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
         }
     }
     for one in &unread {
-        let _ = writeln!(io::stderr(), "plumb: {}", one.words()); // nobody may be there to read it
+        exit::note(&one.words());
     }
     if shown.is_empty() {
         return Ok(Exit::DidNotRun);

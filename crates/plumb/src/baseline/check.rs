@@ -1,6 +1,5 @@
 //! `plumb baseline check`: whether a run is worse than its baseline.
 
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
@@ -77,8 +76,7 @@ pub(super) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     if let Some(exit) = spoiled(&record, faults) {
         let sentence = plumb_report::sentence(&record);
         files.write(|| pipeline::of_run(&record, &path))?;
-        // nobody may be there to read it
-        let _ = writeln!(io::stderr(), "plumb: {} is not compared: {sentence}", path.display());
+        exit::note(&format!("{} is not compared: {sentence}", path.display()));
         return Ok(exit);
     }
     // a baseline that was accepted when it was set stays one

@@ -9,7 +9,7 @@ mod target;
 mod there;
 
 use std::fs;
-use std::io::{self, BufReader, Write as _};
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use plumb_remote::message::SCHEMA;
 use plumb_remote::{Carried, Hello, Nats, RunOrder, WallClock};
 use rustix::process::getppid;
 
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::job::{innermost, leaf, with_further};
 use crate::layers::plain;
 use crate::measure::measure_with;
@@ -160,8 +160,7 @@ fn parent() -> Option<u32> {
 
 /// Tells whoever watches this remote: one line, whatever of it comes from the other side.
 fn note(text: &str) {
-    let text = text.replace(char::is_control, " ");
-    let _ = writeln!(io::stderr(), "plumb: {text}"); // nobody may watch
+    exit::note(&text.replace(char::is_control, " "));
 }
 
 /// Tells whoever watches this controller what the remote `name` says of its part.

@@ -42,11 +42,19 @@ const REFUSED: [&str; 25] = [
 const USERS: &str = "users";
 /// The folder of a run or of a recording: this remote says where it lies.
 const OUT: &str = "out";
-/// The URL of a database, and parameters of it that are refused as `--cert`, `--key` and `--password-file` are.
+/// The URL of a database, and parameters of it that are refused: they name files of this machine, or a section
+/// of one, which may hold a password.
 const URL: &str = "url";
-const REFUSED_IN_URL: [&str; 5] = ["passfile", "ssl-cert", "ssl-key", "sslcert", "sslkey"];
+const REFUSED_IN_URL: [&str; 6] =
+    ["passfile", "service", "ssl-cert", "ssl-key", "sslcert", "sslkey"];
+/// Parameters of it that name a file of authorities, which is refused, too, or the authorities of this machine.
+const AUTHORITIES: [&str; 4] = ["servercertificate", "ssl-ca", "sslrootcert", "ssltruststore"];
+const MACHINE: &str = "system";
 /// What may be a file, or a URL.
 const FILE_OR_URL: [&str; 1] = ["database"];
+/// Where a server listens, and what makes a file of that.
+const LISTEN: &str = "listen";
+const UNIX: &str = "unix:";
 /// What the value of an option that names a file is called.
 const FILE_NAMES: [&str; 4] = ["FILE", "FOLDER", "DIR", "PATH"];
 
@@ -70,10 +78,13 @@ pub(super) fn check_words(
         }
         for value in given.get_raw(id).into_iter().flatten() {
             let text = value.to_string_lossy();
-            if id == URL && !text.starts_with("http") {
+            let is_url = FILE_OR_URL.contains(&id) && text.contains("://");
+            if is_url || (id == URL && !text.starts_with("http")) {
                 check_url(&text)?;
             }
-            let is_url = FILE_OR_URL.contains(&id) && text.contains("://");
+            if id == LISTEN && text.starts_with(UNIX) {
+                bail!("--{LISTEN} {text} is not for a controller to say: it makes a file here");
+            }
             if names_file(option) && !is_url {
                 came_along(Path::new(value), order)?;
             }
@@ -82,12 +93,12 @@ pub(super) fn check_words(
     Ok(())
 }
 
-/// Refuses the URL of a database that names secrets of this machine.
+/// Refuses the URL of a database that names what is on this machine.
 fn check_url(text: &str) -> anyhow::Result<()> {
     let query = text.split_once('?').map_or("", |(_, query)| query);
     for parameter in query.split('&') {
-        let name = parameter.split('=').next().unwrap_or(parameter);
-        if REFUSED_IN_URL.contains(&name) {
+        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        if REFUSED_IN_URL.contains(&name) || (AUTHORITIES.contains(&name) && value != MACHINE) {
             bail!("`{name}` in the URL of a database is not for a controller to say");
         }
     }
@@ -230,7 +241,19 @@ mod tests {
         refused("lock serve --audit-log x", "--audit-log is not");
         refused("lock serve --users x", "--users is not");
         refused("flow load http://h --sink a.db --table t", "--sink is not");
-        refused("db ping postgres://h/d?sslmode=require&sslkey=/k", "`sslkey` in the URL");
+        for (url, parameter) in [
+            ("postgres://h/d?sslmode=require&sslkey=/k", "sslkey"),
+            ("postgres://h/d?sslrootcert=/dev/zero", "sslrootcert"),
+            ("postgres://h/d?sslrootcert=system&sslrootcert=/dev/zero", "sslrootcert"),
+            ("postgres://h/d?service=other", "service"),
+            ("mysql://h/d?ssl-ca=ca.pem", "ssl-ca"),
+            ("mssql://h/d?servercertificate=/c", "servercertificate"),
+            ("hana://h/d?encrypt=true&ssltruststore=/c", "ssltruststore"),
+        ] {
+            refused(&format!("db ping {url}"), &format!("`{parameter}` in the URL"));
+        }
+        refused("app serve --database postgres://h/d?sslrootcert=/c", "`sslrootcert` in the URL");
+        refused("net serve --listen h:1 --listen unix:/run/x", "--listen unix:/run/x is not");
         for line in [
             "http ping --pair http://h/a http://h/b --body /etc/passwd",
             "http ping http://h/ --traceparent --body /etc/passwd",
@@ -253,6 +276,8 @@ mod tests {
             "http load /tmp/order/0/mix.toml --users 20",
             "app serve /tmp/order/0/app.toml --database postgres://h/d",
             "net ping unix:/run/x.sock --out elsewhere",
+            "net serve --listen 127.0.0.1:0 --listen smc:h:0",
+            "db ping postgres://h/d?sslmode=verify-full&sslrootcert=system",
         ] {
             let words: Vec<&str> = line.split(' ').collect();
             said(&words).expect(line);

@@ -319,11 +319,12 @@ impl Paths {
         )
     }
 
-    /// What speaks against the figures, a line a path.
+    /// What speaks against the figures, a line a path, whatever of it comes from a remote.
     fn doubts(&self) -> String {
         let doubted = self.paths.iter().filter(|path| !path.valid);
         let line = |path: &NetPath| {
             let why = path.reasons.first().map_or("", String::as_str);
+            let why = why.replace(char::is_control, " ");
             format!("{} to {}: {why}\n", path.from, path.to)
         };
         doubted.map(line).collect()
@@ -379,5 +380,12 @@ mod tests {
         ]);
         assert!(upper.slowest().ends_with("190us or 2.5 times the median of all paths."));
         assert_eq!(paths(&[("a", "b", None)]).slowest(), "No path was measured.");
+    }
+
+    #[test]
+    fn what_a_remote_says_of_a_path_steers_no_terminal() {
+        let mut none = paths(&[("a", "b", None)]);
+        none.paths[0].reasons = vec!["\u{1b}[2J\na to b: forged".into()];
+        assert_eq!(none.doubts(), "a to b:  [2J a to b: forged\n");
     }
 }

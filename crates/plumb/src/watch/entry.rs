@@ -69,12 +69,12 @@ impl Entry {
         }
     }
 
-    /// In a line.
+    /// In a line, whatever of it comes from the other side.
     pub(super) fn shown(&self) -> String {
         let time = |ns: Option<u64>| ns.map_or("-".into(), |ns| Span::from_ns(ns).to_string());
         let problem = self.problem.as_ref().filter(|_| !self.valid);
         let remarks = problem.into_iter().chain(&self.missed).map(|text| format!("; {text}"));
-        let remarks: String = remarks.collect();
+        let remarks = remarks.collect::<String>().replace(char::is_control, " ");
         format!(
             "{}: p50 {}, p95 {}, {} failed{remarks}",
             self.at,

@@ -137,8 +137,7 @@ impl WatchFolder {
         let troubles: Vec<String> =
             done.into_iter().filter_map(|it| Some(format!("{:#}", it.err()?))).collect();
         for trouble in troubles.iter().filter(|it| !self.troubles.contains(it)) {
-            // nobody may be there to read it
-            let _ = writeln!(io::stderr(), "plumb: {trouble}; the watch goes on");
+            exit::note(&format!("{trouble}; the watch goes on"));
         }
         self.troubles = troubles;
     }

@@ -133,6 +133,8 @@ mod tests {
         assert!(Summary::of(few).shown(few).starts_with("3 measurements, 3 missed a threshold\n"));
         let shown = few[0].shown();
         assert!(shown.ends_with("0 failed; 1 threshold missed: p95 < 120us"), "{shown}");
+        let steering = Entry::none("t".into(), "\u{1b}[2J\nforged".into()).shown();
+        assert!(steering.ends_with("0 failed;  [2J forged"), "{steering}");
     }
 
     #[test]

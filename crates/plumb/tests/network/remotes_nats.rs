@@ -131,7 +131,7 @@ fn a_scenario_travels_with_its_files_and_machines_hand_over_what_they_did() {
         Program::start_told(Path::new(PLUMB), &words.concat(), at.path(), &told).wait()
     };
     let calm = ["--foreign-limit", "100%"];
-    all(&[&["http", "load", "s.toml"], &calm[..]].concat(), "run").with(0);
+    all(&[&["http", "load", "s.toml", "--users", "2"], &calm[..]].concat(), "run").with(0);
     let mut asked: Vec<String> =
         pages.asked().iter().filter_map(|head| head.split(' ').nth(1).map(str::to_owned)).collect();
     asked.sort_unstable();

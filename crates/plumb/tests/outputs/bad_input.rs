@@ -321,3 +321,14 @@ fn a_folder_without_a_run_cannot_be_reported() {
         "{line}"
     );
 }
+
+#[test]
+fn names_of_files_of_others_steer_no_terminal() {
+    let folder = folder();
+    let name = folder.path().join("\u{1b}[2Ja.nmon");
+    fs::write(name, "no recording").expect("a temporary folder can be written");
+    let ended = plumb(&["host", "show", "."], folder.path()).with(2);
+    let line = ended.stderr.trim_end();
+    assert!(line.starts_with("plumb: ./?[2Ja.nmon: "), "{line}");
+    assert!(!line.contains(char::is_control), "{line:?}");
+}
