@@ -7,11 +7,16 @@ use plumb_wire::resp::{self, Reply};
 use crate::load::{LIMITS, shown};
 use crate::password::Login;
 
+/// What is said of a server whose replies are not those of a lock server.
+pub(crate) const FOREIGN: &str = "does not speak RESP as a lock server does";
 /// The answer to a password is not one of those that were asked for.
 const HELLO: u16 = 1;
 
 /// What is asked, and what becomes of the answers.
 pub(crate) trait Dialogue {
+    /// A connection stands: the first one, or another behind one that was lost.
+    fn opened(&mut self) {}
+
     /// Nothing is asked for so many nanoseconds. Asked before each question, and again behind the
     /// pause.
     fn pause(&mut self) -> Option<u64> {
@@ -26,6 +31,14 @@ pub(crate) trait Dialogue {
     /// # Errors
     /// The kind of failure, and what is wrong: nothing more is asked then.
     fn hear(&mut self, reply: Reply<'_>) -> Result<Heard, (FailureKind, String)>;
+
+    /// The server said this while no question was under way.
+    ///
+    /// # Errors
+    /// As [`hear`](Self::hear), and for every reply where nothing may be said unasked.
+    fn overhear(&mut self, _: Reply<'_>) -> Result<(), (FailureKind, String)> {
+        Err((FailureKind::Garbled, FOREIGN.into()))
+    }
 }
 
 /// What a reply was.
@@ -64,7 +77,11 @@ impl<D: Dialogue> Protocol for Greeted<D> {
     fn user(&mut self, _: usize) {}
 
     fn hello(&mut self, (): &mut (), (): &mut (), out: &mut Vec<u8>) -> Option<Op> {
-        self.login.take()?.push(out);
+        let Some(login) = self.login.take() else {
+            self.dialogue.opened();
+            return None;
+        };
+        login.push(out);
         Some(Op { label: 0, tag: HELLO })
     }
 
@@ -102,8 +119,15 @@ impl<D: Dialogue> Protocol for Greeted<D> {
                 Ok(Heard::Aside) => Step::Aside { consumed: taken },
                 Err(why) => self.failed(taken, why),
             },
-            (Ok(Some(_)), None) | (Err(_), _) => {
-                self.complaint = Some("does not speak RESP as a lock server does".into());
+            (Ok(Some((reply, taken))), None) => match self.dialogue.overhear(reply) {
+                Ok(()) => Step::Aside { consumed: taken },
+                Err((kind, complaint)) => {
+                    self.complaint = Some(complaint);
+                    Step::broken(kind, bytes.len(), None)
+                }
+            },
+            (Err(_), _) => {
+                self.complaint = Some(FOREIGN.into());
                 Step::broken(FailureKind::Garbled, bytes.len(), None)
             }
         }

@@ -1,6 +1,5 @@
 //! `plumb lock watch`: which locks are lost, and which could be had, as it happens.
 
-use std::num::NonZeroUsize;
 use std::sync::mpsc::{self, Receiver, Sender};
 
 use clap::Args;
@@ -13,7 +12,7 @@ use plumb_wire::resp::{self, Reply};
 
 use crate::LockError;
 use crate::ask::{PATIENCE, plain};
-use crate::dialogue::{Dialogue, Greeted, Heard};
+use crate::dialogue::{Dialogue, FOREIGN, Greeted, Heard};
 use crate::load::shown;
 use crate::target::TargetOptions;
 
@@ -51,12 +50,16 @@ pub struct Watch {
     options: WatchOptions,
 }
 
-/// Listens to channels, and hands on what is said there. Meanwhile it asks for a sign of life: the
-/// answer to each question ends the one before it, so that one is under way at any time and a
-/// connection that ends has failed.
+/// Listens to channels, and hands on what is said there. Meanwhile it asks for a sign of life, each time
+/// a question of its own: while none is under way none can be overdue, however long this process
+/// was itself held up.
 struct Listener {
     channels: Vec<Vec<u8>>,
+    /// Channels whose confirmation is to come.
+    unconfirmed: usize,
     subscribed: bool,
+    /// The connection that listened is gone; what another one says is no part of it.
+    lost: bool,
     /// It asks now, and behind that again after a while.
     asks: bool,
     told: Sender<String>,
@@ -64,17 +67,28 @@ struct Listener {
 
 impl Listener {
     fn new(channels: Vec<Vec<u8>>, told: Sender<String>) -> Self {
-        Self { channels, subscribed: false, asks: true, told }
+        let unconfirmed = channels.len();
+        Self { channels, unconfirmed, subscribed: false, lost: false, asks: true, told }
     }
 }
 
 impl Dialogue for Listener {
+    fn opened(&mut self) {
+        self.lost = self.subscribed;
+    }
+
     fn pause(&mut self) -> Option<u64> {
+        if self.lost {
+            return None;
+        }
         let asks = std::mem::replace(&mut self.asks, true);
         (!asks).then_some(LOOK_EVERY.ns())
     }
 
     fn ask(&mut self, out: &mut Vec<u8>) -> bool {
+        if self.lost {
+            return false;
+        }
         let mut words: Vec<&[u8]> = vec![b"SUBSCRIBE"];
         if std::mem::replace(&mut self.subscribed, true) {
             words = vec![b"PING"];
@@ -88,16 +102,12 @@ impl Dialogue for Listener {
 
     fn hear(&mut self, reply: Reply<'_>) -> Result<Heard, (FailureKind, String)> {
         let mut words = match reply {
+            _ if self.lost => return Ok(Heard::Aside),
             Reply::Array(words) => words,
-            // of a new connection, which listens to nothing: the load is about to end
-            Reply::Simple(b"PONG") => return Ok(Heard::Answer),
             Reply::Error(text) => {
                 return Err((FailureKind::Refused, format!("refused: {}", shown(text))));
             }
-            _ => {
-                let text = "does not speak RESP as a lock server does";
-                return Err((FailureKind::Garbled, text.into()));
-            }
+            _ => return Err((FailureKind::Garbled, FOREIGN.into())),
         };
         let mut word = || match words.next() {
             Some(Reply::Bulk(text)) => plain(&String::from_utf8_lossy(text)),
@@ -108,7 +118,21 @@ impl Dialogue for Listener {
             // whoever printed it has ended the load when it is gone
             let _ = self.told.send(line(&channel, &message));
         }
-        Ok(if kind == "pong" { Heard::Answer } else { Heard::Aside })
+        let answers = match &*kind {
+            "subscribe" => {
+                self.unconfirmed = self.unconfirmed.saturating_sub(1);
+                self.unconfirmed == 0
+            }
+            kind => kind == "pong",
+        };
+        Ok(if answers { Heard::Answer } else { Heard::Aside })
+    }
+
+    fn overhear(&mut self, reply: Reply<'_>) -> Result<(), (FailureKind, String)> {
+        match self.hear(reply)? {
+            Heard::Aside => Ok(()),
+            Heard::Answer => Err((FailureKind::Garbled, FOREIGN.into())),
+        }
     }
 }
 
@@ -121,8 +145,11 @@ struct UntilLost<'a> {
 impl Sampler for UntilLost<'_> {
     fn interval(&mut self, records: &IntervalRecords) {
         let failed = records.recorder.failures().iter().next().map(|(kind, _)| kind);
-        if self.lost.is_none() && failed.is_some() && !self.stop.asked() {
-            self.lost = failed;
+        // nothing fails with a connection that ends between two questions
+        let closed = (records.recorder.quiet_closes > 0).then_some(FailureKind::Closed);
+        let lost = failed.or(closed);
+        if self.lost.is_none() && lost.is_some() && !self.stop.asked() {
+            self.lost = lost;
             self.stop.ask();
         }
     }
@@ -159,12 +186,9 @@ impl Watch {
     fn watch(&self, out: Output<'_>, stop: &Stop) -> Result<(), LockError> {
         let target = self.options.target.resolve()?;
         let endpoint = target.reach(PATIENCE, stop)?;
-        let two = NonZeroUsize::MIN.saturating_add(1);
         let plan = LoadPlan {
-            depth: two,
             extent: Extent::For(WATCH_MAX),
             waiting: Waiting::Epoll,
-            operation_timeout: Span::from_ns(LOOK_EVERY.ns() + PATIENCE.ns()),
             ..LoadPlan::lone(1, PATIENCE)
         };
         let (told, messages) = mpsc::channel::<String>();
@@ -217,5 +241,89 @@ fn lost(kind: FailureKind) -> &'static str {
 impl Verb for Watch {
     fn run(&mut self, out: Output<'_>, _: Output<'_>, stop: &Stop) -> Result<(), JobError> {
         Ok(self.watch(out, stop)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_engine::{Next, Op, Step};
+
+    use super::*;
+    use crate::password::Login;
+
+    const ASKED: Op = Op { label: 0, tag: 0 };
+    const PONG: &[u8] = b"*2\r\n$4\r\npong\r\n$0\r\n\r\n";
+
+    struct Watched {
+        listener: Greeted<Listener>,
+        told: Receiver<String>,
+    }
+
+    impl Watched {
+        fn new(login: Option<Login>, channels: &[&str]) -> Self {
+            let (tell, told) = mpsc::channel();
+            let channels = channels.iter().map(|name| name.as_bytes().to_vec()).collect();
+            Self { listener: Greeted::new(login, Listener::new(channels, tell)), told }
+        }
+
+        /// Greets on a new connection; true when it said something.
+        fn greets(&mut self) -> bool {
+            self.listener.hello(&mut (), &mut (), &mut Vec::new()).is_some()
+        }
+
+        fn next(&mut self) -> (Next, String) {
+            let mut out = Vec::new();
+            let next = self.listener.encode(&mut (), &mut (), &mut out);
+            (next, String::from_utf8(out).unwrap().lines().nth(2).unwrap_or_default().to_owned())
+        }
+
+        fn hears(&mut self, op: Option<Op>, bytes: &[u8]) -> Step {
+            self.listener.decode(&mut (), &mut (), op, bytes, &mut Vec::new())
+        }
+    }
+
+    fn confirmation(channel: &str) -> Vec<u8> {
+        format!("*3\r\n$9\r\nsubscribe\r\n${}\r\n{channel}\r\n:1\r\n", channel.len()).into()
+    }
+
+    fn message(channel: &str, text: &str) -> Vec<u8> {
+        let (of, length) = (channel.len(), text.len());
+        format!("*3\r\n$7\r\nmessage\r\n${of}\r\n{channel}\r\n${length}\r\n{text}\r\n").into()
+    }
+
+    #[test]
+    fn each_question_ends_with_its_own_answer_and_nothing_is_under_way_behind_it() {
+        let mut watched = Watched::new(None, &["lock:lost:a", "lock:free:T:1"]);
+        assert!(!watched.greets());
+        assert_eq!(watched.next(), (Next::Send(ASKED), "SUBSCRIBE".into()));
+        let first = watched.hears(Some(ASKED), &confirmation("lock:lost:a"));
+        assert!(matches!(first, Step::Aside { .. }), "one of two: {first:?}");
+        let both = watched.hears(Some(ASKED), &confirmation("lock:free:T:1"));
+        assert!(matches!(both, Step::Done { .. }), "{both:?}");
+        for _ in 0..2 {
+            assert_eq!(watched.next().0, Next::Pause(LOOK_EVERY.ns()));
+            let told = watched.hears(None, &message("lock:free:T:1", "free"));
+            assert!(matches!(told, Step::Aside { .. }), "{told:?}");
+            assert_eq!(watched.told.try_recv().as_deref(), Ok("free T:1"));
+            assert_eq!(watched.next(), (Next::Send(ASKED), "PING".into()));
+            let answer = watched.hears(Some(ASKED), PONG);
+            assert!(matches!(answer, Step::Done { .. }), "{answer:?}");
+        }
+        assert_eq!(watched.listener.complaint(), None);
+        watched.hears(None, b"-ERR closing\r\n");
+        assert_eq!(watched.listener.complaint().as_deref(), Some("refused: ERR closing"));
+    }
+
+    #[test]
+    fn what_another_connection_says_is_not_why_the_first_one_was_lost() {
+        let login = Login { user: None, password: "secret".into() };
+        let mut watched = Watched::new(Some(login), &["lock:events"]);
+        assert!(watched.greets() && !watched.greets());
+        assert_eq!(watched.next().0, Next::Send(ASKED));
+        watched.hears(Some(ASKED), &confirmation("lock:events"));
+        assert!(!watched.greets(), "the connection was lost, and another one stands");
+        assert_eq!(watched.next().0, Next::Finish);
+        watched.hears(None, b"-NOAUTH Authentication required.\r\n");
+        assert_eq!(watched.listener.complaint(), None);
     }
 }
