@@ -152,7 +152,8 @@ impl LoadOptions {
     }
 
     /// How long the load lasts; `None` for one that counts operations.
-    fn length(&self) -> Option<Span> {
+    #[must_use]
+    pub fn length(&self) -> Option<Span> {
         self.count.is_none().then(|| self.lasting())
     }
 

@@ -49,10 +49,14 @@ impl History {
         }
     }
 
+    /// Operations a minute over the last stretch alone.
+    pub(crate) fn last_per_minute(&self) -> Option<f64> {
+        self.stretches.front().and_then(|stretch| per_minute(*stretch))
+    }
+
     /// Operations a minute over the last stretches that together reach 99 % of `window_ns`. `None` when
     /// less has run, for a window is told of what ran in it alone, and when they are longer than one
     /// and a half windows: that would be the rate of another one.
-    #[expect(clippy::cast_precision_loss, reason = "a rate is a float")]
     pub(crate) fn per_minute(&self, window_ns: u64) -> Option<f64> {
         let least_ns = window_ns - window_ns / 100;
         let (mut time, mut count) = (0_u64, 0_u64);
@@ -64,8 +68,14 @@ impl History {
             }
         }
         let fits = time >= least_ns && time <= window_ns + window_ns / 2;
-        (time > 0 && fits).then(|| count as f64 * MINUTE_NS as f64 / time as f64)
+        fits.then(|| per_minute((time, count))).flatten()
     }
+}
+
+/// Operations a minute of a stretch that has a length.
+#[expect(clippy::cast_precision_loss, reason = "a rate is a float")]
+fn per_minute((time_ns, operations): (u64, u64)) -> Option<f64> {
+    (time_ns > 0).then(|| operations as f64 * MINUTE_NS as f64 / time_ns as f64)
 }
 
 impl Sampler for History {

@@ -22,6 +22,10 @@ pub struct LiveOptions {
     pub target: Apart<TargetOptions>,
 
     /// Time from one block of lines to the next
+    ///
+    /// "last" is the rate over this time, "actual" that over the last 5 s. A window is made of whole
+    /// blocks: `-` stands for one that has not passed yet, and for one that they pass by more than
+    /// half, as of 10 s for "actual".
     #[arg(long, value_name = "TIME", default_value = "5s")]
     pub every: Span,
 
@@ -109,17 +113,18 @@ impl Live {
     /// One block: operations a minute over every window, and the state of the table.
     fn block(&mut self, out: &mut dyn Write, before: &Look, now: &Look) -> Result<(), LockError> {
         note(&mut self.histories, before, now);
-        write!(out, "{:<22}", clock::utc(clock::wall_ns()))?;
+        write!(out, "{:<22}{:>12}", clock::utc(clock::wall_ns()), "last")?;
         for (name, _) in WINDOWS {
             write!(out, "{name:>12}")?;
         }
         writeln!(out, "   ops/min")?;
         for ((name, _), history) in LINES.iter().zip(&self.histories) {
             write!(out, "{name:<22}")?;
-            for (_, window_ns) in WINDOWS {
-                match history.per_minute(window_ns) {
+            let windows = WINDOWS.map(|(_, window_ns)| history.per_minute(window_ns));
+            for rate in [history.last_per_minute()].into_iter().chain(windows) {
+                match rate {
                     Some(rate) => write!(out, "{rate:>12.0}")?,
-                    None => write!(out, "{:>12}", "-")?, // less than that has run
+                    None => write!(out, "{:>12}", "-")?, // the blocks so far do not make it up
                 }
             }
             writeln!(out)?;
@@ -147,7 +152,40 @@ impl Verb for Live {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
+
+    #[derive(Parser)]
+    struct Words {
+        #[command(flatten)]
+        live: LiveOptions,
+    }
+
+    #[test]
+    fn the_time_from_block_to_block_has_its_rate_whatever_windows_it_makes_up() {
+        let second_block = |every_s: u64| {
+            let look = |blocks: u64| {
+                let by_name = [("granted".to_owned(), 100 * every_s * blocks)].into();
+                let at_ns = blocks * every_s * 1_000_000_000;
+                Look { at_ns, figures: Figures { by_name, run: Some(1) } }
+            };
+            let options = Words::try_parse_from(["live", "host"]).unwrap().live;
+            let mut live = Live::new(options).unwrap();
+            live.block(&mut Vec::new(), &look(0), &look(1)).unwrap();
+            let mut out = Vec::new();
+            live.block(&mut out, &look(1), &look(2)).unwrap();
+            let text = String::from_utf8(out).unwrap();
+            assert!(text.lines().next().unwrap().contains("        last      actual"), "{text}");
+            let line = text.lines().find(|line| line.starts_with("Enqueue")).unwrap().to_owned();
+            line.split_whitespace().skip(1).map(str::to_owned).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(second_block(1), "6000 - - - -");
+        assert_eq!(second_block(4), "6000 - - - -", "8 s are neither 5 s nor 10 s");
+        assert_eq!(second_block(5), "6000 6000 6000 - -");
+        assert_eq!(second_block(30), "6000 - - 6000 -");
+        assert_eq!(second_block(600), "6000 - - - -");
+    }
 
     #[test]
     fn counters_of_two_servers_or_two_starts_are_not_set_against_each_other() {

@@ -75,12 +75,17 @@ pub struct TimedOptions {
 
 /// The longest interval of a load whose rates are told over windows: a tenth of the shortest of them.
 const RATES_EVERY: Span = Span::from_ms(500);
+/// That of a load of more than an hour, of which too many would be kept: the longest one of which every
+/// window is made, wherever the load ends.
+const RATES_EVERY_OF_LONG: Span = Span::from_ms(2_500);
+const HOUR: Span = Span::from_ms(3_600_000);
 
 impl TimedOptions {
     /// The same with intervals of which its windows can be made, unless others were asked for.
     pub(super) fn with_rates(mut self) -> Self {
         let asked = self.load.driver.interval;
-        let usual = self.load.interval().min(RATES_EVERY);
+        let long = self.load.length().is_some_and(|length| length > HOUR);
+        let usual = self.load.interval().min(if long { RATES_EVERY_OF_LONG } else { RATES_EVERY });
         self.load.driver.interval = Some(asked.unwrap_or(usual));
         self
     }
@@ -161,6 +166,9 @@ mod tests {
         };
         for (words, expected) in [
             (&["--for", "900s"][..], "500ms"),
+            (&["--for", "1h"], "500ms"),
+            (&["--for", "3601s"], "2500ms"),
+            (&["--for", "24h"], "2500ms"),
             (&["--for", "5s"], "100ms"),
             (&["--count", "29"], "500ms"),
             (&["--for", "900s", "--interval", "10s"], "10s"),

@@ -308,6 +308,9 @@ fn enqt_takes_its_opcodes_and_prints_its_tables() {
     assert!(alone.contains("what else ran on this machine was not looked at"), "{alone}");
     let live = run(&["8", "1", "1"]).with(0).stdout;
     assert!(live.contains("Enqueue") && live.contains("Locks"), "{live}");
+    let enqueues = live.lines().find_map(|line| line.strip_prefix("Enqueue ")).unwrap_or_default();
+    let rates: Vec<&str> = enqueues.split_whitespace().collect();
+    assert_eq!(rates, ["0", "-", "-", "-", "-"], "the last second, which is no window: {live}");
     assert!(run(&["9"]).with(2).stdout.contains("opcode 9 is not one of"));
     assert!(run(&[]).with(2).stdout.contains("the opcode is missing"));
     let left: Vec<String> = names_in(folder.path());

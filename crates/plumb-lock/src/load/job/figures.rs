@@ -24,7 +24,7 @@ pub(super) fn sales_figures(
         if let Some(rate) = history.per_minute(window_ns) {
             let seconds = window_ns / 1_000_000_000;
             let formula = format!(
-                "enqueues granted in the last intervals, {seconds} s together / their length"
+                "enqueues granted in as many of the last intervals as reach {seconds} s / their length"
             );
             figures.push(figure(&format!("enqueues a minute, {name}"), rate, "1/min", &formula));
         }
