@@ -55,7 +55,8 @@ pub struct HostUse {
     /// Processors that they may run on; absent where these are all, or nobody knows.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tested_cpus: Option<u32>,
-    /// The least processor time that the control groups around them leave; absent where none is bounded.
+    /// The processor time that the control groups around them leave to all of them together; absent where
+    /// one of them is not bounded, or nobody knows.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tested_quota: Option<CpuQuota>,
     /// Memory that was not available to programs, bytes, on average; absent when nobody looked.

@@ -89,8 +89,55 @@ fn the_least_quota_above_a_process_counts_in_both_versions() {
         ("sys/fs/cgroup/app/cpu.max", "400000 100000\n"),
     ]);
     let quota = |processors, holds_us| Some(Quota { processors, holds_us });
-    assert_eq!(quota_of(&root, 7), quota(0.5, false));
-    assert_eq!(quota_of(&root, 8), quota(1.5, false));
-    assert_eq!(quota_of(&root, 9), quota(4.0, true), "the load generator is in it, too");
-    assert_eq!((quota_of(&root, 10), quota_of(&root, 11)), (None, None));
+    assert_eq!(quota_of(&root, &[7]), quota(0.5, false));
+    assert_eq!(quota_of(&root, &[8]), quota(1.5, false));
+    assert_eq!(quota_of(&root, &[9]), quota(4.0, true), "the load generator is in it, too");
+    assert_eq!((quota_of(&root, &[10]), quota_of(&root, &[11])), (None, None));
+}
+
+#[test]
+fn processes_in_several_groups_have_what_all_of_these_leave() {
+    let (_folder, root) = machine(&[
+        ("proc/self/cgroup", "0::/user/load\n"),
+        ("proc/1/cgroup", "0::/system/app-1\n"),
+        ("proc/2/cgroup", "0::/system/app-2/worker\n"),
+        ("proc/3/cgroup", "0::/system/app-2\n"),
+        ("proc/4/cgroup", "0::/system/app-3\n"),
+        ("proc/5/cgroup", "0::/free\n"),
+        ("proc/6/cgroup", "0::/user/one\n"),
+        ("proc/7/cgroup", "0::/../elsewhere\n"),
+        ("sys/fs/cgroup/system/app-1/cpu.max", "100000 100000\n"),
+        ("sys/fs/cgroup/system/app-2/cpu.max", "100000 100000\n"),
+        ("sys/fs/cgroup/system/app-3/cpu.max", "900000 100000\n"),
+        ("sys/fs/cgroup/system/cpu.max", "250000 100000\n"),
+        ("sys/fs/cgroup/user/cpu.max", "50000 100000\n"),
+    ]);
+    let quota = |processors, holds_us| Some(Quota { processors, holds_us });
+    assert_eq!(quota_of(&root, &[1, 2]), quota(2.0, false));
+    assert_eq!(quota_of(&root, &[1, 2, 3, 99]), quota(2.0, false), "one group twice, one is gone");
+    assert_eq!(quota_of(&root, &[1, 4]), quota(2.5, false), "the group around both leaves no more");
+    assert_eq!(quota_of(&root, &[1, 5]), None, "one of them may use all");
+    assert_eq!(quota_of(&root, &[6]), quota(0.5, true));
+    assert_eq!(quota_of(&root, &[1, 6]), None, "the load generator is beside one of them");
+    assert_eq!(quota_of(&root, &[1, 7]), None, "what is around one of them is not known");
+    assert_eq!(quota_of(&root, &[]), None);
+}
+
+#[test]
+fn groups_outside_our_namespace_are_not_taken_for_ours() {
+    let (_folder, root) = machine(&[
+        ("proc/self/cgroup", "0::/\n"),
+        ("proc/7/cgroup", "0::/../cri-containerd-1.scope\n"),
+        ("proc/8/cgroup", "4:memory:/../../system.slice/srv\n3:cpu,cpuacct:/..\n"),
+        ("proc/9/cgroup", "0::/..data\n"),
+        ("sys/fs/cgroup/cpu.max", "50000 100000\n"),
+        ("sys/fs/cgroup/memory.max", "1000\n"),
+        ("sys/fs/cgroup/cpu/cpu.max", "50000 100000\n"),
+        ("sys/fs/cgroup/memory/memory.limit_in_bytes", "1000\n"),
+    ]);
+    for outside in [7, 8] {
+        assert_eq!((quota_of(&root, &[outside]), memory_limit_of(&root, outside)), (None, None));
+    }
+    assert_eq!(quota_of(&root, &[9]), Some(Quota { processors: 0.5, holds_us: true }));
+    assert_eq!(memory_limit_of(&root, 9), Some(1000), "dots in a name are no way up");
 }

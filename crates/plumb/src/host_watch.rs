@@ -168,9 +168,7 @@ impl HostWatch {
     /// What control groups leave to the processes under test, where that is less than all processors.
     fn quota_of(&self, tested: &[u32]) -> Option<CpuQuota> {
         let all = f64::from(self.recorder.facts().cpus_online);
-        let bounds = tested.iter().filter_map(|pid| quota_of(&self.root, *pid));
-        let least = bounds.min_by(|a, b| a.processors.total_cmp(&b.processors))?;
-        let Quota { processors, holds_us } = least;
+        let Quota { processors, holds_us } = quota_of(&self.root, tested)?;
         (processors < all).then_some(CpuQuota { processors, with_client: holds_us })
     }
 

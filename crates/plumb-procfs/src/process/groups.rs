@@ -1,5 +1,6 @@
 //! Control groups that hold a process, and the processor time that they leave it.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use crate::root::Root;
@@ -13,19 +14,44 @@ pub struct Quota {
     pub holds_us: bool,
 }
 
-/// The least bound of processor time that the control groups around the process `pid` have; `None` where
-/// there is none, or it cannot be read.
+/// A control group and its bound.
+#[derive(Debug, PartialEq)]
+struct Bounded {
+    group: String,
+    quota: Quota,
+}
+
+/// The processor time that control groups leave to the processes `pids` together: the sum of what the
+/// groups that bound each of them most closely leave, and no more than one around all of them does. `None`
+/// where one of the processes is not bounded, where it cannot be read, and where this program shares the
+/// group of some of them only. A process that is gone bounds nobody.
 ///
 /// # Source
 /// cgroups(7); the kernel's cgroup-v2 (`cpu.max`) and sched-bwc (`cpu.cfs_quota_us`).
 #[must_use]
-pub fn quota_of(root: &Root, pid: u32) -> Option<Quota> {
-    let ours = groups_of(root, "self", "cpu");
-    let bounded = groups_of(root, &pid.to_string(), "cpu").into_iter().filter_map(|group| {
-        let processors = quota(root, &group)?;
-        Some(Quota { processors, holds_us: ours.contains(&group) })
-    });
-    bounded.min_by(|a, b| a.processors.total_cmp(&b.processors))
+pub fn quota_of(root: &Root, pids: &[u32]) -> Option<Quota> {
+    let ours = groups_of(root, "self", "cpu").unwrap_or_default();
+    let bounded = |group: String| {
+        let quota = Quota { processors: quota(root, &group)?, holds_us: ours.contains(&group) };
+        Some(Bounded { group, quota })
+    };
+    let groups = pids.iter().filter_map(|pid| groups_of(root, &pid.to_string(), "cpu"));
+    let all: Vec<Vec<Bounded>> =
+        groups.map(|of_one| of_one.into_iter().filter_map(bounded).collect()).collect();
+    let of_each = all.iter().map(|of_one| closest(of_one).map(|it| (&it.group, it.quota)));
+    let closest_of_each: BTreeMap<&String, Quota> = of_each.collect::<Option<_>>()?;
+    let processors = closest_of_each.values().map(|it| it.processors).sum();
+    let around_all = |it: &&Bounded| all.iter().all(|of_one| of_one.contains(it));
+    let around = closest(all.first()?.iter().filter(around_all)).map(|it| it.quota);
+    around.filter(|it| it.processors <= processors).or_else(|| {
+        let holds_us = closest_of_each.values().any(|it| it.holds_us);
+        (!holds_us).then_some(Quota { processors, holds_us })
+    })
+}
+
+/// The one of `groups` that leaves least.
+fn closest<'a>(groups: impl IntoIterator<Item = &'a Bounded>) -> Option<&'a Bounded> {
+    groups.into_iter().min_by(|a, b| a.quota.processors.total_cmp(&b.quota.processors))
 }
 
 /// What a group leaves, in processors: a quota of each period.
@@ -41,10 +67,10 @@ fn quota(root: &Root, group: &str) -> Option<f64> {
 }
 
 /// The control groups that hold `process` as far as `controller` goes, each with all above it, as
-/// folders below `/sys`.
-pub(super) fn groups_of(root: &Root, process: &str, controller: &str) -> Vec<String> {
-    let groups = fs::read_to_string(root.proc(&format!("{process}/cgroup"))).unwrap_or_default();
-    groups.lines().filter_map(|line| with_those_above(line, controller)).flatten().collect()
+/// folders below `/sys`; `None` where that cannot be read.
+pub(super) fn groups_of(root: &Root, process: &str, controller: &str) -> Option<Vec<String>> {
+    let groups = fs::read_to_string(root.proc(&format!("{process}/cgroup"))).ok()?;
+    Some(groups.lines().filter_map(|line| with_those_above(line, controller)).flatten().collect())
 }
 
 /// The groups of one line of `/proc/PID/cgroup`, `NUMBER:CONTROLLERS:PATH`.
@@ -56,6 +82,10 @@ fn with_those_above(line: &str, controller: &str) -> Option<Vec<String>> {
         some if some.split(',').any(|it| it == controller) => format!("fs/cgroup/{controller}"),
         _ => return None,
     };
+    // outside the root of our namespace of control groups: what is mounted here is not around it
+    if path.split('/').any(|it| it == "..") {
+        return None;
+    }
     let mut path = path.trim_matches('/');
     let mut groups = Vec::new();
     while !path.is_empty() {

@@ -44,7 +44,7 @@ pub fn memory_of(root: &Root, processes: &[u32]) -> Option<u64> {
 /// cgroups(7); the kernel's cgroup-v2 (`memory.max`) and cgroup-v1 (`memory.limit_in_bytes`).
 #[must_use]
 pub fn memory_limit_of(root: &Root, pid: u32) -> Option<u64> {
-    let groups = groups_of(root, &pid.to_string(), "memory").into_iter();
+    let groups = groups_of(root, &pid.to_string(), "memory")?.into_iter();
     let limit = |group: String| {
         let read = |file: &str| fs::read_to_string(root.sys(&format!("{group}/{file}"))).ok();
         let text = read("memory.max").or_else(|| read("memory.limit_in_bytes"))?;
