@@ -15,6 +15,9 @@ const FLAT: f64 = 0.25;
 const GROWS: f64 = 0.5;
 /// Stretches that the interval of throughput comes from: in shorter ones whole operations are few.
 const STRETCHES: usize = 10;
+/// Operations of which all but one in a thousand are no longer: what a line lacks of the others is not
+/// noticed beside its scatter.
+const NOTICED: f64 = 0.999;
 /// A normal variable is within so many standard deviations of its mean in 95 of 100 cases.
 const Z95: f64 = 1.96;
 
@@ -93,7 +96,10 @@ fn figures(
     let Some(response) = &result.response_ns else { return Ok(None) };
     let tag = hdr::log_tag("response", &result.labels);
     let lines = by_interval(read_intervals(folder, &tag)?);
-    let inner = complete(&lines, response.max, length);
+    let times = hdr::decode(&response.histogram).ok();
+    let longest_ns =
+        times.as_ref().map_or(response.max, |it| it.quantile(NOTICED).min(response.max));
+    let inner = complete(&lines, longest_ns, length);
     let per_s: Vec<f64> = inner.chunks(inner.len().div_ceil(STRETCHES).max(1)).map(rate).collect();
     let busy = inner.iter().filter(|line| !line.histogram.is_empty());
     let means: Vec<f64> = busy.map(|line| line.histogram.mean()).collect();
@@ -105,12 +111,12 @@ fn figures(
         mean_ns: response.mean,
         mean_half: share(half_width(&means), count(response.mean)),
         p95_ns: response.p95,
-        p95_half: hdr::decode(&response.histogram).ok().and_then(|it| p95_half(&it)),
+        p95_half: times.as_ref().and_then(p95_half),
     }))
 }
 
-/// Those of `lines` that lack no operation, of which the longest took `longest_ns`: one that was begun
-/// before the first of them is in none, wherever it ends, and behind `length` nothing begins any more.
+/// Those of `lines` that lack no operation of at most `longest_ns`: one that was begun before the first of
+/// them is in none, wherever it ends, and behind `length` nothing begins any more.
 fn complete(lines: &[hdr::LogLine], longest_ns: u64, length: Span) -> &[hdr::LogLine] {
     let Some(first) = lines.first() else { return &[] };
     let from_ns = first.start_ns.saturating_add(longest_ns);
@@ -329,6 +335,16 @@ mod tests {
         assert!(mixed.mean_half.is_some_and(|half| half < 1e-9), "{mixed:?}");
         let longer_than_the_step = read_load(&[(50, 10), (1, 9_900)]);
         assert_eq!(longer_than_the_step.widest(), None, "{longer_than_the_step:?}");
+    }
+
+    #[test]
+    fn one_long_operation_in_a_thousand_takes_no_interval() {
+        for longest_ms in [10, 7_000, 9_900] {
+            let figures = read_load(&[(1_000, 10), (1, longest_ms)]);
+            assert!(figures.widest().is_some_and(|half| half < 2e-3), "{longest_ms}: {figures:?}");
+        }
+        let few = read_load(&[(99, 10), (1, 9_900)]);
+        assert_eq!(few.widest(), None, "of a hundred operations one is missed: {few:?}");
     }
 
     #[test]

@@ -80,6 +80,8 @@ fn cells(step: &Step, remark: String) -> [String; 7] {
 /// Operations a second: users who think for long ask for less than one.
 fn per_second(rate: f64) -> String {
     match rate {
+        it if it > 0.0 && it < 0.000_995 => format!("{it:.2e}"),
+        it if it > 0.0 && it < 0.009_95 => format!("{it:.5}"),
         it if it > 0.0 && it < 0.0995 => format!("{it:.4}"),
         it if it < 0.995 => format!("{it:.3}"),
         it if it < 9.995 => format!("{it:.2}"),
@@ -130,7 +132,10 @@ fn sentences(ladder: &LadderRecord) -> Vec<String> {
         .map(|it| it.level.to_string())
         .collect();
     if !wide.is_empty() {
-        all.push(format!("Too few operations for an interval: {stepped} {}.", wide.join(", ")));
+        all.push(format!(
+            "Too few operations, or too long ones, for an interval: {stepped} {}.",
+            wide.join(", ")
+        ));
     }
     all
 }
