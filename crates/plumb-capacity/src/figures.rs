@@ -34,6 +34,8 @@ pub(crate) fn times(it: Bounded) -> String {
 /// A number a second.
 pub(crate) fn rate(per_s: f64) -> String {
     match per_s {
+        it if it > 0.0 && it < 0.000_995 => format!("{it:.2e}"),
+        it if it > 0.0 && it < 0.009_95 => format!("{it:.5}"),
         it if it > 0.0 && it < 0.0995 => format!("{it:.4}"),
         it if it < 0.995 => format!("{it:.3}"),
         it if it < 9.995 => format!("{it:.2}"),
@@ -84,5 +86,6 @@ mod tests {
         assert_eq!(plain(peak_at_700), "2.00e-6 (0.00000 to 2.50e-6)");
         assert_eq!(plain(Bounded::around(0.02, 0.01)), "0.02000 (0.01000 to 0.03000)");
         assert_eq!([0.0333, 0.25, 3.0, 90.91].map(rate), ["0.0333", "0.250", "3.00", "90.9"]);
+        assert_eq!([1.0 / 300.0, 0.000_04].map(rate), ["0.00333", "4.00e-5"]);
     }
 }

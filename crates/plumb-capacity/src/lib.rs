@@ -171,6 +171,7 @@ pub fn run(words: &ArgMatches, command: &[String]) -> anyhow::Result<Answered> {
     let setup = Setup {
         cores: options.cores.unwrap_or(read.cores),
         quota: read.quota.filter(|_| options.cores.is_none()),
+        server_quota: read.server_quota.filter(|_| options.cores.is_none()),
         pool: options.pool.clone().map_or_else(|| only_pool(&read), |pool| Ok(Some(pool)))?,
         servers: if options.servers.is_empty() {
             read.servers.clone().into_iter().collect()

@@ -1,5 +1,7 @@
 //! Runs become the steps of a ladder.
 
+mod machine;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -12,8 +14,8 @@ use plumb_measure::{
 };
 use plumb_size::ladder::{Ladder, Step};
 use serde::Serialize;
-use serde_json::Value;
 
+use self::machine::{Machine, is_of_server, shared};
 use crate::declared::Declared;
 use crate::figures::seconds;
 use crate::recorded::{Recorded, StepUse};
@@ -33,6 +35,9 @@ pub(crate) struct Read {
     /// The processor time that a control group leaves of them, in processors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) quota: Option<f64>,
+    /// The same of the server alone, where the load generator left it less.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) server_quota: Option<f64>,
     /// True when the load generator ran on it, too.
     pub(crate) shared: bool,
     /// What was asked of whom.
@@ -85,9 +90,58 @@ pub(crate) fn read(
             one.variants.len()
         );
     }
-    let (mut steps, mut left_out, mut names) = (Vec::new(), Vec::new(), Vec::new());
-    let mut first: Option<(Origin, RunRecord, PathBuf)> = None;
+    let records = records(&found, &declared)?;
+    let machine = Machine::of(&records, recorded.as_ref());
+    let machine = machine.context("there is no run at these paths")?;
+    let (mut steps, mut left_out) = (Vec::new(), Vec::new());
     let mut sales = Ok(Vec::new());
+    for record in &records {
+        if let Err(error) = sales::check(record) {
+            sales = Err(error.to_string());
+        }
+        for result in &record.results {
+            let Some(users) = users(result) else { continue };
+            if is_usable(result) {
+                let tested = recorded.as_ref().map(|it| it.during(record, result));
+                steps.extend(step(record, result, users, tested.transpose()?, &machine));
+                if let Ok(sales) = &mut sales {
+                    sales.extend(SalesStep::of(result, users, begun_within_s(record, result)));
+                }
+            } else {
+                let why = result.validity.reasons.first().map_or("", |it| it.text.as_str());
+                left_out.push(format!("{}: {why}", counted(u64::from(users), "user")));
+            }
+        }
+    }
+    let first = &records[0];
+    let tested = records.iter().flat_map(|it| &it.results).filter_map(|it| it.host.as_ref());
+    let memory_limit_bytes = tested.filter_map(|host| host.tested_memory_limit_bytes).min();
+    let read = Read {
+        pools: declared.pools,
+        servers: declared.servers,
+        memory_limit_bytes,
+        runs: found.runs.iter().map(|run| run.path.display().to_string()).collect(),
+        version: first.plumb.version.clone(),
+        machine: machine.name,
+        cores: machine.cores,
+        quota: machine.quota,
+        server_quota: machine.server_quota,
+        shared: machine.shared,
+        target: first.target.address.clone(),
+        recorded,
+        left_out,
+        sales,
+    };
+    if steps.is_empty() && !read.left_out.is_empty() {
+        bail!("no step is valid; the first: {}", read.left_out[0]);
+    }
+    Ok((read, Ladder::of(steps)?))
+}
+
+/// The records of the runs, which must be of one ladder.
+fn records(found: &Found, declared: &Declared) -> anyhow::Result<Vec<RunRecord>> {
+    let mut records = Vec::new();
+    let mut first: Option<(Origin, &Path)> = None;
     for run in &found.runs {
         let record = read_record(&run.path)?;
         check_kind(&record, &run.path)?;
@@ -97,51 +151,13 @@ pub(crate) fn read(
             origin.target = format!("the ladder {}", ladder.display());
             origin.url = String::new();
         }
-        if let Some((before, _, path)) = &first {
-            origin.check_alike(&run.path, before, path)?;
+        match &first {
+            Some((before, path)) => origin.check_alike(&run.path, before, path)?,
+            None => first = Some((origin, &run.path)),
         }
-        if let Err(error) = sales::check(&record) {
-            sales = Err(error.to_string());
-        }
-        for result in &record.results {
-            let Some(users) = users(result) else { continue };
-            if result.validity.valid && result.validity.latency_valid && result.dropped == 0 {
-                let tested = recorded.as_ref().map(|it| it.during(&record, result));
-                steps.extend(step(&record, result, users, tested.transpose()?));
-                if let Ok(sales) = &mut sales {
-                    sales.extend(SalesStep::of(result, users, begun_within_s(&record, result)));
-                }
-            } else {
-                let why = result.validity.reasons.first().map_or("", |it| it.text.as_str());
-                left_out.push(format!("{}: {why}", counted(u64::from(users), "user")));
-            }
-        }
-        names.push(run.path.display().to_string());
-        first.get_or_insert((origin, record, run.path.clone()));
+        records.push(record);
     }
-    let (origin, record, _) = first.context("there is no run at these paths")?;
-    let tested = record.results.iter().filter_map(|it| it.host.as_ref());
-    let memory_limit_bytes = tested.filter_map(|host| host.tested_memory_limit_bytes).min();
-    let machine = Machine::of(&record, &origin, recorded.as_ref());
-    let read = Read {
-        pools: declared.pools,
-        servers: declared.servers,
-        memory_limit_bytes,
-        runs: names,
-        version: origin.version,
-        machine: machine.name,
-        cores: machine.cores,
-        quota: machine.quota,
-        shared: machine.shared,
-        target: record.target.address.clone(),
-        recorded,
-        left_out,
-        sales,
-    };
-    if steps.is_empty() && !read.left_out.is_empty() {
-        bail!("no step is valid; the first: {}", read.left_out[0]);
-    }
-    Ok((read, Ladder::of(steps)?))
+    Ok(records)
 }
 
 /// Rates are no users, and of an unfinished run nothing is known.
@@ -209,52 +225,9 @@ impl Origin {
     }
 }
 
-/// The machine under test, as far as it is known.
-struct Machine {
-    name: String,
-    cores: u32,
-    quota: Option<f64>,
-    shared: bool,
-}
-
-impl Machine {
-    fn of(record: &RunRecord, origin: &Origin, recorded: Option<&Recorded>) -> Self {
-        if let Some(recorded) = recorded {
-            let shared = shared(record) && !recorded.is_elsewhere(record);
-            let name = recorded.machine.clone();
-            return Self { name, cores: recorded.cores, quota: None, shared };
-        }
-        if record.far.is_none() && !record.results.iter().any(is_of_server) {
-            let name = format!("that of {}", record.target.address);
-            return Self { name, cores: 0, quota: None, shared: false };
-        }
-        let placed = placed(record);
-        let allowed = placed.into_iter().chain(quota(record)).reduce(f64::min);
-        let all = u32::try_from(origin.cores).unwrap_or(u32::MAX);
-        Self {
-            name: origin.machine.clone(),
-            cores: allowed.map_or(all, whole),
-            quota: allowed.filter(|it| it.fract() > 0.0),
-            shared: shared(record) && placed.is_none(),
-        }
-    }
-}
-
-/// True when the load generator ran on the machine that was watched: this program, or remotes that it
-/// started itself. Other remotes are elsewhere, or are programs of their own there, whose processor
-/// time is left out as that of any other.
-fn shared(record: &RunRecord) -> bool {
-    let remotes = record.plan.options.get("remotes").and_then(Value::as_array);
-    let is_own = |remote: &Value| {
-        let is_local = remote["name"].as_str().is_some_and(|name| name.starts_with("local-"));
-        is_local && remote["host"] == record.host.name.as_str()
-    };
-    record.far.is_none() && remotes.is_none_or(|all| all.iter().all(is_own))
-}
-
-/// True when the machine that drove the load is that of the server: its processes were found there.
-fn is_of_server(result: &ResultRecord) -> bool {
-    result.host.as_ref().is_some_and(|host| !host.tested.is_empty())
+/// True of a result that may be a step.
+fn is_usable(result: &ResultRecord) -> bool {
+    result.validity.valid && result.validity.latency_valid && result.dropped == 0
 }
 
 fn users(result: &ResultRecord) -> Option<u32> {
@@ -262,12 +235,14 @@ fn users(result: &ResultRecord) -> Option<u32> {
     label?.parse().ok().filter(|it| *it > 0)
 }
 
-/// The step that `result` of `record` is; `tested` is what another instrument recorded meanwhile.
+/// The step that `result` of `record` is, of a ladder at `machine`; `tested` is what another instrument
+/// recorded meanwhile.
 fn step(
     record: &RunRecord,
     result: &ResultRecord,
     users: u32,
     tested: Option<StepUse>,
+    machine: &Machine,
 ) -> Option<Step> {
     let response = result.response_ns.as_ref()?;
     let far = record.far.as_ref().and(result.far.as_ref());
@@ -281,12 +256,11 @@ fn step(
     // what was under way when recording began was worked on, too, and is no operation of the record
     let worked = real(result.operations) + throughput_per_s * mean_s;
     let per_operation = real(result.operations) / begun_s / (worked / seconds(result.duration_ns));
-    let placed = placed(record).filter(|_| tested.is_none());
     let while_asked = per_operation.min(1.2);
-    let busy_cores = match (tested, placed) {
-        (Some(tested), _) => Some(tested.busy_cores * while_asked),
-        (None, Some(_)) => server_s.map(|server_s| server_s * throughput_per_s),
-        (None, None) => host.and_then(|host| busy(host, cores)).map(|busy| busy * while_asked),
+    let busy_cores = match tested {
+        Some(tested) => Some(tested.busy_cores * while_asked),
+        None if machine.is_of_server_alone => server_s.map(|it| it * throughput_per_s),
+        None => host.and_then(|host| busy(host, cores)).map(|busy| busy * while_asked),
     };
     let of_host = |host: &HostUse| host.tested_memory_bytes.or(host.memory_used_bytes).map(real);
     let memory_bytes = match tested {
@@ -295,7 +269,7 @@ fn step(
     };
     let elsewhere = tested.is_some_and(|it| it.elsewhere);
     let is_watched = is_here || tested.is_some();
-    let alone = is_watched && shared(record) && placed.is_none() && !elsewhere;
+    let is_in = is_watched && shared(record) && !machine.is_of_server_alone && !elsewhere;
     Some(Step {
         users: f64::from(users),
         throughput_per_s,
@@ -305,7 +279,7 @@ fn step(
         p95_s: seconds(response.p95),
         busy_cores,
         server_s,
-        generator_s: result.cpu.filter(|_| alone).map(|cpu| seconds(cpu.client_ns_per_op)),
+        generator_s: result.cpu.filter(|_| is_in).map(|cpu| seconds(cpu.client_ns_per_op)),
         memory_bytes,
         parts: told(&result.parts),
     })
@@ -327,30 +301,6 @@ fn begun_within_s(record: &RunRecord, result: &ResultRecord) -> f64 {
         Some(asked_s) if asked_s > 0.0 && asked_s < whole_s => asked_s,
         _ => whole_s,
     }
-}
-
-/// The processors that the server alone may use; `None` where it may use all, or ran elsewhere.
-fn placed(record: &RunRecord) -> Option<f64> {
-    let own = |it: &HostUse| it.tested_quota.filter(|quota| !quota.with_client);
-    let of = |it: &ResultRecord| {
-        let host = it.host.as_ref()?;
-        let bounds = [host.tested_cpus.map(f64::from), own(host).map(|it| it.processors)];
-        bounds.into_iter().flatten().reduce(f64::min)
-    };
-    record.results.iter().find_map(of).filter(|_| record.far.is_none())
-}
-
-/// The processors that a control group leaves to the server and the load generator together.
-fn quota(record: &RunRecord) -> Option<f64> {
-    let of = |it: &ResultRecord| it.host.as_ref()?.tested_quota.filter(|it| it.with_client);
-    record.results.iter().find_map(of).map(|it| it.processors).filter(|_| record.far.is_none())
-}
-
-/// The processors of which `allowed` is what a quota leaves.
-#[expect(clippy::cast_possible_truncation, reason = "no more than a machine has")]
-#[expect(clippy::cast_sign_loss, reason = "a quota is above 0")]
-fn whole(allowed: f64) -> u32 {
-    allowed.ceil() as u32
 }
 
 /// Half the interval of the mean, from the means of batches.

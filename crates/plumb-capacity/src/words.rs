@@ -5,7 +5,7 @@ use plumb_measure::{counted, real};
 use plumb_size::Bounded;
 use plumb_size::analysis::Figure;
 use plumb_size::ladder::Step;
-use plumb_size::model::{INSIDE, OUTSIDE};
+use plumb_size::model::{INSIDE, OUTSIDE, Setup};
 use plumb_size::sizing::{Answer, DRAWS_ENLARGED, HeldOut, Need, Predicted, RANGE_MAX, Sizing};
 
 use crate::figures::{
@@ -285,6 +285,8 @@ fn ladder(page: &mut Page, report: &Report) {
     };
     let setup = &report.sizing.model.setup;
     let quota = setup.quota.map(|it| format!(", of which a control group leaves {it:.2}"));
+    let of_server = |it: f64| format!(", of which a control group leaves the server {it:.2}");
+    let quota = quota.or_else(|| setup.server_quota.map(of_server));
     page.sentence(format!(
         "Think time of the ladder: {}. Machine under test: {}, {}{}{generator}.",
         time(report.sizing.model.think_s),
@@ -309,12 +311,7 @@ fn demands(page: &mut Page, sizing: &Sizing) {
     rows.push(vec![format!("{OUTSIDE}: everything else"), times(demands.outside_s)]);
     page.table("Demands of one operation", &["", "an operation"], rows);
     if demands.cores_rest.value >= REST_TOLD {
-        let Bounded { value, low, high } = demands.cores_rest;
-        page.sentence(format!(
-            "What runs without any load keeps {value:.2} ({low:.2} to {high:.2}) of {} busy: operations \
-             have the rest.",
-            counted(u64::from(sizing.model.setup.cores), "core"),
-        ));
+        page.sentence(rest(demands.cores_rest, &sizing.model.setup));
     }
     page.sentence(format!(
         "Throughput of the steps is {:.1} % off the model (root mean square); their p95 lies {:.2} \
@@ -323,4 +320,34 @@ fn demands(page: &mut Page, sizing: &Sizing) {
         sizing.model.tail.factor,
         sizing.model.tail.misfit * 100.0
     ));
+}
+
+/// What keeps processors busy without any load.
+fn rest(rest: Bounded, setup: &Setup) -> String {
+    let Bounded { value, low, high } = rest;
+    let busy = format!("What runs without any load keeps {value:.2} ({low:.2} to {high:.2})");
+    if setup.quota.is_some() {
+        let left = setup.processors();
+        return format!(
+            "{busy} of the {left:.2} cores busy that a control group leaves: operations have the rest."
+        );
+    }
+    let cores = counted(u64::from(setup.cores), "core");
+    format!("{busy} of {cores} busy: operations have the rest.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_have_the_rest_of_what_a_quota_leaves() {
+        let setup = Setup { cores: 2, ..Setup::default() };
+        let all = rest(Bounded::around(0.10, 0.05), &setup);
+        let begin = "What runs without any load keeps 0.10 (0.05 to 0.15) of";
+        assert_eq!(all, format!("{begin} 2 cores busy: operations have the rest."));
+        let part = rest(Bounded::around(0.10, 0.05), &Setup { quota: Some(1.5), ..setup });
+        let left = "the 1.50 cores busy that a control group leaves: operations have the rest.";
+        assert_eq!(part, format!("{begin} {left}"));
+    }
 }

@@ -9,6 +9,9 @@ use crate::bounded::{Bounded, normal};
 pub const POINTS_MIN: usize = 3;
 /// A normal variable is within so many standard deviations of its mean in 95 of 100 cases.
 const Z95: f64 = 1.96;
+/// What is drawn of work that was seen is no less than this share of it: it may be next to nothing, but a
+/// landscape without any work or time has no solution.
+pub(crate) const DRAWN_MIN: f64 = 1e-3;
 
 /// `y = rest + slope x`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -108,10 +111,11 @@ impl Line {
         Self { rest, slope, slope_error, centre: 0.0, centre_error: 0.0 }
     }
 
-    /// Rest and slope as they might be as well, neither of them negative: a steeper line has less of
-    /// a rest. One through zero stays there.
+    /// Rest and slope as they might be as well, neither of them negative, and a slope that is there not
+    /// gone: a steeper line has less of a rest. One through zero stays there.
     pub(crate) fn drawn(&self, random: &mut SplitMix64) -> (f64, f64) {
-        let slope = (self.slope.value + self.slope_error * normal(random)).max(0.0);
+        let slope = self.slope.value + self.slope_error * normal(random);
+        let slope = slope.max(self.slope.value * DRAWN_MIN);
         let at_centre = self.rest.value + self.slope.value * self.centre;
         let rest = at_centre + self.centre_error * normal(random) - slope * self.centre;
         (rest.max(0.0), slope)

@@ -7,6 +7,7 @@
 
 mod demands;
 
+use plumb_measure::counted;
 use plumb_measure::statistics::SplitMix64;
 use serde::Serialize;
 
@@ -17,6 +18,7 @@ use demands::{Delays, Drawn};
 use crate::analysis::{Analysis, AnalysisError, Tail};
 use crate::ladder::{Ladder, Step, ending};
 use crate::landscape::{Element, Landscape, Pool, Servers, Station};
+use crate::line::DRAWN_MIN;
 
 /// The name of the processors in a landscape.
 pub const CORES: &str = "cores";
@@ -49,6 +51,10 @@ pub struct Setup {
     /// The processor time that a control group leaves of them, in processors; `None` where it leaves all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quota: Option<f64>,
+    /// The processor time that a control group leaves to the server alone, in processors, where the load
+    /// generator left it less: a bound of what others may have, not of what was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_quota: Option<f64>,
     /// The pool whose places are held while an operation is worked on, and its size.
     pub pool: Option<(String, u32)>,
     /// Parts of the server's account that have a queue of their own, and how many servers each
@@ -60,9 +66,20 @@ pub struct Setup {
 
 impl Setup {
     /// Processors, or as much of them as a quota leaves.
-    fn processors(&self) -> f64 {
+    #[must_use]
+    pub fn processors(&self) -> f64 {
         let all = f64::from(self.cores.max(1));
         self.quota.map_or(all, |quota| quota.min(all))
+    }
+
+    /// The same in words, such as `2 processors`.
+    fn processors_words(&self) -> String {
+        match self.quota {
+            Some(_) => {
+                format!("the {:.2} processors that a control group leaves", self.processors())
+            }
+            None => counted(u64::from(self.cores), "processor"),
+        }
     }
 }
 
@@ -78,14 +95,14 @@ pub enum ModelError {
     Processors,
     /// What runs without any load leaves no processor.
     #[error(
-        "without any load {rest:.2} of {cores} processors would be busy already, so that nothing is left \
+        "without any load {rest:.2} of {processors} would be busy already, so that nothing is left \
          for operations: measure when nothing else runs, or say how many there are with --cores"
     )]
     Busy {
         /// Processors that are busy without any load.
         rest: f64,
-        /// As many as there are.
-        cores: u32,
+        /// Those that there are, in words.
+        processors: String,
     },
     /// Operations waited for places of a pool whose size nobody told.
     #[error(
@@ -225,8 +242,11 @@ impl Model {
 
     fn leave_generator_out(&self, landscape: &mut Landscape) {
         let Some(cores) = landscape.station_mut(CORES) else { return };
-        let generator_s = self.demands.generator_s.min(cores.service_s);
-        cores.service_s -= generator_s;
+        let served_s = cores.service_s - self.demands.generator_s;
+        cores.service_s = served_s.max(cores.service_s * DRAWN_MIN);
+        if let Some(quota) = self.setup.server_quota {
+            cores.background = cores.background.max(f64::from(cores.places()) - quota);
+        }
         if self.setup.pool.is_none() {
             return;
         }

@@ -1,5 +1,8 @@
-use plumb_measure::{CpuQuota, CpuUse, Histogram};
-use serde_json::json;
+use plumb_measure::{CpuQuota, CpuUse, Histogram, Validity};
+use plumb_size::analysis::Figure;
+use plumb_size::model::Setup;
+use plumb_size::sizing::{Question, Sizing, Target, size};
+use serde_json::{Value, json};
 
 use super::*;
 
@@ -66,7 +69,11 @@ fn record(tested: &[u32]) -> RunRecord {
 }
 
 fn step_of(record: &RunRecord) -> Step {
-    step(record, &record.results[0], 10, None).unwrap()
+    step(record, &record.results[0], 10, None, &machine_of(record)).unwrap()
+}
+
+fn machine_of(record: &RunRecord) -> Machine {
+    Machine::of(std::slice::from_ref(record), None).unwrap()
 }
 
 #[test]
@@ -105,15 +112,99 @@ fn a_quota_bounds_the_server_or_both_sides() {
     let mut with = |tested_cpus, tested_quota| {
         let host = record.results[0].host.as_mut().unwrap();
         (host.tested_cpus, host.tested_quota) = (tested_cpus, tested_quota);
-        (placed(&record), quota(&record))
+        let machine = machine_of(&record);
+        (machine.cores, machine.quota, machine.is_of_server_alone)
     };
-    let of = |processors, with_client| Some(CpuQuota { processors, with_client });
-    assert_eq!(with(None, None), (None, None));
-    assert_eq!(with(None, of(1.5, false)), (Some(1.5), None));
-    assert_eq!(with(Some(1), of(1.5, false)), (Some(1.0), None));
-    assert_eq!(with(Some(1), of(1.5, true)), (Some(1.0), Some(1.5)));
-    assert_eq!([1.5, 2.0, 0.5].map(whole), [2, 2, 1]);
+    assert_eq!(with(None, None), (4, None, false));
+    assert_eq!(with(None, quota(1.5, false)), (2, Some(1.5), true));
+    assert_eq!(with(None, quota(2.0, false)), (2, None, true));
+    assert_eq!(with(Some(1), quota(1.5, false)), (1, None, true));
+    assert_eq!(with(Some(1), quota(1.5, true)), (1, None, true));
     // in one group with the load generator, whose time is of the quota as well
-    assert_eq!(with(None, of(1.5, true)), (None, Some(1.5)));
+    assert_eq!(with(None, quota(1.5, true)), (2, Some(1.5), false));
     assert_eq!(step_of(&record).generator_s, Some(0.002));
+}
+
+fn quota(processors: f64, with_client: bool) -> Option<CpuQuota> {
+    Some(CpuQuota { processors, with_client })
+}
+
+/// The record of a step of users without think time, at four processors of which the server, 8 ms an
+/// operation, has 3.5 at most, and the load generator takes `driver_ms` an operation.
+#[expect(clippy::cast_possible_truncation, reason = "figures of a small run")]
+#[expect(clippy::cast_sign_loss, reason = "none is negative")]
+fn contended(users: u32, driver_ms: f64) -> RunRecord {
+    let (server_s, driver_s) = (0.008, driver_ms / 1e3);
+    let alone = f64::from(users) / (server_s + driver_s);
+    let per_s = alone.min(4.0 / (server_s + driver_s)).min(3.5 / server_s);
+    let mut times = Histogram::new();
+    let operations = (per_s * 100.0).round() as u64;
+    times.record_n((f64::from(users) / per_s * 1e9) as u64, operations);
+    let mut record = record(&[7]);
+    let result = &mut record.results[0];
+    result.labels.insert("users".into(), users.to_string());
+    result.validity = Validity::of([]);
+    (result.operations, result.duration_ns) = (operations, 100_000_000_000);
+    result.response_ns = Distribution::of(&times);
+    let client_ns_per_op = (driver_s * 1e9) as u64;
+    let server_ns_per_op = Some(8_000_000);
+    result.cpu = Some(CpuUse { client_ns_per_op, server_ns_per_op, ..CpuUse::default() });
+    let host = result.host.as_mut().unwrap();
+    host.busy_pct = Some(per_s * (server_s + driver_s) / 4.0 * 100.0);
+    host.tested_quota = quota(3.5, false);
+    record
+}
+
+/// What follows from such steps for 16 users.
+fn sized(driver_ms: f64) -> (Machine, Sizing) {
+    let records: Vec<RunRecord> =
+        [1, 2, 3, 4, 6, 8, 16].map(|users| contended(users, driver_ms)).into();
+    let machine = Machine::of(&records, None).unwrap();
+    let of = |it: &RunRecord| step(it, &it.results[0], users(&it.results[0])?, None, &machine);
+    let ladder = Ladder::of(records.iter().filter_map(of).collect()).unwrap();
+    let setup = Setup {
+        cores: machine.cores,
+        quota: machine.quota,
+        server_quota: machine.server_quota,
+        ..Setup::default()
+    };
+    let target = Some(Target { figure: Figure::Mean, most_s: 1.0 });
+    let question = Question { users: 16, think_s: None, target, seed: 1 };
+    (machine, size(ladder, &setup, question).unwrap())
+}
+
+#[test]
+fn a_load_generator_that_leaves_the_server_less_than_its_quota_is_no_unknown_limit() {
+    for driver_ms in [3.0, 4.0] {
+        let (machine, sizing) = sized(driver_ms);
+        assert_eq!((machine.cores, machine.quota, machine.shared), (4, None, true));
+        assert_eq!(sizing.refusals, Vec::<String>::new());
+        let measured = 4.0 / (0.008 + driver_ms / 1e3);
+        assert!((sizing.knee.limit_per_s.value / measured - 1.0).abs() < 0.01, "{:?}", sizing.knee);
+        // without the load generator the quota is what bounds the server
+        let answered = sizing.answer.unwrap().throughput_per_s;
+        assert!((answered.value / (3.5 / 0.008) - 1.0).abs() < 0.01, "{answered:?}");
+    }
+    // beside one that takes little, the quota is what is full
+    let (machine, sizing) = sized(0.2);
+    assert_eq!((machine.cores, machine.quota, machine.server_quota), (4, Some(3.5), None));
+    assert_eq!(sizing.refusals, Vec::<String>::new());
+    assert!(
+        (sizing.knee.limit_per_s.value / (3.5 / 0.008) - 1.0).abs() < 0.01,
+        "{:?}",
+        sizing.knee
+    );
+}
+
+#[test]
+fn a_run_in_which_nobody_found_the_server_does_not_take_its_processors() {
+    let mut found = record(&[7]);
+    found.results[0].host.as_mut().unwrap().tested_quota = quota(1.5, false);
+    for records in [[record(&[]), found.clone()], [found, record(&[])]] {
+        let machine = Machine::of(&records, None).unwrap();
+        assert_eq!((machine.name.as_str(), machine.cores, machine.quota), ("srv", 2, Some(1.5)));
+        assert!(machine.is_of_server_alone && !machine.shared);
+    }
+    let machine = machine_of(&record(&[]));
+    assert_eq!((machine.name.as_str(), machine.cores), ("that of http://srv/", 0));
 }

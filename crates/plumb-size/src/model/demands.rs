@@ -77,7 +77,8 @@ impl Demands {
         let line = processors(steps).ok_or(ModelError::Processors)?;
         let free = setup.processors() - line.rest.value;
         if free < FREE_MIN {
-            return Err(ModelError::Busy { rest: line.rest.value, cores: setup.cores });
+            let processors = setup.processors_words();
+            return Err(ModelError::Busy { rest: line.rest.value, processors });
         }
         let first = ladder.lowest();
         check_pool(ladder, setup)?;
@@ -90,12 +91,14 @@ impl Demands {
         let held_s = held_s(ladder, setup);
         // all processor time stands inside the pool, whoever's it is: what is left of the time that a
         // place is held makes up for it, so that the pool does as much as it did
-        let with = |cores_s: f64| {
+        let with = |cores_s: f64, free: f64| {
             // of less than one processor whoever is alone has no more, either
             Delays::of(first.mean_s, held_s, cores_s / free.min(1.0) + own_s)
         };
-        let delays = with(line.slope.value);
-        let without_generator = with((line.slope.value - generator_s).max(0.0)).less(delays);
+        let delays = with(line.slope.value, free);
+        let served_s = (line.slope.value - generator_s).max(0.0);
+        let left = setup.server_quota.map_or(free, |quota| quota.min(free));
+        let without_generator = with(served_s, left).less(delays);
         let half = first.mean_half_s.unwrap_or(0.0);
         let around = |value: f64| Bounded::around(value, half.min(value)).not_negative();
         Ok(Self {

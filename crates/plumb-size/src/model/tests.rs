@@ -43,6 +43,16 @@ fn a_server_that_tells_of_its_queue_alone_holds_a_place_for_the_rest() {
 }
 
 #[test]
+fn a_quota_of_the_server_alone_bounds_what_others_have_and_not_what_was_measured() {
+    let setup = Setup { cores: 4, server_quota: Some(2.5), ..Setup::default() };
+    let model = Model::fit(&ladder(&[], 0.030), &setup).unwrap();
+    close(model.landscape().bottleneck().unwrap().rate_max_per_s(), 4.0 / 0.004);
+    close(model.served().bottleneck().unwrap().rate_max_per_s(), 2.5 / 0.003);
+    let drawn = model.drawn(20, 1, Generator::LeftOut);
+    assert!(drawn.iter().all(|(it, _)| it.check().is_ok()), "{drawn:?}");
+}
+
+#[test]
 fn operations_have_what_a_quota_leaves_of_the_processors() {
     for (cores, quota, processors) in
         [(2, None, 2.0), (2, Some(1.5), 1.5), (1, Some(0.5), 0.5), (2, Some(9.0), 2.0)]

@@ -376,7 +376,45 @@ fn what_runs_without_any_load_is_left_to_nobody() {
     let full = Setup { cores: 1, ..Setup::default() };
     let ladder = Ladder::of(beside_other_work(&[1, 20, 50, 80, 110])).unwrap();
     let error = size(ladder, &full, question(100, None)).unwrap_err();
-    assert!(matches!(error, SizingError::Model(ModelError::Busy { cores: 1, .. })), "{error}");
+    assert!(error.to_string().contains(" of 1 processor would be busy already"), "{error}");
+    let a_part = Setup { cores: 1, quota: Some(0.5), ..Setup::default() };
+    let ladder = Ladder::of(beside_other_work(&[1, 20, 50, 80, 110])).unwrap();
+    let error = size(ladder, &a_part, question(100, None)).unwrap_err().to_string();
+    let part = "1.00 of the 0.50 processors that a control group leaves would be busy already";
+    assert!(error.contains(part), "{error}");
+}
+
+#[test]
+fn a_processor_demand_that_may_be_next_to_nothing_does_not_take_the_answer() {
+    // of three points one error of the slope is known so badly that some draws fall below nothing, and
+    // nobody waits for anything else while a place is held
+    let busy_of = [Some(0.25), Some(0.42), Some(0.65), None];
+    for generator_s in [None, Some(0.008)] {
+        let step = |(number, busy_cores): (u32, Option<f64>)| {
+            let users = 10.0 * f64::from(number);
+            let throughput_per_s = users / 1.019;
+            Step {
+                users,
+                throughput_per_s,
+                mean_s: 0.019,
+                p95_s: 0.057,
+                busy_cores,
+                generator_s,
+                parts: vec![("queue".into(), 0.0)],
+                ..Step::default()
+            }
+        };
+        let ladder = Ladder::of((1..).zip(busy_of).map(step).collect()).unwrap();
+        let setup =
+            Setup { cores: 4, pool: Some(("work-processes".into(), 40)), ..Setup::default() };
+        let sizing = size(ladder, &setup, question(30, None)).unwrap();
+        assert_eq!(sizing.refusals, Vec::<String>::new());
+        let demand = sizing.model.demands.cores_s;
+        assert!(demand.low <= 0.0 && sizing.model.demands.inside_s.value <= 0.0, "{demand:?}");
+        let answer = sizing.answer.unwrap();
+        assert!(answer.throughput_per_s.holds(30.0 / 1.019), "{:?}", answer.throughput_per_s);
+        assert!(answer.mean_s.low > 0.0 && answer.mean_s.low < 0.019, "{:?}", answer.mean_s);
+    }
 }
 
 #[test]
