@@ -43,6 +43,16 @@ fn a_server_that_tells_of_its_queue_alone_holds_a_place_for_the_rest() {
 }
 
 #[test]
+fn a_load_generator_that_seems_to_take_all_leaves_the_server_some_work() {
+    let mut model =
+        Model::fit(&ladder(&[], 0.004), &Setup { cores: 8, ..Setup::default() }).unwrap();
+    model.demands.generator_s = 0.005;
+    let mut served = model.served();
+    close(served.station_mut(CORES).unwrap().service_s, 0.004 * DRAWN_MIN);
+    assert!(Analysis::of(&served, 0.0, 5).is_ok(), "users who do not think, either");
+}
+
+#[test]
 fn a_quota_of_the_server_alone_bounds_what_others_have_and_not_what_was_measured() {
     let setup = Setup { cores: 4, server_quota: Some(2.5), ..Setup::default() };
     let model = Model::fit(&ladder(&[], 0.030), &setup).unwrap();

@@ -386,7 +386,7 @@ fn what_runs_without_any_load_is_left_to_nobody() {
 
 #[test]
 fn a_processor_demand_that_may_be_next_to_nothing_does_not_take_the_answer() {
-    // of three points one error of the slope is known so badly that some draws fall below nothing, and
+    // the error of a slope through three points is known so badly that some draws are below nothing, and
     // nobody waits for anything else while a place is held
     let busy_of = [Some(0.25), Some(0.42), Some(0.65), None];
     for generator_s in [None, Some(0.008)] {
@@ -405,9 +405,7 @@ fn a_processor_demand_that_may_be_next_to_nothing_does_not_take_the_answer() {
             }
         };
         let ladder = Ladder::of((1..).zip(busy_of).map(step).collect()).unwrap();
-        let setup =
-            Setup { cores: 4, pool: Some(("work-processes".into(), 40)), ..Setup::default() };
-        let sizing = size(ladder, &setup, question(30, None)).unwrap();
+        let sizing = size(ladder, &setup(40), question(30, None)).unwrap();
         assert_eq!(sizing.refusals, Vec::<String>::new());
         let demand = sizing.model.demands.cores_s;
         assert!(demand.low <= 0.0 && sizing.model.demands.inside_s.value <= 0.0, "{demand:?}");
