@@ -1,11 +1,12 @@
 //! No server and no command is left behind: each ends with the experiment even when that is killed.
 
-use std::io::{self, PipeWriter, Write as _};
+use std::io::{self, PipeWriter, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
-/// Reads the number of a process group, waits for the end of what it reads, and asks the group to end.
-const WATCH: &str = "read -r group || exit; read _; kill -TERM \"-$group\" 2>/dev/null";
+/// Says that it is there, reads the number of a process group, waits for the end of what it reads, and
+/// asks the group to end.
+const WATCH: &str = "echo; read -r group || exit; read _; kill -TERM \"-$group\" 2>/dev/null";
 
 /// A process that ends another and all it started when this one is gone, however that came.
 #[derive(Debug)]
@@ -19,17 +20,21 @@ impl Guard {
     /// A guard of nobody yet: one that is there before what it guards takes no time from it.
     ///
     /// # Errors
-    /// When no process can be started.
+    /// When no process can be started, or it ends at once.
     pub fn ready() -> io::Result<Self> {
         let (watched, line) = io::pipe()?;
+        let (mut said, out) = io::pipe()?;
         let child = Command::new("/bin/sh")
             .args(["-c", WATCH])
             .stdin(watched)
-            .stdout(Stdio::null())
+            .stdout(out)
             .stderr(Stdio::null())
             .process_group(0) // Ctrl-C is not for it
             .spawn()?;
-        Ok(Self { child, line })
+        let guard = Self { child, line };
+        // until then it is being loaded, for which it needs a processor
+        said.read_exact(&mut [0])?;
+        Ok(guard)
     }
 
     /// Guards `process`, which leads a process group of its own.

@@ -1,8 +1,10 @@
 //! Shell commands of the user: bounded in time and in what they may say.
 
 mod heard;
+mod kept;
 
 use std::env;
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt as _;
@@ -54,7 +56,7 @@ fn with_own(mut command: Command) -> Result<Command, ShellError> {
 /// not measure now ([`ShellError::Disturbed`]); when `stop` is asked for.
 pub fn run(command: &str, timeout: Span, stop: &Stop) -> Result<String, ShellError> {
     let guard = Some(Guard::ready()?);
-    Ok(carried_out(&mut of(command)?, Stdio::piped(), command, (timeout, stop), guard)?.printed)
+    Ok(carried_out(&mut of(command)?, Words::Heard, command, (timeout, stop), guard)?.printed)
 }
 
 /// Runs `command` to its end as [`run`] does, whoever asks for an end: a system is switched back so.
@@ -64,7 +66,8 @@ pub fn run(command: &str, timeout: Span, stop: &Stop) -> Result<String, ShellErr
 /// When it cannot be started, fails, or does not end within `timeout`.
 pub fn finish(command: &str, timeout: Span) -> Result<(), ShellError> {
     let never = Stop::new()?;
-    carried_out(&mut of(command)?, Stdio::piped(), command, (timeout, &never), None).map(drop)
+    let words = Words::Kept(kept::file());
+    carried_out(&mut of(command)?, words, command, (timeout, &never), None).map(drop)
 }
 
 /// Runs `command` to its end as [`run`] does, and says what that took. A shell is started only for
@@ -75,7 +78,7 @@ pub fn finish(command: &str, timeout: Span) -> Result<(), ShellError> {
 pub fn timed(command: &str, timeout: Span, stop: &Stop) -> Result<CommandCost, ShellError> {
     let mut program = without_shell(command).map_or_else(|| of(command), with_own)?;
     let guard = Some(Guard::ready()?);
-    Ok(carried_out(&mut program, Stdio::null(), command, (timeout, stop), guard)?.cost)
+    Ok(carried_out(&mut program, Words::Complaints, command, (timeout, stop), guard)?.cost)
 }
 
 /// What a command took, with all the processes that it waited for.
@@ -91,6 +94,29 @@ pub struct CommandCost {
     /// program has itself: the kernel counts the memory of whoever starts a process, until it has
     /// become another program.
     pub memory_bytes: Option<u64>,
+}
+
+/// What becomes of what a command says.
+enum Words {
+    /// All of it is heard while it is at work.
+    Heard,
+    /// Only what it complains about is.
+    Complaints,
+    /// What it complains about is kept in this file, where there is one. Nothing that it says comes
+    /// through a pipe: it would be ended by one that nobody reads any more.
+    Kept(Option<File>),
+}
+
+impl Words {
+    /// Standard output and standard error of the command.
+    fn streams(&self) -> io::Result<(Stdio, Stdio)> {
+        Ok(match self {
+            Self::Heard => (Stdio::piped(), Stdio::piped()),
+            Self::Complaints => (Stdio::null(), Stdio::piped()),
+            Self::Kept(None) => (Stdio::null(), Stdio::null()),
+            Self::Kept(Some(file)) => (Stdio::null(), file.try_clone()?.into()),
+        })
+    }
 }
 
 /// What came of a command that succeeded.
@@ -130,12 +156,13 @@ fn own_peak() -> Option<u64> {
 
 fn carried_out(
     program: &mut Command,
-    out: Stdio,
+    words: Words,
     command: &str,
     (timeout, stop): (Span, &Stop),
     mut guard: Option<Guard>,
 ) -> Result<Success, ShellError> {
-    let program = program.stdin(Stdio::null()).stdout(out).stderr(Stdio::piped());
+    let (out, err) = words.streams()?;
+    let program = program.stdin(Stdio::null()).stdout(out).stderr(err);
     let began_ns = MonotonicClock.now_ns();
     let mut child = program
         .process_group(0) // so that it and all it starts can be ended together
@@ -155,7 +182,10 @@ fn carried_out(
     if ended.is_err() {
         end_group(&mut child, FAREWELL);
     }
-    let [printed, err] = heard.map(Heard::end);
+    let [printed, mut err] = heard.map(Heard::end);
+    if let Words::Kept(Some(file)) = words {
+        err = kept::end(&file);
+    }
     let ResUse { status, rusage } = ended?;
     if status.code() == Some(TEMPORARY) {
         return Err(ShellError::Disturbed(last_words(&err)));
@@ -314,7 +344,6 @@ pub fn end_group(child: &mut Child, farewell: Span) {
 mod tests {
     use super::*;
     use rustix::io::ioctl_fionbio;
-    use std::fs::File;
     use std::io::{Read as _, Write as _};
 
     #[test]
@@ -357,6 +386,15 @@ mod tests {
         let short: Span = "50ms".parse().unwrap();
         let error = run("sleep 60 & sleep 60", short, &stop).unwrap_err().to_string();
         assert!(error.contains("command-timeout"), "{error}");
+    }
+
+    #[test]
+    fn what_is_carried_out_to_its_end_tells_its_last_words_as_well() {
+        let minute: Span = "1m".parse().unwrap();
+        let error = finish("echo off; echo first >&2; echo last >&2; exit 3", minute);
+        let error = error.unwrap_err().to_string();
+        assert!(error.ends_with("(exit status: 3): last"), "{error}");
+        finish("echo off && echo >&2", minute).unwrap();
     }
 
     #[test]
