@@ -4,8 +4,10 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write as _};
 use std::os::fd::AsFd;
 
-use rustix::process::{Signal, getpid, kill_process};
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use rustix::process::{Signal, getpgrp, getpid, kill_process};
+use rustix::termios::{
+    LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcgetwinsize, tcsetattr,
+};
 
 /// Bytes of an answer at most: as many as the kernel keeps of a line.
 const ANSWER_BYTES_MAX: usize = 4_096;
@@ -27,9 +29,12 @@ impl Terminal {
     /// The terminal.
     ///
     /// # Errors
-    /// When there is none.
+    /// When there is none, or it is another's at present: it would stop whoever asks nevertheless.
     pub fn open() -> io::Result<Self> {
         let file = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
+        if tcgetpgrp(&file)? != getpgrp() {
+            return Err(io::Error::other("the terminal is another's"));
+        }
         Ok(Self { file })
     }
 

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read};
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -242,6 +242,7 @@ fn spawn(program: &Path, runs: &Path, words: &[String]) -> io::Result<Child> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
+        .process_group(0) // what comes from a terminal is for the app alone
         .spawn()
 }
 
@@ -399,6 +400,14 @@ mod tests {
         let nothing = Jobs { program: "/nowhere".into(), ..jobs(None) };
         assert!(matches!(nothing.checkup(None, "2s").unwrap_err(), NotStarted::System(_)));
         assert!(nothing.all().is_empty());
+    }
+
+    #[test]
+    fn a_terminal_tells_its_end_to_nobody_who_was_started_here() {
+        let mut child = spawn(Path::new("/bin/true"), Path::new("/tmp"), &[]).unwrap();
+        let process = Pid::from_child(&child);
+        assert_eq!(rustix::process::getpgid(Some(process)).unwrap(), process);
+        child.wait().unwrap();
     }
 
     #[test]

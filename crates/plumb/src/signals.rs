@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::num::NonZeroI32;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use anyhow::Context as _;
 use plumb_engine::Stop;
@@ -12,9 +14,12 @@ use signal_hook::{flag, low_level::pipe};
 /// A request to stop that the first signal makes. A second Ctrl-C or SIGTERM ends the process at once.
 pub(crate) fn stop() -> anyhow::Result<Stop> {
     let stop = Stop::new().context("no descriptors are left")?;
+    // a terminal that closes is no first Ctrl-C: whoever started this one may send SIGTERM behind it
+    let again = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
-        // before the flag is registered: the first delivery must find it still unset
-        flag::register_conditional_shutdown(signal, 130, stop.flag())
+        // in this order: the first delivery must find the flag still unset
+        flag::register_conditional_shutdown(signal, 130, Arc::clone(&again))
+            .and_then(|_| flag::register(signal, Arc::clone(&again)))
             .context("cannot listen for Ctrl-C")?;
     }
     // a terminal that closes sends SIGHUP, and the shell in it sends another: that is one request

@@ -1,6 +1,7 @@
 //! Servers and recorders that a remote starts for the length of a run of its controller.
 
 use std::io::{self, BufRead as _, BufReader, Read};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -64,6 +65,7 @@ pub(super) fn run(words: &[String], led: &Led, stop: &Stop) -> anyhow::Result<()
             .stdin(Stdio::null())
             .stdout(out.try_clone()?)
             .stderr(out)
+            .process_group(0) // what comes from a terminal is for us alone
             .spawn()?,
     };
     follow(&mut server, &lines_of(said), |line| led.said(line), stop)

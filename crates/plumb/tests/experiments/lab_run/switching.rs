@@ -84,17 +84,17 @@ exec = "cd / && test -d '${folder}' && echo 10"
     }
 }
 
-/// Two variants that are switched on and off; `off` waits until the test lets it go on.
+/// Two variants that are switched on and off; `off` waits until the test lets it go on, and speaks.
 const SWITCHED: &str = r#"
 rounds = 6
 [[variant]]
 name = "one"
 before = "echo on >> log"
-after = "touch leaving; until test -e go; do sleep 0.01; done; echo off >> log"
+after = "echo back; touch leaving; until test -e go; do sleep 0.01; done; echo back && echo >&2 && echo off >> log"
 [[variant]]
 name = "two"
 before = "echo on >> log"
-after = "touch leaving; until test -e go; do sleep 0.01; done; echo off >> log"
+after = "echo back; touch leaving; until test -e go; do sleep 0.01; done; echo back && echo >&2 && echo off >> log"
 [[probe]]
 exec = "touch begun; sleep 600"
 "#;
@@ -112,6 +112,7 @@ fn a_terminal_that_closes_leaves_a_system_that_is_switched_back() {
     running.signal(Signal::HUP);
     wait_for(&at.path().join("leaving"));
     running.signal(Signal::HUP); // the shell in the terminal tells it again
+    running.signal(Signal::TERM); // and so does whoever started it, in other words
     fs::write(at.path().join("go"), "").expect("writable");
     let ended = running.wait().with(130);
     assert!(ended.stderr.contains("interrupted before anything was measured"), "{ended:?}");
