@@ -30,7 +30,11 @@ impl FolderOf<NetPaths> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+    use crate::names::IN_USE;
+    use crate::place::Place;
 
     #[test]
     fn paths_that_were_measured_are_never_written_over() {
@@ -43,5 +47,18 @@ mod tests {
         assert!(at.path().join("x/paths/paths.json").is_file());
         PathsFolder::create_new(&at.path().join("y/none")).unwrap().discard();
         assert!(!at.path().join("y").exists());
+    }
+
+    #[test]
+    fn a_folder_in_which_a_killed_process_wrote_nothing_is_taken() {
+        let at = tempfile::tempdir().unwrap();
+        fs::write(at.path().join(IN_USE), "process 1 on a machine\n").unwrap();
+        let folder = PathsFolder::create_new(at.path()).unwrap();
+        let at_once = PathsFolder::create_new(at.path());
+        assert!(matches!(at_once, Err(FolderError::InUse { .. })), "{at_once:?}");
+        let of_run = Place::create_new(at.path());
+        assert!(matches!(of_run, Err(FolderError::InUse { .. })), "{of_run:?}");
+        folder.discard();
+        assert!(fs::read_dir(at.path()).unwrap().next().is_none());
     }
 }

@@ -5,7 +5,8 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::FolderError;
-use crate::names::{COMPARISON, EXPERIMENT, NUMBERED_MAX, ORDER, RECORD};
+use crate::held::Held;
+use crate::names::{COMPARISON, EXPERIMENT, IN_USE, NUMBERED_MAX, ORDER, RECORD};
 
 /// The folder of one run, one experiment or one recording. No other process takes it, and nothing
 /// that was there before is touched.
@@ -16,17 +17,22 @@ pub struct Place {
 }
 
 impl Place {
-    /// Makes the folder `path` and its parents. A folder that is there and empty is taken.
+    /// Makes the folder `path` and its parents. A folder that is there and empty is taken, and one in
+    /// which a process was killed before it had written anything.
     ///
     /// # Errors
-    /// [`FolderError`] when it cannot be made, or holds something.
+    /// [`FolderError`] when it cannot be made, holds something, or another process works in it.
     pub fn create_new(path: &Path) -> Result<Self, FolderError> {
         let create = |cause| FolderError::Create { path: path.into(), cause };
         let made = make(path).map_err(create)?;
-        if fs::read_dir(path).map_err(create)?.next().is_none() {
-            return Ok(Self { path: path.into(), made });
+        let mut names = fs::read_dir(path).map_err(create)?;
+        match (names.next(), names.next()) {
+            (None, _) => {}
+            // taken and given back, it is left without that file
+            (Some(Ok(name)), None) if name.file_name() == IN_USE => drop(Held::take(path)?),
+            _ => return Err(taken(path)),
         }
-        Err(taken(path))
+        Ok(Self { path: path.into(), made })
     }
 
     /// Makes `parent/stem`, or `parent/stem-2`, `parent/stem-3` and so on where that is taken.

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
-use plumb_folder::{Held, Place, RECORD};
+use anyhow::{Context as _, anyhow, bail};
+use plumb_folder::{FolderError, Held, Place, RECORD};
 use plumb_measure::counted;
 
 use super::entry::Entry;
@@ -30,7 +30,7 @@ pub(super) struct WatchFolder {
     entries: Vec<Entry>,
     /// So many of them are in the log.
     written: usize,
-    /// Bytes of their lines: what lies behind them is a part of one.
+    /// Bytes of the log, as far as it is known to end with a whole line.
     log_bytes: u64,
     /// The folders of runs that are there, the oldest first.
     runs: VecDeque<String>,
@@ -43,10 +43,15 @@ impl WatchFolder {
     pub(super) fn open(folder: &Path, command: &str) -> anyhow::Result<Self> {
         let (log, name) = (folder.join(LOG), folder.join(COMMAND));
         let is_new = !log.exists() && !name.exists();
-        if is_new && folder.is_dir() && fs::read_dir(folder)?.next().is_some() {
-            bail!("{} holds something else: name another --out", folder.display());
-        }
-        let made = is_new.then(|| Place::create_new(folder)).transpose()?;
+        let made = is_new.then(|| Place::create_new(folder)).transpose();
+        let made = made.map_err(|error| match error {
+            FolderError::NotEmpty { .. }
+            | FolderError::HoldsRun { .. }
+            | FolderError::HoldsExperiment { .. } => {
+                anyhow!("{} holds something else: name another --out", folder.display())
+            }
+            other => other.into(),
+        })?;
         let held = Held::take(folder).map_err(anyhow::Error::from);
         let opened = held.and_then(|held| Self::held((folder, held), command));
         if let (Err(_), Some(made)) = (&opened, made) {
@@ -74,7 +79,7 @@ impl WatchFolder {
         fs::create_dir_all(folder.join(RUNS)).with_context(|| folder.display().to_string())?;
         let mut text = read(&log)?.unwrap_or_default();
         // the disk was full, or the machine stopped: what lies behind is a part of a line
-        text.truncate(text.rfind('\n').map_or(0, |at| at + 1));
+        text.truncate(whole_lines(text.as_bytes()));
         let entries = entries(&text, &log)?;
         let runs = runs(folder, &entries).with_context(|| folder.display().to_string())?;
         Ok(Self {
@@ -163,9 +168,13 @@ impl WatchFolder {
         if self.written == self.entries.len() {
             return Ok(());
         }
-        let mut log = OpenOptions::new().create(true).append(true).open(path)?;
-        if log.metadata()?.len() > self.log_bytes {
-            log.set_len(self.log_bytes)?; // there was no room for the whole of a line
+        let mut log = OpenOptions::new().create(true).read(true).append(true).open(path)?;
+        if log.metadata()?.len() != self.log_bytes {
+            // there was no room for the whole of a line, or the log was put away since
+            let mut text = Vec::new();
+            log.read_to_end(&mut text)?;
+            self.log_bytes = whole_lines(&text) as u64;
+            log.set_len(self.log_bytes)?;
         }
         while let Some(entry) = self.entries.get(self.written) {
             let line = format!("{}\n", serde_json::to_string(entry)?);
@@ -206,9 +215,9 @@ fn entries(text: &str, log: &Path) -> anyhow::Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// The folders of the runs of the watch in `folder`: those of its `entries`, and behind them those
-/// that ended with the machine before they had a line. One without a record was not finished, and is
-/// removed.
+/// The folders of the runs of the watch in `folder`, the oldest first: those of its `entries`, and
+/// between them those that ended with the machine before they had a line. One without a record was
+/// not finished, and is removed.
 fn runs(folder: &Path, entries: &[Entry]) -> io::Result<VecDeque<String>> {
     let mut there = BTreeSet::new();
     for entry in fs::read_dir(folder.join(RUNS))? {
@@ -220,7 +229,8 @@ fn runs(folder: &Path, entries: &[Entry]) -> io::Result<VecDeque<String>> {
     let mut runs: VecDeque<String> = named.filter(|run| there.remove(*run)).cloned().collect();
     for run in there {
         if folder.join(&run).join(RECORD).exists() {
-            runs.push_back(run);
+            let before = runs.iter().rposition(|other| began(other) < began(&run));
+            runs.insert(before.map_or(0, |at| at + 1), run);
         } else {
             let _ = fs::remove_dir_all(folder.join(run)); // tried again when the watch goes on
         }
@@ -230,10 +240,21 @@ fn runs(folder: &Path, entries: &[Entry]) -> io::Result<VecDeque<String>> {
 
 /// True when the folder of a run is called so: `2026-11-21T083048Z-7`.
 fn is_of_run(name: &str) -> bool {
-    name.rsplit_once('-').is_some_and(|(time, number)| {
+    began(name).is_some_and(|(time, _)| {
         let shape = time.chars().map(|c| if c.is_ascii_digit() { '0' } else { c });
-        shape.eq("0000-00-00T000000Z".chars()) && number.parse::<u64>().is_ok()
+        shape.eq("0000-00-00T000000Z".chars())
     })
+}
+
+/// When a run began, and which of that second it is, as its folder is called.
+fn began(run: &str) -> Option<(&str, u64)> {
+    let (time, number) = run.rsplit_once('-')?;
+    Some((time, number.parse().ok()?))
+}
+
+/// Bytes of the lines of `text` that have an end: behind them is a part of one.
+fn whole_lines(text: &[u8]) -> usize {
+    text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1)
 }
 
 /// The text of a file, where there is one.
@@ -286,10 +307,42 @@ mod tests {
         keep(&mut watch, 9);
         assert_eq!((lines(at.path()), watch.troubles.len()), (4, 0));
         watch.end().unwrap();
-        // somebody has put the log away, and what is written begins another
+        // somebody has put the log away, and of the first line of another a part was written
         fs::rename(&log, &away).unwrap();
+        fs::write(&log, "{").unwrap();
         keep(&mut watch, 9);
         assert_eq!(lines(at.path()), 1);
+        // whole lines of a process that keeps nobody out stay
+        let line = fs::read_to_string(&log).unwrap();
+        fs::write(&log, format!("{line}{line}{{")).unwrap();
+        keep(&mut watch, 9);
+        assert_eq!(lines(at.path()), 3);
+    }
+
+    #[test]
+    fn a_run_without_a_line_is_as_old_as_its_name_says() {
+        let at = tempfile::tempdir().unwrap();
+        let run = |hour: u8| {
+            (format!("2026-11-21T{hour:02}:00:00Z"), format!("{RUNS}/2026-11-21T{hour:02}0000Z-1"))
+        };
+        let record = |hour: u8| {
+            fs::create_dir_all(at.path().join(run(hour).1)).unwrap();
+            fs::write(at.path().join(run(hour).1).join(RECORD), "{}").unwrap();
+        };
+        // the machine stopped before the second had its line, and again behind the third
+        for hours in [[8].as_slice(), &[10], &[11]] {
+            let mut watch = WatchFolder::open(at.path(), "net ping h").unwrap();
+            for hour in hours {
+                record(*hour);
+                watch.keep(run(*hour), Err(anyhow!("no room")), 2);
+            }
+            drop(watch);
+            if hours == [8] {
+                record(9);
+            }
+        }
+        let left = [8, 9, 10, 11].map(|hour| at.path().join(run(hour).1).exists());
+        assert_eq!(left, [false, false, true, true]);
     }
 
     #[test]
