@@ -245,7 +245,12 @@ impl Model {
         let served_s = cores.service_s - self.demands.generator_s;
         cores.service_s = served_s.max(cores.service_s * DRAWN_MIN);
         if let Some(quota) = self.setup.server_quota {
-            cores.background = cores.background.max(f64::from(cores.places()) - quota);
+            // as many processors as a box with this quota needs, and not those of the whole machine
+            let free = quota.min(cores.free());
+            let enough = |places: &u32| f64::from(*places) >= quota;
+            let places = (1..=cores.places()).find(enough).unwrap_or(cores.places());
+            cores.servers = Servers::Shared(places);
+            cores.background = f64::from(places) - free;
         }
         if self.setup.pool.is_none() {
             return;

@@ -1,14 +1,16 @@
 //! The terminal of whoever sits there: how large it is, and what is answered on it.
 
+use std::env;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write as _};
 use std::os::fd::AsFd;
 
-use rustix::process::{Signal, getpgrp, getpid, kill_process};
-use rustix::termios::{
-    LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcgetwinsize, tcsetattr,
-};
+use rustix::process::{Signal, getpid, kill_process};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
+/// What the environment of a process names that another one started for itself, in a group of its own: the
+/// terminal would stop it for good where it asks.
+const STARTED: [&str; 2] = ["PLUMB_PARENT", "PLUMB_STARTER"];
 /// Bytes of an answer at most: as many as the kernel keeps of a line.
 const ANSWER_BYTES_MAX: usize = 4_096;
 
@@ -29,11 +31,11 @@ impl Terminal {
     /// The terminal.
     ///
     /// # Errors
-    /// When there is none, or it is another's at present: it would stop whoever asks nevertheless.
+    /// When there is none, or it is that of the process which started this one for itself.
     pub fn open() -> io::Result<Self> {
         let file = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
-        if tcgetpgrp(&file)? != getpgrp() {
-            return Err(io::Error::other("the terminal is another's"));
+        if STARTED.iter().any(|name| env::var_os(name).is_some()) {
+            return Err(io::Error::other("the terminal is that of whoever started this"));
         }
         Ok(Self { file })
     }

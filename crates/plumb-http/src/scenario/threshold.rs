@@ -341,7 +341,8 @@ mod tests {
                     "p99" => times.p99,
                     _ => times.p999,
                 };
-                assert_eq!(found, real(told), "{percentile} of {count}");
+                let apart = (found - real(told)).abs();
+                assert!(apart < 0.5, "{percentile} of {count}: {found} and {told} ns");
             }
         }
     }

@@ -56,7 +56,7 @@ impl Plan {
             put("far host", far.name.clone());
         }
         if let Some(machines) = machines_of_remotes(record) {
-            put("machines of remotes", machines);
+            put("remotes", machines);
         }
         let drivers = record.results.iter().filter_map(|result| result.driver.name.clone());
         if let Some(driver) = drivers.into_iter().next() {
@@ -100,10 +100,10 @@ impl Plan {
     }
 }
 
-/// Host, kernel and processors of each remote that drove the load; `None` where there was none.
+/// Name, host, kernel and processors of each remote that drove the load; `None` where there was none.
 fn machines_of_remotes(record: &RunRecord) -> Option<String> {
     let remotes = record.plan.options.get("remotes")?.as_array()?;
-    let known = ["host", "kernel", "cpus"];
+    let known = ["name", "host", "kernel", "cpus"];
     let machine = |remote: &serde_json::Value| {
         let found = known.iter().filter_map(|fact| remote.get(fact));
         found.map(facts::option).collect::<Vec<_>>().join(" ")

@@ -54,12 +54,19 @@ fn a_load_generator_that_seems_to_take_all_leaves_the_server_some_work() {
 
 #[test]
 fn a_quota_of_the_server_alone_bounds_what_others_have_and_not_what_was_measured() {
-    let setup = Setup { cores: 4, server_quota: Some(2.5), ..Setup::default() };
-    let model = Model::fit(&ladder(&[], 0.030), &setup).unwrap();
-    close(model.landscape().bottleneck().unwrap().rate_max_per_s(), 4.0 / 0.004);
-    close(model.served().bottleneck().unwrap().rate_max_per_s(), 2.5 / 0.003);
-    let drawn = model.drawn(20, 1, Generator::LeftOut);
-    assert!(drawn.iter().all(|(it, _)| it.check().is_ok()), "{drawn:?}");
+    for (quota, places, background) in [(2.5, 3, 0.5), (1.0, 1, 0.0), (0.4, 1, 0.6), (9.0, 4, 0.0)]
+    {
+        let setup = Setup { cores: 4, server_quota: Some(quota), ..Setup::default() };
+        let model = Model::fit(&ladder(&[], 0.030), &setup).unwrap();
+        close(model.landscape().bottleneck().unwrap().rate_max_per_s(), 4.0 / 0.004);
+        let mut served = model.served();
+        close(served.bottleneck().unwrap().rate_max_per_s(), f64::min(quota, 4.0) / 0.003);
+        let cores = served.station_mut(CORES).unwrap();
+        assert_eq!(cores.places(), places, "what else the machine has is no work of others");
+        assert!((cores.background - background).abs() < 1e-9, "{cores:?}");
+        let drawn = model.drawn(20, 1, Generator::LeftOut);
+        assert!(drawn.iter().all(|(it, _)| it.check().is_ok()), "{drawn:?}");
+    }
 }
 
 #[test]

@@ -98,8 +98,14 @@ fn check_url(text: &str) -> anyhow::Result<()> {
     let query = text.split_once('?').map_or("", |(_, query)| query);
     for parameter in query.split('&') {
         let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-        if REFUSED_IN_URL.contains(&name) || (AUTHORITIES.contains(&name) && value != MACHINE) {
+        if REFUSED_IN_URL.contains(&name) {
             bail!("`{name}` in the URL of a database is not for a controller to say");
+        }
+        if AUTHORITIES.contains(&name) && value != MACHINE {
+            bail!(
+                "`{name}` in the URL of a database is not for a controller to say: install the authority \
+                 on that machine, and write `{name}={MACHINE}`"
+            );
         }
     }
     Ok(())
