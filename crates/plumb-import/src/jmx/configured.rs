@@ -113,10 +113,12 @@ fn make_several(elements: &[Element<'_>]) -> bool {
     false
 }
 
-/// Lets the first of `steps` set variables: around it where it is not done in every turn.
+/// Lets the first of `steps` set variables: around it where it is not done in every turn, or where what
+/// it sets itself is made of them.
 pub(super) fn set_first(set: &BTreeMap<String, String>, steps: &mut [DraftStep]) {
     let Some(first) = steps.first_mut().filter(|_| !set.is_empty()) else { return };
-    if first.step.share.is_some() || first.step.condition.is_some() {
+    let is_maybe = first.step.share.is_some() || first.step.condition.is_some();
+    if is_maybe || first.step.set.values().any(|text| is_made_of(text, set)) {
         let around = Step { repeat: Some(placed(1)), set: set.clone(), ..Step::default() };
         *first = DraftStep::around(around, vec![std::mem::take(first)]);
     } else {
@@ -124,6 +126,12 @@ pub(super) fn set_first(set: &BTreeMap<String, String>, steps: &mut [DraftStep])
         let own = std::mem::replace(&mut first.step.set, set.clone());
         first.step.set.extend(own);
     }
+}
+
+/// True when the template `text` holds one of the variables that are `set`.
+fn is_made_of(text: &str, set: &BTreeMap<String, String>) -> bool {
+    let mut names = Names::default();
+    Template::parse(text, &mut names).is_ok() && names.all().any(|name| set.contains_key(name))
 }
 
 /// True when the variables have the same values in each turn.

@@ -353,6 +353,29 @@ fn what_is_set_below_a_request_is_set_with_it() {
 }
 
 #[test]
+fn what_is_set_below_a_request_knows_what_is_set_beside_it() {
+    let list = |name: &str, inside: &str| {
+        format!("<collectionProp name='{name}'>{inside}</collectionProp>")
+    };
+    let of = |value: &str| {
+        let names = list("UserParameters.names", &property("1", "order"));
+        let values = list("UserParameters.thread_values", &list("2", &property("3", value)));
+        let below = format!(
+            "<hashTree><UserParameters testname='u'>{names}{values}</UserParameters><hashTree/>\
+             </hashTree>"
+        );
+        let counter = element("CounterConfig", &[("CounterConfig.name", "n")], "");
+        draft(&[counter, get("a${order}").replace("<hashTree/>", &below)].concat())
+    };
+    let made = of("ORD-${n}");
+    let [around] = &steps(&made)[..] else { panic!("{:?}", steps(&made)) };
+    assert!(around.set.contains_key("n") && !around.set.contains_key("order"), "{around:?}");
+    assert_eq!(around.step[0].set["order"], "ORD-${n}");
+    let beside = of("1");
+    assert!(["n", "order"].iter().all(|name| steps(&beside)[0].set.contains_key(*name)));
+}
+
+#[test]
 fn a_header_that_stands_twice_in_a_manager_is_named() {
     let header = |value: &str| {
         let own = property("Header.name", "Accept") + &property("Header.value", value);
