@@ -1,12 +1,12 @@
 //! What would be: the model and the simulation beside each other.
 
 use crate::page::Page;
-use plumb_measure::counted;
+use plumb_measure::{counted, show_rate};
 use plumb_size::Bounded;
 use plumb_size::simulation::{Load, Simulated};
 use plumb_size::what_if::WhatIf;
 
-use crate::figures::{between, rate, time, times};
+use crate::figures::{between, time, times};
 
 /// How far model and simulation may be apart, as a share.
 const APART_MAX: f64 = 0.10;
@@ -28,7 +28,7 @@ pub(crate) fn page(page: &mut Page, what_if: &WhatIf) {
     let rows = vec![
         row(
             "operations a second",
-            told(model.map(|it| it.throughput_per_s), rate),
+            told(model.map(|it| it.throughput_per_s), show_rate),
             shown(found.throughput_per_s, between),
         ),
         row("mean", told(model.map(|it| it.mean_s), time), shown(found.mean_s, times)),
@@ -58,7 +58,7 @@ fn load(load: Load) -> String {
             format!("{users} who think for {}", time(think_s))
         }
         Load::Open { rate_per_s } => {
-            format!("{} operations a second, whatever is under way", rate(rate_per_s))
+            format!("{} operations a second, whatever is under way", show_rate(rate_per_s))
         }
     }
 }

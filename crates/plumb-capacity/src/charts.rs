@@ -1,6 +1,7 @@
 //! The figures at the top of a capacity report, and its charts.
 
 use plumb_chart::{CurveChart, CurvePoint, MeasuredPoint, Quantity};
+use plumb_measure::show_rate;
 
 use crate::page::KeyFigure;
 use plumb_size::Bounded;
@@ -8,7 +9,7 @@ use plumb_size::analysis::Figure;
 use plumb_size::ladder::Step;
 use plumb_size::sizing::{CurvePoint as Modelled, Sizing};
 
-use crate::figures::{rate, target_words, time};
+use crate::figures::{target_words, time};
 
 /// The figures that a reader asks for first.
 pub(crate) fn figures(sizing: &Sizing) -> Vec<KeyFigure> {
@@ -29,7 +30,7 @@ pub(crate) fn figures(sizing: &Sizing) -> Vec<KeyFigure> {
         let p95 = answer.p95_s;
         add(&format!("p95 {asked}"), time(p95.value), range(p95, time));
         let x = answer.throughput_per_s;
-        add(&format!("a second {asked}"), rate(x.value), range(x, rate));
+        add(&format!("a second {asked}"), show_rate(x.value), range(x, show_rate));
     }
     let knee = &sizing.knee;
     let about = format!("{} {}", range(knee.users, whole), knee.bottleneck);

@@ -1,6 +1,6 @@
 //! Figures of a sizing as people read them.
 
-use plumb_measure::{real, show_ns};
+use plumb_measure::{real, show_ns, show_rate};
 use plumb_size::Bounded;
 use plumb_size::analysis::Figure;
 use plumb_size::sizing::Target;
@@ -31,21 +31,9 @@ pub(crate) fn times(it: Bounded) -> String {
     format!("{} ({} to {})", time(it.value), time(it.low), time(it.high))
 }
 
-/// A number a second.
-pub(crate) fn rate(per_s: f64) -> String {
-    match per_s {
-        it if it > 0.0 && it < 0.000_995 => format!("{it:.2e}"),
-        it if it > 0.0 && it < 0.009_95 => format!("{it:.5}"),
-        it if it > 0.0 && it < 0.0995 => format!("{it:.4}"),
-        it if it < 0.995 => format!("{it:.3}"),
-        it if it < 9.995 => format!("{it:.2}"),
-        it => format!("{it:.1}"),
-    }
-}
-
 /// A number a second with its interval.
 pub(crate) fn between(it: Bounded) -> String {
-    format!("{} ({} to {})", rate(it.value), rate(it.low), rate(it.high))
+    format!("{} ({} to {})", show_rate(it.value), show_rate(it.low), show_rate(it.high))
 }
 
 /// A whole number with its interval.
@@ -85,7 +73,7 @@ mod tests {
         let peak_at_700 = Bounded { value: 2e-6, low: 0.0, high: 2.5e-6 };
         assert_eq!(plain(peak_at_700), "2.00e-6 (0.00000 to 2.50e-6)");
         assert_eq!(plain(Bounded::around(0.02, 0.01)), "0.02000 (0.01000 to 0.03000)");
-        assert_eq!([0.0333, 0.25, 3.0, 90.91].map(rate), ["0.0333", "0.250", "3.00", "90.9"]);
-        assert_eq!([1.0 / 300.0, 0.000_04].map(rate), ["0.00333", "4.00e-5"]);
+        assert_eq!([0.0333, 0.25, 3.0, 90.91].map(show_rate), ["0.0333", "0.250", "3.00", "90.9"]);
+        assert_eq!([1.0 / 300.0, 0.000_04].map(show_rate), ["0.00333", "4.00e-5"]);
     }
 }

@@ -1,16 +1,14 @@
 //! What a sizing says, in words and tables.
 
 use crate::page::{Head, Outcome, Page};
-use plumb_measure::{counted, real};
+use plumb_measure::{counted, real, show_rate};
 use plumb_size::Bounded;
 use plumb_size::analysis::Figure;
 use plumb_size::ladder::Step;
 use plumb_size::model::{INSIDE, OUTSIDE, Setup};
 use plumb_size::sizing::{Answer, DRAWS_ENLARGED, HeldOut, Need, Predicted, RANGE_MAX, Sizing};
 
-use crate::figures::{
-    GIB, between, gibibytes, mebibytes, plain, rate, target_words, time, times, whole,
-};
+use crate::figures::{GIB, between, gibibytes, mebibytes, plain, target_words, time, times, whole};
 use crate::{Offered, Report, changed, charts, next, sales};
 
 /// Processors that are busy without any load from which on they are told of.
@@ -170,7 +168,7 @@ fn held_out_words(held_out: &HeldOut) -> String {
     format!(
         "Predicted from the other steps, the step of {:.0} users has {}, {} and {}.",
         held_out.users,
-        one("throughput", &held_out.throughput_per_s, rate),
+        one("throughput", &held_out.throughput_per_s, show_rate),
         one("mean", &held_out.mean_s, time),
         one("p95", &held_out.p95_s, time),
     )
@@ -263,7 +261,7 @@ fn ladder(page: &mut Page, report: &Report) {
         let unknown = || "not known".to_owned();
         vec![
             format!("{:.0}", step.users),
-            rate(step.throughput_per_s),
+            show_rate(step.throughput_per_s),
             time(step.mean_s),
             time(step.p95_s),
             step.busy_cores.map_or_else(unknown, |busy| format!("{busy:.2}")),

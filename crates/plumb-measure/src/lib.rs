@@ -105,7 +105,7 @@ pub use trace::{TraceId, TracedOperation, TracedOperations};
 pub use transport::{Network, SmcLack, Transport, TransportUse, Transports};
 pub use units::{
     BitRate, ByteSize, Rate, RateOrNone, Share, Span, UnitError, counted, grouped, show_above,
-    show_count, show_ns, show_plain,
+    show_count, show_ns, show_plain, show_rate,
 };
 pub use validity::{LoadFacts, Validity};
 

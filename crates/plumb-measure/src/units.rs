@@ -6,7 +6,7 @@ mod size;
 mod span;
 
 pub use rate::{BitRate, Rate, RateOrNone, Share};
-pub use shown::{counted, grouped, show_above, show_count, show_ns, show_plain};
+pub use shown::{counted, grouped, show_above, show_count, show_ns, show_plain, show_rate};
 pub use size::ByteSize;
 pub use span::Span;
 

@@ -15,16 +15,16 @@ fn draft(text: &str) -> Draft {
     made(text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn notes(draft: &Draft) -> Vec<String> {
+pub(super) fn notes(draft: &Draft) -> Vec<String> {
     draft.notes.sorted().iter().map(ToString::to_string).collect()
 }
 
-fn text<T: AsRef<str>>(value: Option<&toml::Spanned<T>>) -> &str {
+pub(super) fn text<T: AsRef<str>>(value: Option<&toml::Spanned<T>>) -> &str {
     value.map_or("", |value| value.get_ref().as_ref())
 }
 
 /// A plan of `groups`, with the server in each request.
-fn plan(groups: &str) -> String {
+pub(super) fn plan(groups: &str) -> String {
     format!(
         "<jmeterTestPlan><hashTree><TestPlan testname='p'/><hashTree>{groups}</hashTree></hashTree>\
          </jmeterTestPlan>"

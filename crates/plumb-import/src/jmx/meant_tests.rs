@@ -3,6 +3,7 @@
 
 use plumb_scenario::file::{Cookies, Step};
 
+use super::group_tests::{notes, plan, text};
 use super::*;
 use crate::Format;
 
@@ -15,23 +16,8 @@ fn draft(inside: &str) -> Draft {
     made(&plan(&group("1", "1", inside))).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn notes(draft: &Draft) -> Vec<String> {
-    draft.notes.sorted().iter().map(ToString::to_string).collect()
-}
-
 fn steps(draft: &Draft) -> &[Step] {
     &draft.file.scenario[0].step
-}
-
-fn text<T: AsRef<str>>(value: Option<&toml::Spanned<T>>) -> &str {
-    value.map_or("", |value| value.get_ref().as_ref())
-}
-
-fn plan(groups: &str) -> String {
-    format!(
-        "<jmeterTestPlan><hashTree><TestPlan testname='p'/><hashTree>{groups}</hashTree></hashTree>\
-         </jmeterTestPlan>"
-    )
 }
 
 fn group(users: &str, loops: &str, inside: &str) -> String {
@@ -368,7 +354,7 @@ fn what_is_set_below_a_request_knows_what_is_set_beside_it() {
         draft(&[counter, get("a${order}").replace("<hashTree/>", &below)].concat())
     };
     let made = of("ORD-${n}");
-    let [around] = &steps(&made)[..] else { panic!("{:?}", steps(&made)) };
+    let [around] = steps(&made) else { panic!("{:?}", steps(&made)) };
     assert!(around.set.contains_key("n") && !around.set.contains_key("order"), "{around:?}");
     assert_eq!(around.step[0].set["order"], "ORD-${n}");
     let beside = of("1");

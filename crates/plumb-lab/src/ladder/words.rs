@@ -1,6 +1,6 @@
 //! A load ladder in words.
 
-use plumb_measure::{counted, show_ns};
+use plumb_measure::{counted, show_ns, show_rate};
 
 use super::{LadderRecord, Step};
 
@@ -66,7 +66,7 @@ fn cells(step: &Step, remark: String) -> [String; 7] {
     match &step.figures {
         Some(it) => [
             level,
-            per_second(it.throughput_per_s),
+            show_rate(it.throughput_per_s),
             half(it.throughput_half),
             show_ns(it.mean_ns),
             show_ns(it.p95_ns),
@@ -74,18 +74,6 @@ fn cells(step: &Step, remark: String) -> [String; 7] {
             remark,
         ],
         None => [level, unknown(), unknown(), unknown(), unknown(), unknown(), remark],
-    }
-}
-
-/// Operations a second: users who think for long ask for less than one.
-fn per_second(rate: f64) -> String {
-    match rate {
-        it if it > 0.0 && it < 0.000_995 => format!("{it:.2e}"),
-        it if it > 0.0 && it < 0.009_95 => format!("{it:.5}"),
-        it if it > 0.0 && it < 0.0995 => format!("{it:.4}"),
-        it if it < 0.995 => format!("{it:.3}"),
-        it if it < 9.995 => format!("{it:.2}"),
-        it => format!("{it:.1}"),
     }
 }
 

@@ -71,6 +71,20 @@ pub fn show_plain(value: f64) -> String {
     if fraction.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction}") }
 }
 
+/// A number a second with three digits, or one decimal where there are more: users who think for long ask
+/// for less than one.
+#[must_use]
+pub fn show_rate(per_s: f64) -> String {
+    match per_s {
+        it if it > 0.0 && it < 0.000_995 => format!("{it:.2e}"),
+        it if it > 0.0 && it < 0.009_95 => format!("{it:.5}"),
+        it if it > 0.0 && it < 0.0995 => format!("{it:.4}"),
+        it if it < 0.995 => format!("{it:.3}"),
+        it if it < 9.995 => format!("{it:.2}"),
+        it => format!("{it:.1}"),
+    }
+}
+
 /// A figure that lies above `limit`, with one decimal or as many as it takes to see that.
 #[must_use]
 pub fn show_above(value: f64, limit: f64) -> String {
