@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use plumb_check::{Check, Report, Unread};
+use plumb_command::{Exit, exit};
 use plumb_measure::counted;
 use plumb_nmon::Options;
 use serde::Serialize;
-
-use crate::exit::{self, Exit};
 
 /// The name of the JSON form.
 const SCHEMA: &str = "plumb.table-check/1";

@@ -12,9 +12,9 @@ use plumb_lab::{
 };
 use plumb_report::comparison;
 
-use crate::exit::Exit;
 use crate::experiment::{self, AdmissionOptions, FailOn};
 use crate::pipeline::VerdictFiles;
+use plumb_command::Exit;
 use plumb_options::FormOptions;
 
 #[derive(Args, Clone, Debug)]

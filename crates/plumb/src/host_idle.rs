@@ -5,8 +5,7 @@ use plumb_checkup::IdleFinding;
 use plumb_diagnostics::idle;
 use plumb_host::{IdleOptions, idle_cost};
 
-use crate::exit::{self, Exit};
-use crate::signals;
+use plumb_command::{Exit, exit, signals};
 use plumb_options::{Form, FormOptions};
 
 #[derive(Args, Clone, Debug)]

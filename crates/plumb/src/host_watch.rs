@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use plumb_command::exit;
 use plumb_engine::options::HostOptions;
 use plumb_host::{
     ForeignLoad, ForeignWork, HostError, Ledger, MonitorPlan, Recorder, RecorderPlan, Side, Usage,
@@ -20,7 +21,7 @@ use plumb_procfs::process::{
 };
 
 use crate::far::{FarHostWatch, FarRecording};
-use crate::{exit, host_record};
+use crate::host_record;
 
 /// A process that took less of all processors is named nowhere, percent.
 const NAMED_MIN_PCT: f64 = 0.05;

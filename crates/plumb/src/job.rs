@@ -6,10 +6,10 @@ use std::ffi::OsString;
 use anyhow::{anyhow, bail};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
+use plumb_command::plain;
 use plumb_engine::layer::{Job, Measure};
 use plumb_engine::options::HostOptions;
 
-use crate::layers::plain;
 use crate::metrics::Receivers;
 use crate::{commands, layers};
 

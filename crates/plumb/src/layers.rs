@@ -1,7 +1,6 @@
 //! Every layer, by name. A new one is a crate, a line here and a line in `tests/imports.rs`.
 
-use anyhow::anyhow;
-use plumb_engine::layer::{JobError, Layer};
+use plumb_engine::layer::Layer;
 
 use crate::integration::Integration;
 use crate::pages::Pages;
@@ -20,9 +19,4 @@ pub(crate) const LAYERS: &[&dyn Layer] = &[
 /// The layer whose command is called `name`.
 pub(crate) fn find(name: &str) -> Option<&'static dyn Layer> {
     LAYERS.iter().copied().find(|layer| layer.command().get_name() == name)
-}
-
-/// A layer's error as ours, without losing its message.
-pub(crate) fn plain(error: JobError) -> anyhow::Error {
-    anyhow!(error)
 }

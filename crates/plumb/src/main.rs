@@ -7,11 +7,8 @@ mod ab;
 mod baseline;
 mod check;
 mod checkup;
-mod colour;
 mod commands;
 mod compare;
-mod enqt;
-mod exit;
 mod experiment;
 mod far;
 mod host;
@@ -27,14 +24,12 @@ mod manual;
 mod measure;
 mod metrics;
 mod net_check;
-mod niping;
 mod pages;
 mod pipeline;
 mod progress;
 mod remote;
 mod report;
 mod show;
-mod signals;
 mod smc;
 mod ui;
 mod watch;
@@ -45,7 +40,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::ArgMatches;
-use exit::Exit;
+use plumb_command::{Exit, exit};
+use plumb_compat::{enqt, niping};
 use plumb_wire::secret;
 
 fn main() -> ExitCode {
@@ -65,7 +61,7 @@ fn main() -> ExitCode {
                 return help.print().map_or(Exit::DidNotRun, |()| Exit::Ran).into();
             }
             exit::note(&format!("{error:#}"));
-            match exit::was_interrupted(&error) {
+            match experiment::was_interrupted(&error) {
                 true => Exit::Interrupted,
                 false => Exit::DidNotRun,
             }

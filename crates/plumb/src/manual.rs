@@ -8,8 +8,7 @@ use anyhow::{Context as _, anyhow};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use clap_complete::Shell;
 use clap_mangen::Man;
-
-use crate::exit::Exit;
+use plumb_command::Exit;
 
 /// The command lines of `plumb man` and `plumb complete`.
 pub(crate) fn commands() -> [Command; 2] {

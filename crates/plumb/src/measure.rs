@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use clap::ArgMatches;
+use plumb_command::{Exit, carry_out, colour, exit, plain, signals};
 use plumb_engine::clock::{self, MonotonicClock};
-use plumb_engine::layer::{Job, JobError, Measure, Outline, RemoteLoad, SpreadPoint, Verb, Watch};
+use plumb_engine::layer::{Job, JobError, Measure, Outline, RemoteLoad, SpreadPoint, Watch};
 use plumb_engine::options::OutputOptions;
 use plumb_engine::{Gate, IntervalRecords, LoadResult, Sampler, Stop};
 use plumb_folder::RunFolder;
@@ -20,17 +21,14 @@ use plumb_remote::{CommonStart, Conductor, lead};
 use plumb_report::{markdown, terminal};
 use plumb_wire::secret;
 
-use crate::colour;
-use crate::exit::{self, Exit};
 use crate::far::FarHostWatch;
 use crate::host_watch::{HostWatch, Unwatched};
-use crate::layers::plain;
 use crate::metrics::{Metrics, Receivers};
 use crate::pipeline::{self, VerdictFiles};
 use crate::progress::Onlooker;
 use crate::remote::Drivers;
 use crate::report::page_of;
-use crate::{host, layers, signals};
+use crate::{host, layers};
 
 /// Runs what `matches` ask of the layer `name`.
 pub(crate) fn run_layer(
@@ -56,26 +54,6 @@ pub(crate) fn run_layer(
             Ok(run.exit())
         }
     }
-}
-
-/// Carries out what leaves no run.
-pub(crate) fn carry_out(
-    verb: &mut dyn Verb,
-    (out, err): (&mut (dyn io::Write + Send), &mut (dyn io::Write + Send)),
-    stop: &Stop,
-) -> anyhow::Result<Exit> {
-    if let Err(error) = verb.run(out, err, stop) {
-        let error = error.downcast::<io::Error>().map_or_else(plain, |error| (*error).into());
-        // what was found by then is still told by the exit code when nobody reads on
-        if !exit::pipe_was_closed(&error) {
-            return Err(error);
-        }
-    }
-    Ok(match (verb.was_interrupted(), verb.has_findings()) {
-        (true, _) => Exit::Interrupted,
-        (false, true) => Exit::Finding,
-        (false, false) => Exit::Ran,
-    })
 }
 
 /// A measurement that is over, and the folder it lies in.

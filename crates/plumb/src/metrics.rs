@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::{Arg, ArgMatches, Command};
+use plumb_command::exit;
 use plumb_engine::layer::Outline;
 use plumb_engine::{IntervalRecords, Listener, Stop};
 use plumb_measure::Span;
 use plumb_telemetry::{Board, Family, Identity, Receiver, ReceiverKind, Sender, exposition};
 use plumb_wire::prometheus::{self, Page};
 
-use crate::exit;
 use crate::pipeline::is_measurement;
 
 /// The port that exporters of Prometheus begin at.

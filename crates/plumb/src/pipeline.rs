@@ -171,7 +171,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::exit::Exit;
+    use plumb_command::exit::Exit;
 
     /// A record with findings of these scopes, and a threshold.
     fn record(scopes: &[Scope], met: bool, status: Status) -> RunRecord {

@@ -9,7 +9,7 @@ use plumb_check::Unread;
 use plumb_nmon::{Moment, Window};
 use plumb_show::{Shown, json, page, recording, text};
 
-use crate::exit::{self, Exit};
+use plumb_command::{Exit, exit};
 use plumb_options::{Form, FormOptions};
 
 #[derive(Args, Clone, Debug)]

@@ -3,11 +3,10 @@
 use std::io;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use plumb_command::{Exit, exit};
 use plumb_host::smc::{LackKind, Readiness, Ueid, add_ueid};
 use plumb_procfs::Root;
 use serde::Serialize;
-
-use crate::exit::{self, Exit};
 
 /// The name of the JSON form.
 const SCHEMA: &str = "plumb.smc-status/1";

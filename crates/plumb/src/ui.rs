@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{ArgMatches, FromArgMatches as _};
+use plumb_command::{Exit, signals};
 use plumb_engine::layer::Verb as _;
 use plumb_ui::{Reports, Ui, UiOptions};
 
-use crate::exit::Exit;
-use crate::{compare, report, signals};
+use crate::{compare, report};
 
 /// Serves the app until it is stopped.
 pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
@@ -17,7 +17,7 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let program = std::env::current_exe().context("cannot find out which program this is")?;
     let mut ui = Ui::new(options, Box::new(Pages), program)?;
     let stop = signals::stop()?;
-    ui.run(&mut io::stdout(), &mut io::stderr(), &stop).map_err(crate::layers::plain)?;
+    ui.run(&mut io::stdout(), &mut io::stderr(), &stop).map_err(plumb_command::plain)?;
     Ok(Exit::Ran)
 }
 

@@ -182,6 +182,19 @@ const TABLE: &[(&str, &[&str])] = &[
     ),
     ("plumb-lab", &["plumb-comparison", "plumb-folder", "plumb-measure"]),
     ("plumb-experiment", &["plumb-engine", "plumb-lab", "plumb-measure", "plumb-wire"]),
+    ("plumb-command", &["plumb-engine", "plumb-measure", "plumb-page"]),
+    (
+        "plumb-compat",
+        &[
+            "plumb-command",
+            "plumb-engine",
+            "plumb-lock",
+            "plumb-measure",
+            "plumb-net",
+            "plumb-report",
+            "plumb-wire",
+        ],
+    ),
     (
         "plumb",
         &[
@@ -190,7 +203,9 @@ const TABLE: &[(&str, &[&str])] = &[
             "plumb-capacity",
             "plumb-check",
             "plumb-checkup",
+            "plumb-command",
             "plumb-comparison",
+            "plumb-compat",
             "plumb-db",
             "plumb-diagnostics",
             "plumb-engine",

@@ -7,11 +7,10 @@ mod rehearsal;
 
 use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 
-use crate::exit::Exit;
 use crate::experiment;
 use crate::pipeline::{VerdictFiles, writable};
-use crate::signals;
 use options::AbOptions;
+use plumb_command::{Exit, signals};
 use plumb_options::Form;
 
 /// The command line of `plumb ab`.

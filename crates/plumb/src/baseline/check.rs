@@ -12,9 +12,9 @@ use plumb_report::{comparison, terminal};
 
 use super::{RunsOptions, folder_of, latest, unknown};
 use crate::compare;
-use crate::exit::{self, Exit};
 use crate::experiment::{self, AdmissionOptions};
 use crate::pipeline::{self, VerdictFiles};
+use plumb_command::{Exit, exit};
 use plumb_options::{Form, FormOptions};
 
 #[derive(Args, Clone, Debug)]

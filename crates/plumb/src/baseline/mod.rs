@@ -9,11 +9,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, ensure};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use plumb_command::Exit;
 use plumb_engine::clock;
 use plumb_folder::{Baseline, Baselines, baseline_name, read_record, record_digest};
 use plumb_measure::{RunRecord, Share, Status, written};
-
-use crate::exit::Exit;
 
 /// The folder of runs.
 #[derive(Args, Clone, Debug)]

@@ -11,6 +11,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use anyhow::{Context as _, bail};
 use plumb_checkup::{CheckupLayer, CheckupPart, LeftOutLayer};
+use plumb_command::signals::PARENT;
 use plumb_engine::clock::MonotonicClock;
 use plumb_engine::{Stop, wait_for};
 use plumb_measure::{Clock as _, Span};
@@ -19,7 +20,6 @@ use tempfile::TempDir;
 
 use super::ask::{self, LOCKERS, MESSENGERS, Page, PageRequests, SENDERS, Sent, USERS};
 use super::scale::Scale;
-use crate::signals::PARENT;
 
 /// Time to say where it listens; the application server fills its database first.
 const START: Span = Span::from_ms(30_000);

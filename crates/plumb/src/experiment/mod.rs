@@ -24,6 +24,7 @@ use clap::ValueEnum;
 use plumb_comparison::{Comparison, Verdict};
 use plumb_engine::{Stop, clock};
 use plumb_experiment::ExperimentFile;
+use plumb_experiment::shell::ShellError;
 use plumb_folder::ExperimentFolder;
 use plumb_measure::Program;
 use plumb_report::comparison;
@@ -41,9 +42,19 @@ pub(crate) use servers::{ServerPlan, Servers};
 pub(crate) use surroundings::changes as surrounding_changes;
 pub(crate) use words::without_secrets;
 
-use crate::colour;
-use crate::exit::{self, Exit};
+use plumb_command::{Exit, colour, exit};
 use plumb_options::Form;
+
+/// An end that somebody asked for before there was anything to keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("interrupted before anything was measured")]
+struct Interrupted;
+
+/// True when nothing came of a command because somebody ended it.
+pub(crate) fn was_interrupted(error: &anyhow::Error) -> bool {
+    error.is::<Interrupted>()
+        || matches!(error.downcast_ref::<ShellError>(), Some(ShellError::Interrupted))
+}
 
 /// What makes the exit code 1, and 3 when nobody can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

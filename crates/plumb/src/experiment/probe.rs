@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use clap::ArgMatches;
 use clap::parser::ValueSource;
+use plumb_command::plain;
 use plumb_engine::Stop;
 use plumb_engine::layer::Outline;
 use plumb_engine::options::HostOptions;
@@ -16,7 +17,6 @@ use plumb_measure::Span;
 use super::of_shell::{self, ShellFigure};
 use super::words::{depth, split};
 use crate::job::{known, leaf, measurement, parse, receivers, watching, with_options};
-use crate::layers::plain;
 use crate::measure::measure;
 use crate::{layers, progress};
 

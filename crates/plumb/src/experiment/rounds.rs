@@ -20,13 +20,13 @@ use plumb_lab::{
 };
 use plumb_measure::Clock as _;
 
+use super::Interrupted;
 use super::block_plan::{BlockPlan, Variant};
 use super::plan::Plan;
 use super::program;
 use super::servers::Servers;
 use super::surroundings;
 use super::words::without_secrets;
-use crate::exit::Interrupted;
 use crate::host;
 
 /// Why an experiment that was asked to stop ended before its plan.

@@ -2,6 +2,7 @@
 
 use anyhow::bail;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use plumb_command::{Exit, exit, signals};
 use plumb_comparison::Comparison;
 use plumb_engine::clock;
 use plumb_engine::options::OutputOptions;
@@ -11,10 +12,8 @@ use plumb_lab::{Calibration, OrderRecord, PAIRS, calibrate, effects};
 use plumb_measure::{Program, Span};
 use serde::Serialize;
 
-use crate::exit::{self, Exit};
 use crate::experiment::{self, Overrides};
 use crate::loopback::with_echo_server;
-use crate::signals;
 
 /// Name and version of the form of the JSON document.
 const CALIBRATION_SCHEMA: &str = "plumb.calibration/1";

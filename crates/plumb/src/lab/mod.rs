@@ -5,8 +5,7 @@ mod ladder;
 mod run;
 
 use clap::{ArgMatches, Command};
-
-use crate::exit::Exit;
+use plumb_command::Exit;
 
 /// The command line of `plumb lab`.
 pub(crate) fn command() -> Command {

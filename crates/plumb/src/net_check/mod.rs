@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_checkup::{Judgement, PATH_CHECK_SCHEMA, PartOutcome, PathCheck, PathTest};
+use plumb_command::{Exit, colour, exit, signals};
 use plumb_diagnostics::path_check;
 use plumb_engine::layer::{JobError, Measure};
 use plumb_engine::options::{OutputOptions, TransportKind, TransportOptions};
@@ -18,13 +19,10 @@ use plumb_measure::{FailureKind, Program};
 use plumb_net::{PASSWORD_VARIABLE, PORT, Ping, PingOptions, Stream, StreamOptions};
 use plumb_wire::route::Route;
 
-use crate::colour;
-use crate::exit::{self, Exit};
 use crate::measure::{Run, measure};
 use crate::metrics::Receivers;
 use crate::pipeline::{self, VerdictFiles};
 use crate::progress::length;
-use crate::signals;
 use plan::ScaleOptions;
 
 /// What is checked, how long.

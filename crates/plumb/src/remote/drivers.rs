@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use plumb_command::plain;
 use plumb_engine::layer::Measure;
 use plumb_engine::{Gate, IntervalRecords, LoadResult};
 use plumb_measure::{RemoteSelector, ResultRecord, Transport};
@@ -16,7 +17,6 @@ use serde_json::{Value, json};
 use super::{target, told};
 use crate::commands;
 use crate::job::with_further;
-use crate::layers::plain;
 
 /// Options of the controller that are none of its remotes, each with the words behind it.
 const OWN: [(&str, usize); 13] = [

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use plumb_command::{Exit, exit, plain, signals};
 use plumb_engine::layer::Job;
 use plumb_engine::{Cidr, Stop, restrict_targets};
 use plumb_measure::{remote_label, remote_name};
@@ -22,12 +23,10 @@ use plumb_remote::message::SCHEMA;
 use plumb_remote::{Carried, Hello, Nats, RunOrder, WallClock};
 use rustix::process::getppid;
 
-use crate::exit::{self, Exit};
 use crate::job::{innermost, leaf, with_further};
-use crate::layers::plain;
 use crate::measure::measure_with;
 use crate::metrics::Receivers;
-use crate::{commands, host, layers, pipeline, signals};
+use crate::{commands, host, layers, pipeline};
 
 pub(crate) use drivers::Drivers;
 pub(crate) use on::{command as on_command, run as run_on};

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use plumb_command::{Exit, signals};
 use plumb_engine::layer::NamedFile;
 use plumb_folder::Place;
 use plumb_measure::RemoteSelector;
@@ -13,10 +14,8 @@ use plumb_remote::{Fleet, Nats, PlanFiles};
 
 use super::drivers::without_options_file;
 use super::{measure_there, servers, target, told};
-use crate::exit::Exit;
 use crate::job::{measurement, refuse, with_further, with_options};
 use crate::measure::print;
-use crate::signals;
 
 #[derive(Args, Clone, Debug)]
 struct OnOptions {

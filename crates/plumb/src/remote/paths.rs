@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use plumb_command::{Exit, exit, signals};
 use plumb_engine::{Stop, clock};
 use plumb_experiment::{ExperimentFile, ServerSection, Start, Template};
 use plumb_folder::PathsFolder;
@@ -13,10 +14,8 @@ use plumb_remote::{Hello, Nats};
 use serde::Serialize;
 
 use super::{measure_there, target};
-use crate::exit::{self, Exit};
 use crate::experiment::{ServerPlan, Servers};
 use crate::job::measurement;
-use crate::signals;
 
 /// The name of the JSON form.
 const SCHEMA: &str = "plumb.paths/1";

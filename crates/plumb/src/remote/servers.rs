@@ -8,13 +8,12 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use plumb_command::signals::PARENT;
 use plumb_engine::Stop;
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::Clock as _;
 use plumb_remote::Led;
 use rustix::process::{Pid, Signal, kill_process};
-
-use crate::signals::PARENT;
 
 /// What a remote may start, where its own words allow it.
 const SERVERS: [&str; 6] =

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use plumb_checkup::Checkup;
+use plumb_command::{Exit, colour, exit};
 use plumb_diagnostics::checkup::CheckupRun;
 use plumb_diagnostics::{checkup, path_check};
 use plumb_folder::{
@@ -20,10 +21,9 @@ use plumb_pipeline::Verdict;
 use plumb_report::collection::{self, Collection};
 use plumb_report::{comparison, html, markdown, terminal};
 
-use crate::exit::{self, Exit};
+use crate::compare;
 use crate::pipeline::{self, VerdictFiles};
 use crate::progress;
-use crate::{colour, compare};
 
 /// The command line of `plumb report`.
 pub(crate) fn command() -> Command {

@@ -6,11 +6,11 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
+use plumb_command::exit;
 use plumb_folder::{FolderError, Held, Place, RECORD};
 use plumb_measure::counted;
 
 use super::entry::Entry;
-use crate::exit;
 use crate::measure::Run;
 
 /// The log of a watch: a line a measurement.

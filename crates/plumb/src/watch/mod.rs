@@ -8,17 +8,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use plumb_command::{Exit, exit, signals};
 use plumb_engine::Stop;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_measure::{Clock as _, RemoteSelector, Span};
 use plumb_wire::secret;
 
-use crate::exit::{self, Exit};
 use crate::job::{self, measurement};
 use crate::measure::{Run, measure};
 use crate::metrics::Receivers;
 use crate::remote::measure_there;
-use crate::signals;
 use folder::WatchFolder;
 use summary::Summary;
 

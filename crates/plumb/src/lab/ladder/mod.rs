@@ -7,6 +7,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use anyhow::Context as _;
+use plumb_command::{Exit, exit};
 use plumb_engine::Stop;
 use plumb_engine::options::HostOptions;
 use plumb_experiment::{LadderPlan, Until};
@@ -15,7 +16,6 @@ use plumb_measure::Program;
 use plumb_options::Form;
 use serde::Serialize;
 
-use crate::exit::{self, Exit};
 use crate::experiment;
 use climb::Climb;
 use plan::Ladder;

@@ -15,11 +15,10 @@ use plumb_experiment::{ExperimentFile, is_ladder};
 use plumb_folder::ExperimentFolder;
 use plumb_wire::document;
 
-use crate::exit::Exit;
 use crate::experiment::{self, AdmissionOptions, FailOn, Overrides, Plan, Rounds};
 use crate::lab::ladder;
 use crate::pipeline::VerdictFiles;
-use crate::signals;
+use plumb_command::{Exit, signals};
 use plumb_options::FormOptions;
 use prediction::Prediction;
 use view::View;

@@ -12,7 +12,10 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level::pipe};
 
 /// A request to stop that the first signal makes. A second Ctrl-C or SIGTERM ends the process at once.
-pub(crate) fn stop() -> anyhow::Result<Stop> {
+///
+/// # Errors
+/// When no descriptor is left, or the kernel takes no handler.
+pub fn stop() -> anyhow::Result<Stop> {
     let stop = Stop::new().context("no descriptors are left")?;
     // a terminal that closes is no first Ctrl-C: whoever started this one may send SIGTERM behind it
     let again = Arc::new(AtomicBool::new(false));
@@ -42,14 +45,17 @@ fn is_ignored(signal: i32) -> bool {
 }
 
 /// Names the process with which a server that it started for a while ends, however that ends.
-pub(crate) const PARENT: &str = "PLUMB_PARENT";
+pub const PARENT: &str = "PLUMB_PARENT";
 
 /// Names the process that started a command for somebody else, who may be gone with it.
 const STARTER: &str = "PLUMB_STARTER";
 
 /// Ends, as if somebody had sent SIGTERM, with the process that [`STARTER`] names, if that is the one
 /// that started this one: what this one starts inherits the name, and is not meant.
-pub(crate) fn end_with_starter() -> anyhow::Result<()> {
+///
+/// # Errors
+/// When the kernel does not take the request.
+pub fn end_with_starter() -> anyhow::Result<()> {
     let named = std::env::var(STARTER).ok().and_then(|number| number.parse::<i32>().ok());
     if named.is_some() && getppid().map(Pid::as_raw_nonzero).map(NonZeroI32::get) == named {
         set_parent_process_death_signal(Some(Signal::TERM))
@@ -59,7 +65,10 @@ pub(crate) fn end_with_starter() -> anyhow::Result<()> {
 }
 
 /// Asks `stop` when the process that [`PARENT`] names is gone, if there is one.
-pub(crate) fn end_with_parent(stop: &Stop) -> anyhow::Result<()> {
+///
+/// # Errors
+/// When the kernel does not take the request.
+pub fn end_with_parent(stop: &Stop) -> anyhow::Result<()> {
     let Some(parent) = std::env::var(PARENT).ok().and_then(|number| number.parse::<i32>().ok())
     else {
         return Ok(());

@@ -13,10 +13,8 @@ use plumb_lock::Locks;
 use plumb_measure::{FindingKind, Floor, ResultRecord, Scope, Transport};
 use serde_json::Value;
 
-use crate::exit::{Exit, Unread};
-use crate::layers::plain;
-use crate::measure::carry_out;
-use crate::signals;
+use plumb_command::exit::Unread;
+use plumb_command::{Exit, carry_out, plain, signals};
 use profile::Profile;
 
 const USAGE: &str = "usage: enqt pf=PROFILE OPCODE [ARGUMENTS] (Plumbline's own implementation, \
@@ -41,7 +39,7 @@ enum Opcode {
 }
 
 /// Runs `line` as enqt would.
-pub(crate) fn main(line: &[OsString]) -> Exit {
+pub fn main(line: &[OsString]) -> Exit {
     let words: Vec<String> =
         line.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let mut out = io::stdout();

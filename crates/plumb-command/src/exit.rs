@@ -4,13 +4,12 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use plumb_experiment::shell::ShellError;
 use plumb_measure::{RunRecord, Status};
 use plumb_page::wrap;
 
 /// The meaning of each exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exit {
+pub enum Exit {
     /// It ran, and the figures may be used.
     Ran,
     /// It ran, and the figures may not be used, or a threshold was missed.
@@ -25,7 +24,7 @@ pub(crate) enum Exit {
 
 impl Exit {
     /// What the run in `record` means for whoever called.
-    pub(crate) fn of(record: &RunRecord) -> Self {
+    pub fn of(record: &RunRecord) -> Self {
         let mut thresholds = record.results.iter().flat_map(|result| &result.thresholds);
         let missed = thresholds.any(|threshold| !threshold.met);
         // the only thing against the figures is that something could not be checked
@@ -55,7 +54,7 @@ impl From<Exit> for ExitCode {
 }
 
 /// True when the reader of our output has gone, which is its good right.
-pub(crate) fn pipe_was_closed(error: &anyhow::Error) -> bool {
+pub fn pipe_was_closed(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause
             .downcast_ref::<io::Error>()
@@ -63,19 +62,8 @@ pub(crate) fn pipe_was_closed(error: &anyhow::Error) -> bool {
     })
 }
 
-/// An end that somebody asked for before there was anything to keep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("interrupted before anything was measured")]
-pub(crate) struct Interrupted;
-
-/// True when nothing came of a command because somebody ended it.
-pub(crate) fn was_interrupted(error: &anyhow::Error) -> bool {
-    error.is::<Interrupted>()
-        || matches!(error.downcast_ref::<ShellError>(), Some(ShellError::Interrupted))
-}
-
 /// The help of a command within others, which was asked for and is no error.
-pub(crate) fn help(error: &anyhow::Error) -> Option<&clap::Error> {
+pub fn help(error: &anyhow::Error) -> Option<&clap::Error> {
     error.downcast_ref::<clap::Error>().filter(|message| !message.use_stderr())
 }
 
@@ -83,20 +71,20 @@ pub(crate) fn help(error: &anyhow::Error) -> Option<&clap::Error> {
 ///
 /// # Errors
 /// When it cannot be written for another reason.
-pub(crate) fn print(text: &str) -> anyhow::Result<()> {
+pub fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout();
     unless_closed(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
 /// Tells whoever watches, on standard error: what others say in `text` steers no terminal.
-pub(crate) fn note(text: &str) {
+pub fn note(text: &str) {
     let _ = writeln!(io::stderr(), "plumb: {}", wrap::harmless(text)); // nobody may be there to read it
 }
 
 /// Output whose reader may go: what is written then is read by nobody, and what was under way goes on
 /// to the exit code that it earns.
 #[derive(Debug)]
-pub(crate) struct Unread<W>(pub(crate) W);
+pub struct Unread<W>(pub W);
 
 impl<W: io::Write> io::Write for Unread<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -118,7 +106,7 @@ impl<W: io::Write> io::Write for Unread<W> {
 ///
 /// # Errors
 /// When it cannot be written for another reason.
-pub(crate) fn unless_closed(written: io::Result<()>) -> anyhow::Result<()> {
+pub fn unless_closed(written: io::Result<()>) -> anyhow::Result<()> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written.context("standard output cannot be written"),

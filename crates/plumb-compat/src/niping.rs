@@ -22,8 +22,8 @@ use plumb_report::niping::block;
 use plumb_wire::ni::ReturnCode;
 use plumb_wire::route::{Route, port_of};
 
-use crate::exit::{Exit, Unread};
-use crate::signals;
+use plumb_command::exit::Unread;
+use plumb_command::{Exit, signals};
 
 /// The largest payload a server takes: what NI peers accept by default.
 const LIMITS: EchoLimits = EchoLimits { message_bytes_max: 16 << 20, service_ns: 0 };
@@ -82,7 +82,7 @@ struct Words {
 }
 
 /// Runs `line` as niping would.
-pub(crate) fn main(line: &[OsString]) -> Exit {
+pub fn main(line: &[OsString]) -> Exit {
     let words = match Words::try_parse_from(line) {
         Ok(words) => words,
         Err(message) if message.use_stderr() => {
