@@ -2,8 +2,11 @@
 
 mod server;
 
+use std::fmt::Display;
+use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use plumb_measure::Span;
@@ -14,6 +17,14 @@ use super::{
 };
 
 pub(super) use self::server::ServerProcess;
+
+/// Says that something is not tried, and why, where whoever runs the tests sees it: what is printed by a
+/// test that passes is kept from them.
+pub(super) fn not_tried(reason: impl Display) {
+    let thread = thread::current();
+    let line = format!("not tried: {}: {reason}\n", thread.name().unwrap_or("a test"));
+    std::io::stderr().write_all(line.as_bytes()).unwrap();
+}
 
 /// 2026-01-01, about.
 pub(super) const BEGIN_MS: u64 = 1_767_225_600_000;

@@ -9,6 +9,7 @@ use std::process::Command;
 
 use kit::authority::Authority;
 use kit::http2::Nghttpd;
+use kit::not_tried;
 use kit::recorder::Recorder;
 use kit::{Program, Server};
 use serde_json::Value;
@@ -21,9 +22,7 @@ fn browser() -> Result<&'static Path, String> {
     let program = Path::new("chromium");
     match Command::new(program).arg("--version").output() {
         Ok(_) => Ok(program),
-        Err(error) => {
-            Err(format!("not tested with a browser: chromium: {error}; ./test --full installs it"))
-        }
+        Err(error) => Err(format!("chromium: {error}; ./test --full installs it")),
     }
 }
 
@@ -64,7 +63,7 @@ fn asked(recorder: &Recorder, place: &str) -> Vec<(String, i64)> {
 fn pages_that_a_browser_opens_are_recorded_in_their_order() {
     let browser = match browser() {
         Ok(browser) => browser,
-        Err(reason) => return println!("{reason}"),
+        Err(reason) => return not_tried(reason),
     };
     let server = Server::of_pages(&["--quiet"]);
     let place = server.address.clone();
@@ -89,7 +88,7 @@ fn pages_that_a_browser_opens_are_recorded_in_their_order() {
 fn a_browser_that_trusts_the_authority_is_recorded_over_tls() {
     let browser = match browser() {
         Ok(browser) => browser,
-        Err(reason) => return println!("{reason}"),
+        Err(reason) => return not_tried(reason),
     };
     let folder = tempdir().expect("a temporary folder");
     let theirs = Authority::new(folder.path(), "theirs");
@@ -116,7 +115,7 @@ fn a_browser_that_trusts_the_authority_is_recorded_over_tls() {
 fn a_browser_speaks_http2_where_the_server_does() {
     let browser = match browser() {
         Ok(browser) => browser,
-        Err(reason) => return println!("{reason}"),
+        Err(reason) => return not_tried(reason),
     };
     let folder = tempdir().expect("a temporary folder");
     let theirs = Authority::new(folder.path(), "theirs");
@@ -128,7 +127,7 @@ fn a_browser_speaks_http2_where_the_server_does() {
     }
     let server = match Nghttpd::encrypted(folder.path(), &theirs.sign("127.0.0.1")) {
         Ok(server) => server,
-        Err(reason) => return println!("{reason}"),
+        Err(reason) => return not_tried(reason),
     };
     let recorder = Recorder::start(&["--intercept", "127.0.0.1", "--ca", &theirs.ca()]);
     let line = recorder.log("--ignore-certificate-errors-spki-list=");

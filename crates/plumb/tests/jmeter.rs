@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use kit::http::ReplyServer;
+use kit::not_tried;
 use kit::operations::{page, run};
 use kit::scenario::{play_in, scenario, with_base};
 use kit::{Program, read};
 use serde_json::Value;
 
-const NO_JMETER: &str =
-    "not tested against JMeter: PLUMB_TEST_JMETER names none; ./test --full installs it";
+const NO_JMETER: &str = "PLUMB_TEST_JMETER names none; ./test --full installs it";
 
 /// What the report generator of JMeter makes of `samples.jtl` in `folder`, by label; `None` where there
 /// is none.
@@ -45,7 +45,7 @@ fn counted_by_jmeter(folder: &Path) -> Option<BTreeMap<String, Value>> {
 #[test]
 fn the_report_generator_of_jmeter_counts_the_same() {
     let (folder, record, _) = run(&["--connections=2"]);
-    let Some(figures) = counted_by_jmeter(folder.path()) else { return println!("{NO_JMETER}") };
+    let Some(figures) = counted_by_jmeter(folder.path()) else { return not_tried(NO_JMETER) };
     let total = &figures["Total"];
     assert_eq!(total["sampleCount"], 40);
     let failures = record["results"][0]["failures"]["unexpected-status"].as_u64();
@@ -62,7 +62,7 @@ fn the_report_generator_of_jmeter_tells_the_steps_of_users_apart() {
          [[scenario]]\nname = \"b\"\nusers = 3\niterations = 5\n[[scenario.step]]\nget = \"/gone\"\n",
     ));
     play_in(folder.path(), &["--jtl", "samples.jtl"]).with(1);
-    let Some(figures) = counted_by_jmeter(folder.path()) else { return println!("{NO_JMETER}") };
+    let Some(figures) = counted_by_jmeter(folder.path()) else { return not_tried(NO_JMETER) };
     let counts = |label: &str| [&figures[label]["sampleCount"], &figures[label]["errorCount"]];
     assert_eq!(counts("a GET /1"), [6, 0]);
     assert_eq!(counts("b GET /gone"), [15, 15]);

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use kit::not_tried;
 use kit::ui::UiServer;
 use kit::{Program, Server, ping, read, until};
 use ring::digest::{SHA256, digest};
@@ -44,7 +45,7 @@ fn history(runs: &Path, faster: &Path, slower: &Path) {
 #[test]
 fn the_app_is_used_by_keyboard_in_a_browser() {
     if let Err(error) = Command::new("chromium").arg("--version").output() {
-        return println!("not tested with a browser: chromium: {error}; ./test --full installs it");
+        return not_tried(format!("chromium: {error}; ./test --full installs it"));
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
     let runs = folder.path().join("runs");

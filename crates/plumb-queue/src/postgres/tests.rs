@@ -12,7 +12,7 @@ use proptest::test_runner::TestRunner;
 use super::super::model::{Pair, Step, step};
 use super::super::testing::{
     HeldClock, ServerProcess, accept, again, bodies, claim, dead, flush, kept, keyed, message,
-    settle,
+    not_tried, settle,
 };
 use super::super::{Ending, Presence, State};
 use super::*;
@@ -30,7 +30,7 @@ impl Server {
     /// `None` where none is installed, which is said.
     fn start() -> Option<Self> {
         let Some(programs) = programs() else {
-            println!("skipped: PostgreSQL is not installed (package postgresql)");
+            not_tried("PostgreSQL is not installed (package postgresql)");
             return None;
         };
         let folder = tempfile::tempdir().unwrap();

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::flow_serve::{Flow, ORDER, TWO, XML};
 use crate::kit::Program;
+use crate::kit::not_tried;
 
 #[test]
 fn a_transaction_is_a_web_service() {
@@ -46,7 +47,7 @@ fn a_transaction_is_a_web_service() {
 fn a_browser_shows_the_manager() {
     let program = Path::new("chromium");
     if let Err(error) = std::process::Command::new(program).arg("--version").output() {
-        return println!("not tested with a browser: chromium: {error}; ./test --full installs it");
+        return not_tried(format!("chromium: {error}; ./test --full installs it"));
     }
     let flow = Flow::start("");
     let reply = flow.post("/runner/order?plant=%3Cb%3E", &[XML], "<ORDER/>").with(202).json();

@@ -6,6 +6,7 @@ use crate::kit;
 
 use std::path::{Path, PathBuf};
 
+use kit::not_tried;
 use kit::web::{DEMO, Web};
 use kit::{Program, Server};
 use serde_json::{Value, json};
@@ -226,7 +227,7 @@ fn python_odata_reads_the_flights() {
 fn odata_of_node_reads_the_flights() {
     let packages = std::env::var_os("PLUMB_TEST_NODE").map(PathBuf::from);
     if !packages.is_some_and(|folder| folder.join("node_modules/odata").is_dir()) {
-        eprintln!("not tried: odata of node is not there: run ./test, which sets PLUMB_TEST_NODE");
+        not_tried("odata of node is not there: run ./test, which sets PLUMB_TEST_NODE");
         return;
     }
     let mut expected = expected();
@@ -246,9 +247,7 @@ fn odata_of_node_reads_the_flights() {
 fn olingo_reads_the_flights() {
     let folder = std::env::var("PLUMB_TEST_OLINGO").unwrap_or_default();
     if !Path::new(&folder).is_dir() {
-        eprintln!(
-            "not tried: Olingo is not there: run ./test --full, which sets PLUMB_TEST_OLINGO"
-        );
+        not_tried("Olingo is not there: run ./test --full, which sets PLUMB_TEST_OLINGO");
         return;
     }
     let words = ["-cp", &format!("{folder}/*"), &file("Flights4.java")];

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use kit::Program;
 use kit::Server;
+use kit::not_tried;
 use kit::web::{DEMO, Reply, Web};
 use serde_json::{Value, json};
 
@@ -139,7 +140,7 @@ fn found(program: &str, words: &[&str], script: &str) -> Value {
 fn datajs_reads_and_changes_the_flights() {
     let packages = std::env::var_os("PLUMB_TEST_NODE").map(PathBuf::from);
     if !packages.is_some_and(|folder| folder.join("node_modules/datajs").is_dir()) {
-        eprintln!("not tried: datajs is not there: run ./test, which sets PLUMB_TEST_NODE");
+        not_tried("datajs is not there: run ./test, which sets PLUMB_TEST_NODE");
         return;
     }
     let expected = json!({
@@ -155,9 +156,7 @@ fn datajs_reads_and_changes_the_flights() {
 fn olingo_2_reads_and_changes_the_flights() {
     let folder = std::env::var("PLUMB_TEST_OLINGO2").unwrap_or_default();
     if !Path::new(&folder).is_dir() {
-        eprintln!(
-            "not tried: Olingo 2 is not there: run ./test --full, which sets PLUMB_TEST_OLINGO2"
-        );
+        not_tried("Olingo 2 is not there: run ./test --full, which sets PLUMB_TEST_OLINGO2");
         return;
     }
     let expected = json!({

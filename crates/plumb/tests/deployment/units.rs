@@ -93,6 +93,19 @@ fn every_unit_is_confined() {
 }
 
 #[test]
+fn only_a_recording_may_use_no_network() {
+    let Some(folder) = allowed(copied()) else { return };
+    let kept_from = |unit: &str| {
+        let judged = analyze("security", &["--offline=yes", "--no-pager"], &[unit], folder.path());
+        let mut lines = judged.stdout.lines();
+        let line = lines.find(|line| line.contains("RestrictAddressFamilies=~AF_(INET|INET6)"));
+        line.unwrap_or_else(|| panic!("{judged:#?}")).contains("Service cannot allocate")
+    };
+    let confined: Vec<&str> = FILES.into_iter().filter(|unit| kept_from(unit)).collect();
+    assert_eq!(confined, ["plumb-host-record.service"]);
+}
+
+#[test]
 fn a_unit_is_started_again_however_often_it_has_ended() {
     // systemd gives up a unit that began five times within ten seconds, unless it is told
     assert!(text(&format!("deploy/systemd/{HARDENING}")).contains("\nStartLimitIntervalSec=0\n"));

@@ -223,7 +223,7 @@ impl Nginx {
             .spawn();
         match child {
             Ok(child) => Ok(Self { child, address, scheme, _folder: folder }),
-            Err(error) => Err(format!("not tested against nginx: {error}; ./test installs it")),
+            Err(error) => Err(format!("nginx: {error}; ./test installs it")),
         }
     }
 

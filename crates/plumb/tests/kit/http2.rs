@@ -225,8 +225,7 @@ impl Nghttpd {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn();
-        let child = child
-            .map_err(|error| format!("not tested against nghttpd: {error}; ./test installs it"))?;
+        let child = child.map_err(|error| format!("nghttpd: {error}; ./test installs it"))?;
         let started = Self { child, address, scheme };
         super::until(|| TcpStream::connect(&started.address).ok());
         Ok(started)

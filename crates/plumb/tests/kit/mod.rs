@@ -33,8 +33,9 @@ pub(crate) mod tun;
 pub(crate) mod ui;
 pub(crate) mod web;
 
+use std::fmt::Display;
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write as _};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -68,6 +69,14 @@ pub(crate) fn free_address() -> String {
         TcpListener::bind(&address).is_ok().then_some(address)
     });
     free.expect("one of twelve thousand ports is free")
+}
+
+/// Says that something is not tried, and why, where whoever runs the tests sees it: what is printed by a
+/// test that passes is kept from them.
+pub(crate) fn not_tried(reason: impl Display) {
+    let thread = thread::current();
+    let line = format!("not tried: {}: {reason}\n", thread.name().unwrap_or("a test"));
+    std::io::stderr().write_all(line.as_bytes()).expect("standard error takes it");
 }
 
 /// How a program ended, and all it said that was not taken before.

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use super::{PLUMB, Program};
+use super::{PLUMB, Program, not_tried};
 
 /// Addresses of the two ends.
 pub(crate) const ENDS: [&str; 2] = ["10.91.0.1", "10.91.0.2"];
@@ -20,9 +20,8 @@ pub(crate) fn middle_of(number: u8) -> String {
 }
 
 /// What could be made; says why where this machine does not allow it.
-#[allow(clippy::print_stderr, reason = "whoever runs the tests should know what was not tried")]
 pub(crate) fn allowed<T>(made: Result<T, String>) -> Option<T> {
-    made.inspect_err(|reason| eprintln!("not tried: {reason}")).ok()
+    made.inspect_err(|reason| not_tried(reason)).ok()
 }
 
 /// A process in a namespace of its own; it waits until its standard input ends.

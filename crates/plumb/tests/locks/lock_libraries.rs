@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use kit::foreign::{Foreign, installed};
 use kit::locks::Server;
+use kit::not_tried;
 use kit::{Ended, PATIENCE, Program};
 use tempfile::tempdir;
 
@@ -29,13 +30,12 @@ fn set_up(variable: &str, what: &str) -> Result<String, String> {
 type Client = Result<(PathBuf, Vec<String>), String>;
 
 /// Has the client do its steps at a Redis and at the lock server; what it saw there, a line each.
-#[allow(clippy::print_stderr, reason = "whoever runs the tests should know what was not tried")]
 fn compare(client: Client) -> Option<Vec<String>> {
     let folder = tempdir().expect("a temporary folder");
     let (client, redis) = match (client, Foreign::redis_here()) {
         (Ok(client), Ok(redis)) => (client, redis),
         (Err(reason), _) | (_, Err(reason)) => {
-            eprintln!("not tried: {reason}");
+            not_tried(reason);
             return None;
         }
     };
@@ -133,7 +133,7 @@ fn commands_are_answered_as_a_redis_answers_them() {
     let redis = match Foreign::redis_here() {
         Ok(redis) => redis,
         Err(reason) => {
-            eprintln!("not tried: {reason}");
+            not_tried(reason);
             return;
         }
     };

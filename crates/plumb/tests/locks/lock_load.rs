@@ -10,6 +10,7 @@ use std::path::Path;
 use kit::authority::Authority;
 use kit::foreign::installed;
 use kit::locks::Server;
+use kit::not_tried;
 use kit::{Ended, PLUMB, Program, names_in, plumb};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -172,7 +173,7 @@ fn locks_are_shown_oldest_first_and_removed_on_request() {
 #[test]
 fn whoever_sits_at_a_terminal_is_asked_before_locks_are_removed() {
     if let Err(reason) = installed("script", "bsdutils") {
-        eprintln!("not tried: {reason}");
+        not_tried(reason);
         return;
     }
     let folder = tempdir().expect("a temporary folder");

@@ -9,6 +9,7 @@ use std::path::Path;
 use kit::authority::Authority;
 use kit::foreign::installed;
 use kit::locks::Server;
+use kit::not_tried;
 use kit::{Ended, Program};
 use tempfile::tempdir;
 
@@ -25,7 +26,7 @@ fn cli(server: &Server, words: &[&str], folder: &Path) -> String {
 #[test]
 fn redis_cli_speaks_both_versions() {
     if let Err(reason) = installed("redis-cli", "redis-tools") {
-        eprintln!("not tried: {reason}");
+        not_tried(reason);
         return;
     }
     let folder = tempdir().expect("a temporary folder");
@@ -49,7 +50,7 @@ fn redis_cli_speaks_both_versions() {
 #[test]
 fn redis_cli_names_a_password_over_tls() {
     if let Err(reason) = installed("redis-cli", "redis-tools") {
-        eprintln!("not tried: {reason}");
+        not_tried(reason);
         return;
     }
     let folder = tempdir().expect("a temporary folder");
@@ -72,7 +73,7 @@ fn redis_cli_names_a_password_over_tls() {
 #[test]
 fn redis_benchmark_finds_what_it_looks_for() {
     if let Err(reason) = installed("redis-benchmark", "redis-tools") {
-        eprintln!("not tried: {reason}");
+        not_tried(reason);
         return;
     }
     let folder = tempdir().expect("a temporary folder");

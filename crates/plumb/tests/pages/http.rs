@@ -7,6 +7,7 @@ use std::fs::{self};
 use std::path::Path;
 
 use kit::http::{Nginx, Reply, ReplyServer};
+use kit::not_tried;
 use kit::{Ended, names_in, only_run, plumb, read};
 use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
@@ -316,7 +317,7 @@ fn what_cannot_be_measured_is_refused_in_one_line() {
 fn nginx_is_measured_in_every_way() {
     let nginx = match Nginx::start() {
         Ok(nginx) => nginx,
-        Err(reason) => return println!("{reason}"),
+        Err(reason) => return not_tried(reason),
     };
     for (path, words, operations) in [
         ("/1k", &[] as &[&str], 20),

@@ -11,6 +11,7 @@ use kit::http2::{
     AskedStream, DATA, END_HEADERS, END_STREAM, HEADERS, Http2Server, Nghttpd, bare, frame, goaway,
     page, reset, settings,
 };
+use kit::not_tried;
 use kit::{Ended, plumb};
 use serde_json::{Value, json};
 use tempfile::tempdir;
@@ -243,7 +244,7 @@ fn nginx_is_measured_over_http2_with_and_without_tls() {
     });
     let [plain, encrypted] = match started {
         Ok(both) => both,
-        Err(reason) => return println!("{reason}"),
+        Err(reason) => return not_tried(reason),
     };
     let ca = place.authority.ca();
     for (words, operations) in [
@@ -280,7 +281,7 @@ fn nghttpd_is_measured_with_content_in_both_directions() {
     std::fs::write(folder.path().join("page"), vec![b'x'; 300_000]).expect("a file");
     let server = match Nghttpd::start(folder.path()) {
         Ok(server) => server,
-        Err(reason) => return println!("{reason}"),
+        Err(reason) => return not_tried(reason),
     };
     let result = measured(&[&server.url("/page"), "--streams=5", "--count=100"], 0);
     assert_eq!(result["length"]["max"], 300_000);
@@ -302,7 +303,7 @@ fn users_of_a_scenario_speak_http2_each_over_a_connection_of_its_own() {
     });
     let nginx = match started {
         Ok(both) => both,
-        Err(reason) => return println!("{reason}"),
+        Err(reason) => return not_tried(reason),
     };
     let scenario = r#"
         [[scenario]]

@@ -9,6 +9,7 @@ use std::sync::Mutex;
 use kit::authority::TestAuthority;
 use kit::http::Nginx;
 use kit::http2::{AskedStream, Http2Server, Nghttpd, goaway, page};
+use kit::not_tried;
 use kit::scenario::{play_in, scenario};
 use serde_json::{Value, json};
 
@@ -150,7 +151,7 @@ fn nginx_and_nghttpd_serve_pages_of_thirty_parts() {
     let shown = place.authority.sign("127.0.0.1");
     let ca = place.authority.ca();
     match Nginx::over_http2().and_then(|plain| Ok([plain, Nginx::encrypted_for_both(&shown)?])) {
-        Err(reason) => println!("{reason}"),
+        Err(reason) => not_tried(reason),
         Ok(both) => {
             for (nginx, trust) in both.iter().zip([&[][..], &["--ca", &ca]]) {
                 let addresses: Vec<String> = (0..30)
@@ -169,7 +170,7 @@ fn nginx_and_nghttpd_serve_pages_of_thirty_parts() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     std::fs::write(folder.path().join("page"), vec![b'x'; 30_000]).expect("a file");
     match Nghttpd::start(folder.path()) {
-        Err(reason) => println!("{reason}"),
+        Err(reason) => not_tried(reason),
         Ok(server) => {
             let result = played(&parts(&server.url(""), &[], 20, &own(30)), &[], 0);
             assert_eq!(result["operations"], 620, "{}", result["failures"]);

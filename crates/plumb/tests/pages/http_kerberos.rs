@@ -10,10 +10,9 @@ use crate::kit;
 use kit::Ended;
 use kit::http::{Reply, ReplyServer};
 use kit::kerberos::{Apache, PASSWORD, Realm, USER, later};
+use kit::not_tried;
 use kit::scenario::{part, reasons, scenario};
 use serde_json::{Value, json};
-
-const NOT_TESTED: &str = "not tested with Kerberos; ./test --full installs what it needs";
 
 /// Two users who ask three times each for `path`, with further `keys` of the file.
 fn text(url: &str, path: &str, keys: &str) -> String {
@@ -25,7 +24,8 @@ fn text(url: &str, path: &str, keys: &str) -> String {
 
 /// A realm with a user who has a ticket, and a server; `Err` says why not.
 fn landscape() -> Result<(Realm, Apache), String> {
-    let realm = Realm::start().map_err(|why| format!("{NOT_TESTED}: {why}"))?;
+    let realm = Realm::start()
+        .map_err(|why| format!("{why}; ./test --full installs what Kerberos needs"))?;
     realm.kinit("good", &[]);
     let apache = realm.apache("localhost");
     Ok((realm, apache))
@@ -60,7 +60,7 @@ fn ping(realm: &Realm, url: &str, words: &[&str]) -> Value {
 fn each_user_proves_who_asks_as_often_as_the_server_wants() {
     let (realm, apache) = match landscape() {
         Ok(both) => both,
-        Err(why) => return println!("{why}"),
+        Err(why) => return not_tried(why),
     };
     for (path, keys, challenges) in
         [("/each", "", 6), ("/once", "", 2), ("/once", "close = true", 6)]
@@ -76,7 +76,7 @@ fn each_user_proves_who_asks_as_often_as_the_server_wants() {
 fn pings_carry_tickets_and_meet_no_challenge() {
     let (realm, apache) = match landscape() {
         Ok(both) => both,
-        Err(why) => return println!("{why}"),
+        Err(why) => return not_tried(why),
     };
     let step = |record: &Value| record["results"][0]["parts"][0]["steps"][0]["text"].clone();
     for (path, words, said) in [
@@ -97,7 +97,7 @@ fn pings_carry_tickets_and_meet_no_challenge() {
 fn a_challenge_of_another_server_than_the_one_that_was_answered_ends_the_way() {
     let (realm, apache) = match landscape() {
         Ok(both) => both,
-        Err(why) => return println!("{why}"),
+        Err(why) => return not_tried(why),
     };
     let other = ReplyServer::always(Reply::answer(401, "WWW-Authenticate: Basic realm=x\r\n", ""));
     let (folder, url) = (tempfile::tempdir().expect("a folder"), format!("{}/each", apache.url));
@@ -111,7 +111,7 @@ fn a_challenge_of_another_server_than_the_one_that_was_answered_ends_the_way() {
 fn tickets_come_from_a_keytab_or_a_password_too() {
     let (realm, apache) = match landscape() {
         Ok(both) => both,
-        Err(why) => return println!("{why}"),
+        Err(why) => return not_tried(why),
     };
     let (text, keytab) = (text(&apache.url, "/each", ""), realm.keytab(USER));
     for told in [
@@ -128,7 +128,7 @@ fn tickets_come_from_a_keytab_or_a_password_too() {
 fn what_keeps_a_user_from_a_ticket_is_said_before_anything_is_asked() {
     let (mut realm, apache) = match landscape() {
         Ok(both) => both,
-        Err(why) => return println!("{why}"),
+        Err(why) => return not_tried(why),
     };
     let plain = text(&apache.url, "/each", "");
     let refused = |realm: &Realm, text: &str, told: (&str, &[(&str, &str)]), words: [&str; 2]| {
@@ -156,7 +156,7 @@ fn what_keeps_a_user_from_a_ticket_is_said_before_anything_is_asked() {
         Some(skewed) => {
             refused(&realm, &plain, ("good", &skewed), ["Clock skew too great", "NTP"]);
         }
-        None => println!("{NOT_TESTED}: no faketime"),
+        None => not_tried("faketime is not there; ./test --full installs it"),
     }
     // within the second in which it ends it is good for one and not for another
     while realm.is_good("short") || play(&realm, &plain, ("short", &[])).code != Some(2) {
@@ -172,7 +172,7 @@ fn what_keeps_a_user_from_a_ticket_is_said_before_anything_is_asked() {
 fn a_server_that_does_not_accept_a_ticket_or_prove_itself_fails_the_step() {
     let (realm, _apache) = match landscape() {
         Ok(both) => both,
-        Err(why) => return println!("{why}"),
+        Err(why) => return not_tried(why),
     };
     let other = realm.apache("other");
     let record = play(&realm, &text(&other.url, "/each", ""), ("good", &[])).with(1).json();

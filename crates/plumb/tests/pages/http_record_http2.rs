@@ -9,6 +9,7 @@ use std::path::Path;
 use kit::authority::TestAuthority;
 use kit::http::{Nginx, Reply, ReplyServer};
 use kit::http2::{HEADERS, Http2Server, Nghttpd, frame, goaway, page, reset, settings};
+use kit::not_tried;
 use kit::recorder::{Recorder, encrypted_for};
 use kit::{Ended, Program};
 use serde_json::{Value, json};
@@ -49,7 +50,7 @@ fn requests_of_one_connection_are_streams_to_the_server_and_recorded_in_their_or
     let place = TestAuthority::new();
     let nginx = match Nginx::encrypted_for_both(&place.authority.sign("127.0.0.1")) {
         Ok(nginx) => nginx,
-        Err(reason) => return println!("{reason}"),
+        Err(reason) => return not_tried(reason),
     };
     let recorder = recorder(&place);
     let urls: Vec<String> = (0..8).map(|number| nginx.url(&format!("/100k?{number}"))).collect();
@@ -92,7 +93,7 @@ fn bodies_pass_in_both_directions() {
     let shown = place.authority.sign("127.0.0.1");
     let server = match Nghttpd::encrypted(folder.path(), &shown) {
         Ok(server) => server,
-        Err(reason) => return println!("{reason}"),
+        Err(reason) => return not_tried(reason),
     };
     let recorder = recorder(&place);
     let body = folder.path().join("body");
@@ -163,7 +164,7 @@ fn whoever_speaks_http1_is_not_changed_into_http2() {
     let place = TestAuthority::new();
     let nginx = match Nginx::encrypted_for_both(&place.authority.sign("127.0.0.1")) {
         Ok(nginx) => nginx,
-        Err(reason) => return println!("{reason}"),
+        Err(reason) => return not_tried(reason),
     };
     let recorder = recorder(&place);
     let words = ["--http1.1", "-o", "/dev/null", &nginx.url("/1k")];

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use kit::authority::{Authority, TestAuthority};
 use kit::http::{Nginx, Reply, ReplyServer};
+use kit::not_tried;
 use kit::proxy::Proxy;
 use kit::{Ended, PLUMB, Program, Server, names_in, only_run, plumb, read};
 use serde_json::{Value, json};
@@ -248,7 +249,7 @@ fn nginx_is_measured_over_tls() {
     let place = TestAuthority::new();
     let nginx = match Nginx::encrypted(&place.authority.sign("127.0.0.1")) {
         Ok(nginx) => nginx,
-        Err(reason) => return println!("{reason}"),
+        Err(reason) => return not_tried(reason),
     };
     for (path, words, operations) in [
         ("/1k", &[] as &[&str], 20),

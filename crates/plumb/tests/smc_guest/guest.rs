@@ -13,7 +13,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
-use crate::kit::PLUMB;
+use crate::kit::{PLUMB, not_tried};
 
 /// A guest that prints nothing for so long hangs.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -39,7 +39,7 @@ pub(crate) struct Kernel {
 impl Kernel {
     /// What `PLUMB_TEST_SMC_KERNEL` names; `None`, behind the reason, where there is no guest.
     pub(crate) fn find() -> Option<Self> {
-        Self::found().inspect_err(|why| say(&format!("skipped: {why}"))).ok()
+        Self::found().inspect_err(not_tried).ok()
     }
 
     fn found() -> Result<Self, String> {

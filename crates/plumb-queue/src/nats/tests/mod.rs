@@ -13,7 +13,7 @@ use proptest::test_runner::TestRunner;
 use super::super::model::{Pair, Step, step};
 use super::super::testing::{
     HeldClock, ServerProcess, accept, again, bodies, claim, dead, flush, kept, keyed, message,
-    settle,
+    not_tried, settle,
 };
 use super::super::{Ending, Presence, SystemClock};
 use super::*;
@@ -29,7 +29,7 @@ impl Server {
     /// `None` where none is installed, which is said.
     fn start() -> Option<Self> {
         if !installed() {
-            println!("skipped: there is no nats-server of 2.10 or later in PATH");
+            not_tried("there is no nats-server of 2.10 or later in PATH");
             return None;
         }
         let folder = tempfile::tempdir().unwrap();

@@ -23,12 +23,12 @@ fn a_full_disk_refuses_and_drains_when_there_is_room() {
         .env(FOLDER, folder.path())
         .output();
     let Ok(output) = output else {
-        println!("skipped: unshare is not installed");
+        not_tried("unshare is not installed");
         return;
     };
     let said = String::from_utf8_lossy(&output.stderr);
     if output.status.code() == Some(77) || said.contains("unshare:") {
-        println!("skipped: this system mounts no file system for an ordinary process: {said}");
+        not_tried(format!("this system mounts no file system for an ordinary process: {said}"));
         return;
     }
     let out = String::from_utf8_lossy(&output.stdout);
