@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use plumb_measure::statistics::{Interval, hodges_lehmann, interval, median};
 use plumb_measure::{
-    Program, RecordError, read_versioned, real, rounded, show_above, show_ns, written,
+    ForeignLimit, Program, RecordError, read_versioned, real, rounded, show_above, show_ns, written,
 };
 
 /// Version of the form of [`IdleCost`].
@@ -154,7 +154,10 @@ impl IdleCost {
             _ => IdleFinding::Open,
         };
         let sentence = match (doubt, cost) {
-            (None, Some(cost)) => said(finding, cost, (free_ns, held_ns), &sample.setting),
+            (None, Some(cost)) => {
+                let said = said(finding, cost, (free_ns, held_ns), &sample.setting);
+                said + &under(sample.company)
+            }
             (Some(doubt), _) => {
                 format!("Whether idle processors cost a round trip is open: {doubt}.")
             }
@@ -236,6 +239,20 @@ fn doubt(sample: &IdleSample, cost: Option<IdleEffect>) -> Option<String> {
                 .into(),
         ),
     }
+}
+
+/// Under which limit it was concluded, where that was raised.
+fn under(company: IdleCompany) -> String {
+    let IdleCompany { foreign_pct, limit_pct, .. } = company;
+    let usual = ForeignLimit::default();
+    if limit_pct <= usual.percent() + 1e-6 {
+        return String::new();
+    }
+    format!(
+        " Others took {:.1} % of all processors meanwhile: the limit was raised from {usual} to {} %.",
+        foreign_pct.unwrap_or(0.0),
+        (limit_pct * 1e6).round() / 1e6
+    )
 }
 
 fn said(
@@ -325,6 +342,16 @@ mod tests {
     fn slower() -> IdleSample {
         let rounds: Vec<(u64, u64)> = (0..10).map(|n| (73_000 + 1_000 * n, 58_000)).collect();
         sample(&rounds)
+    }
+
+    #[test]
+    fn a_raised_limit_is_part_of_what_is_said() {
+        let company =
+            IdleCompany { foreign_pct: Some(83.9), steal_pct: Some(0.0), limit_pct: 100.0 };
+        let cost = IdleCost::of(IdleSample { company, ..slower() });
+        let end = " Others took 83.9 % of all processors meanwhile: the limit was raised from 5 % to 100 %.";
+        assert!(cost.sentence.ends_with(end), "{}", cost.sentence);
+        assert!(!IdleCost::of(slower()).sentence.contains("raised"));
     }
 
     #[test]

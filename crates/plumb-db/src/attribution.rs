@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use plumb_measure::{
     Account, Advice, Attribution, BatchMeans, Calls, CannotBeSplit, Distribution, Estimate,
-    FasterCalls, Histogram, PartKind, PartShare, Reading, ResultRecord, Series, TimePart, show_ns,
-    signed_real,
+    FasterCalls, Histogram, PartKind, PartShare, Reading, ResultRecord, Series, TimePart, rounded,
+    show_ns, signed_real,
 };
 
 use crate::database::Methods;
@@ -128,6 +128,8 @@ fn times(known: &Known<'_>) -> BTreeMap<String, Distribution> {
 const LARGE: f64 = 0.25;
 /// Statements that a page asks which asks too many.
 const CHATTY: u64 = 400;
+/// Round trips of a log-on that proves a password (SCRAM); others take fewer.
+const LOGIN_TRIPS: f64 = 3.0;
 /// Handshakes so many times shorter than any message were not answered by the server ...
 const ANSWERED_NEARER: u64 = 5;
 /// ... when a message takes at least so long.
@@ -265,13 +267,16 @@ fn mean_ns(series: &Series) -> u64 {
 fn connect(known: &Known<'_>) -> String {
     let mean = |times: Option<&Histogram>| times.map_or(0.0, Histogram::mean);
     let (whole, tls) = (known.found.connect.times.mean(), mean(known.tls));
-    let login = known.found.startup.times.mean();
-    let largest = if tls > whole / 2.0 {
-        "Most of it is the TLS handshake."
+    let wire = known.found.wire.times.mean();
+    let login = known.found.startup.times.mean() - LOGIN_TRIPS * wire;
+    let largest = if wire > whole / 2.0 {
+        format!("Most of it is the way to the server and back, {}.", show_ns(rounded(wire)))
+    } else if tls > whole / 2.0 {
+        "Most of it is the TLS handshake.".into()
     } else if login > whole / 2.0 {
-        "Most of it is the login: starting a process, checking the password."
+        "Most of it is the login: starting a process, checking the password.".into()
     } else {
-        "It takes several round trips."
+        "It takes several round trips.".into()
     };
     format!("Keep connections, in a pool or in the application. {largest}")
 }

@@ -11,6 +11,7 @@ mod loss;
 mod pool;
 mod slow;
 mod stall;
+mod waits;
 mod wire;
 
 use std::collections::BTreeMap;
@@ -28,8 +29,10 @@ pub(super) fn judge(checkup: &Checkup) -> CheckupVerdict {
     let evidence = Evidence::of(checkup);
     let layers = layers::verdicts(&evidence);
     let lost = loss::losses(&evidence);
-    let (full, remarks) = pool::judged(&evidence);
+    let (full, mut remarks) = pool::judged(&evidence);
     let wire = wire::findings(&evidence, &lost);
+    let to: Vec<&str> = lost.iter().map(|loss| loss.host.as_str()).collect();
+    remarks.extend(waits::remarks(&evidence, &to));
     let lost: Vec<CheckupFinding> = lost.into_iter().map(|loss| loss.finding).collect();
     let all = [
         failures::findings(&evidence),

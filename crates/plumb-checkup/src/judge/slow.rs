@@ -91,12 +91,14 @@ fn attributed(outcome: &CheckupOutcome) -> Option<(FaultCost, String)> {
 fn told(outcome: &CheckupOutcome) -> Option<(FaultCost, String)> {
     let (whole_ns, median) = (outcome.mean_ns?, outcome.median?);
     let ns = all_told(outcome).saturating_sub(queue(outcome).unwrap_or(0)).min(whole_ns);
-    // times that a server tells may lie within each other: the largest is surely its own
-    let (most, by) = match largest(outcome) {
-        Some((name, most)) => (most, largest_of_it(name, most, ns)),
-        None => whole(outcome).map(|_| (ns, String::new()))?,
+    // of times that may lie within each other the largest is surely its own; a total is, all of it
+    let (sure, by) = match (largest(outcome), whole(outcome)) {
+        (Some((name, most)), None) => (most, largest_of_it(name, most, ns)),
+        (Some((name, most)), Some(_)) => (ns, largest_of_it(name, most, ns)),
+        (None, Some(_)) => (ns, String::new()),
+        (None, None) => return None,
     };
-    let low = most.min(ns).saturating_sub(median.ns.saturating_sub(median.low_ns));
+    let low = sure.min(ns).saturating_sub(median.ns.saturating_sub(median.low_ns));
     let high = ns.saturating_add(median.high_ns.saturating_sub(median.ns));
     let said = format!("is its own work, as the server reports{by}");
     Some((FaultCost::of(ns, low, high, whole_ns), said))

@@ -14,8 +14,9 @@ const BAD_LOSS: f64 = 0.01;
 /// The judgement and its sentence.
 pub(super) fn judge(part: &PathPart, outcome: &PartOutcome) -> (Judgement, String) {
     if let Some(error) = &outcome.error {
+        let end = if error.ends_with(['.', '?']) { "" } else { "." };
         let text = format!(
-            "the other side does not speak UDP, or nothing comes through: {error}. Start the server \
+            "the other side does not speak UDP, or nothing comes through: {error}{end} Start the server \
              with a --listen udp:ADDRESS, too."
         );
         return (Judgement::Untold, text);

@@ -157,3 +157,35 @@ fn nothing_is_attributed_without_a_look() {
     empty.found = &found;
     assert_eq!(attribute(empty), None);
 }
+
+#[test]
+fn a_connection_over_a_long_way_is_not_called_a_slow_login() {
+    const MS: u64 = 1_000_000;
+    let advice = |wire_ns: u64, connect_ns: u64, startup_ns: u64| {
+        let statement = Statement::trivial(Product::Postgres);
+        let (mut found, mut response) = (Observations::default(), Histogram::new());
+        let whole = connect_ns + wire_ns;
+        for _ in 0..10 {
+            response.record(whole);
+            found.wire.record(wire_ns);
+            found.connect.record(connect_ns);
+            found.startup.record(startup_ns);
+            found.statement.record(30_000);
+            found.empty.record(20_000);
+        }
+        let (mut others, mut quick) = (Observations::default(), Histogram::new());
+        let pooled = known(&mut others, &mut quick, &statement);
+        let batches = batches(whole);
+        let (over, response, found) = (Over::Connect, &response, &found);
+        let known = Known { over, response, batches, found, ..pooled };
+        connect(&known)
+    };
+    // one round trip of 40 ms, which a proxy's handshake does not take
+    let said = advice(40 * MS, 44 * MS, 43 * MS);
+    assert!(said.ends_with("Most of it is the way to the server and back, 40.0 ms."), "{said}");
+    // a handshake and three round trips of 10 ms
+    let said = advice(10 * MS, 42 * MS, 32 * MS);
+    assert!(said.ends_with("It takes several round trips."), "{said}");
+    let said = advice(MS / 10, 5 * MS, 5 * MS - MS / 10);
+    assert!(said.ends_with("starting a process, checking the password."), "{said}");
+}

@@ -46,13 +46,13 @@ pub struct IdleOptions {
 }
 
 impl IdleOptions {
-    /// Two seconds on two processors that share no core, with the usual limit.
+    /// Two seconds on two processors that share no core, of which others may have `foreign_limit`.
     #[must_use]
-    pub fn usual() -> Self {
+    pub fn usual(foreign_limit: Share) -> Self {
         Self {
             for_time: Span::from_ms(2_000),
             pin: Vec::new(),
-            foreign: ForeignShare { foreign_limit: Share::percent(5) },
+            foreign: ForeignShare { foreign_limit },
             seed: None,
         }
     }
@@ -160,7 +160,10 @@ mod tests {
     fn lengths_without_bound_are_refused() {
         let stop = Stop::new().unwrap();
         for ms in [999, 60_001] {
-            let options = IdleOptions { for_time: Span::from_ms(ms), ..IdleOptions::usual() };
+            let options = IdleOptions {
+                for_time: Span::from_ms(ms),
+                ..IdleOptions::usual(Share::percent(5))
+            };
             let refused = idle_cost(&options, &stop);
             assert!(matches!(refused, Err(HostError::IdleLength { .. })), "{ms}");
         }

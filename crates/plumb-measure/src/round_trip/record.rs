@@ -9,8 +9,8 @@ use super::{PARTS, RoundTripTimes, Unsplit};
 use crate::attribution::split_of_the_same;
 use crate::step::of_the_slowest;
 use crate::{
-    Attribution, CannotBeSplit, Distribution, Estimate, PartKind, Split, StepSource, Telling,
-    TimePart,
+    Attribution, CannotBeSplit, Distribution, Estimate, Histogram, PartKind, Split, StepSource,
+    Telling, TimePart, real,
 };
 
 /// One of so many messages, the slowest, is accounted for apart.
@@ -36,7 +36,8 @@ pub struct RoundTrip {
     /// True where the server told its half; without it, how long it had a message is not known.
     pub server_told: bool,
     /// The median of the stamped messages less that of all messages, nanoseconds: what a stamp costs
-    /// the message that has it, to the resolution of a distribution.
+    /// the message that has it, to the resolution of a distribution. Absent where the 95 % interval of
+    /// the former holds the latter, as where messages of very different lengths were sent.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub stamp_costs_ns: Option<i64>,
     /// The whole and its parts. Their means add up.
@@ -63,6 +64,16 @@ impl SlowestRoundTrips {
     pub fn split(&self) -> Result<Split<PartKind>, CannotBeSplit> {
         split_of_the_same(self.client, &self.parts)
     }
+}
+
+/// What the median of `stamped` messages lies above that of all, which is `all_ns`, nanoseconds; `None`
+/// unless its distribution-free interval of 95 % does so, too.
+fn stamp_costs_ns(stamped: &Histogram, all_ns: u64) -> Option<i64> {
+    // ranks of the interval of a median: half of n, and 1.96 standard deviations of a fair coin's count
+    let below = 0.5 - 0.98 / real(stamped.count().max(1)).sqrt();
+    let is_above = below > 0.0 && stamped.quantile(below) > all_ns;
+    let costs = stamped.quantile(0.5).saturating_sub(all_ns);
+    i64::try_from(costs).ok().filter(|_| is_above)
 }
 
 impl RoundTrip {
@@ -119,10 +130,7 @@ impl RoundTrip {
             },
             left_out,
             server_told,
-            stamp_costs_ns: stamped.zip(all).map(|(own, all)| {
-                let [own, all] = [own.p50, all.p50].map(|ns| i64::try_from(ns).unwrap_or(i64::MAX));
-                own.saturating_sub(all)
-            }),
+            stamp_costs_ns: all.and_then(|all| stamp_costs_ns(&times.row.response, all.p50)),
             account,
             slowest,
         })

@@ -3,7 +3,7 @@ use std::num::NonZeroU32;
 use proptest::prelude::*;
 
 use super::*;
-use crate::Distribution;
+use crate::{Distribution, Histogram};
 
 fn stamps(called: u64, sent: u64, received: u64, woken: u64) -> MessageStamps {
     MessageStamps {
@@ -108,6 +108,32 @@ fn recorded(told: impl Fn(Residence) -> ServerHalf) -> RoundTripTimes {
 }
 
 #[test]
+fn a_stamp_costs_what_shows_beside_all_messages() {
+    let of = |usual: u64, others: u64| {
+        let mut times = Histogram::new();
+        times.record_n(usual, 6_000);
+        times.record_n(others, 4_000);
+        Distribution::of(&times).unwrap()
+    };
+    let stamped = recorded(ServerHalf::Told); // 57 us, a tenth of them 545 us
+    let costs =
+        |all: &Distribution| RoundTrip::of(&stamped, one_in(64), Some(all)).unwrap().stamp_costs_ns;
+    assert!(costs(&of(55_000, 54_000)).is_some_and(|ns| ns.abs_diff(2_000) < 200));
+    assert_eq!(costs(&of(58_000, 58_000)), None, "none is below nothing");
+    let mut mixed = RoundTripTimes::default();
+    for n in 0..64 {
+        let away_ns = if n % 2 == 0 { 40_000 } else { 7_000_000 };
+        let parts =
+            RoundTripParts { sending_ns: 4_000, away_ns, waking_ns: 17_000, by_interface: false };
+        mixed
+            .record(moments(n * 100_000_000, 21_000 + away_ns), parts, ServerHalf::Unknown)
+            .unwrap();
+    }
+    let all = of(61_000, 7_021_000);
+    assert_eq!(RoundTrip::of(&mixed, one_in(64), Some(&all)).unwrap().stamp_costs_ns, None);
+}
+
+#[test]
 fn means_add_up_and_the_slowest_are_told_apart() {
     let times = recorded(ServerHalf::Told);
     let all = Distribution::of(&times.row.response);
@@ -116,7 +142,7 @@ fn means_add_up_and_the_slowest_are_told_apart() {
     assert_eq!(sum, trip.account.client.mean_ns);
     assert_eq!(trip.mean_ns(PartKind::Wire), Some(21_000));
     assert_eq!(trip.mean_ns(PartKind::ServerWaking), Some(60_800));
-    assert!(trip.server_told && trip.stamp_costs_ns == Some(0));
+    assert!(trip.server_told && trip.stamp_costs_ns.is_none(), "it does not show");
     let slowest = trip.slowest.clone().unwrap();
     assert_eq!(slowest.client.count, 10, "the band of the slowest");
     let sum: i64 = slowest.parts.iter().map(|part| part.time.mean_ns).sum();

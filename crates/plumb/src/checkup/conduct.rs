@@ -6,7 +6,7 @@ use plumb_engine::Stop;
 use plumb_engine::layer::JobError;
 use plumb_folder::CheckFolder;
 use plumb_host::{IdleOptions, idle_cost};
-use plumb_measure::{FindingKind, RemoteSelector, Scope, Status};
+use plumb_measure::{FindingKind, RemoteSelector, Scope, Share, Status};
 use plumb_net::NetError;
 
 use crate::job::{measurement, with_further};
@@ -45,12 +45,26 @@ pub(super) fn carry_out(
         keep(checkup, folder)?;
     }
     checkup.status = ended(checkup, stop);
-    // what idle processors cost is known of this machine only
-    if checkup.status == Status::Complete && remote.is_none() {
-        match idle_cost(&IdleOptions::usual(), stop) {
-            Ok(cost) => checkup.idle = cost,
-            Err(error) => checkup.troubles.push(format!("what idle processors cost: {error}")),
-        }
+    keep(checkup, folder)
+}
+
+/// Has `checkup`, where it is complete, say what idle processors cost this machine, of which others may
+/// have `limit` meanwhile.
+///
+/// # Errors
+/// When the folder cannot be written.
+pub(super) fn idle(
+    checkup: &mut Checkup,
+    folder: &CheckFolder,
+    limit: Share,
+    stop: &Stop,
+) -> anyhow::Result<()> {
+    if checkup.status != Status::Complete {
+        return Ok(());
+    }
+    match idle_cost(&IdleOptions::usual(limit), stop) {
+        Ok(cost) => checkup.idle = cost,
+        Err(error) => checkup.troubles.push(format!("what idle processors cost: {error}")),
     }
     keep(checkup, folder)
 }

@@ -123,6 +123,10 @@ fn measure_all(
     }
     announce(&checkup);
     conduct::carry_out(&mut checkup, remote, &folder, receivers, stop)?;
+    // what idle processors cost is known of this machine only
+    if remote.is_none() {
+        conduct::idle(&mut checkup, &folder, output.host.foreign_limit.share, stop)?;
+    }
     let printed = print(&checkup, output, folder.path());
     files.write(|| pipeline::of_checkup(&checkup, folder.path()))?;
     printed?;

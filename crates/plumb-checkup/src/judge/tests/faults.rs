@@ -217,6 +217,7 @@ fn times_that_lie_within_each_other_are_not_added_up() {
         (vec![("total", 90 * MS), ("app", 80 * MS), ("db", 75 * MS)], vec![]),
         (vec![("app", 80 * MS), ("db", 75 * MS)], vec![]),
         (vec![("total", 190 * MS), ("app", 180 * MS), ("db", 75 * MS)], vec![FaultKind::Slow]),
+        (vec![("total", 150 * MS), ("db", 90 * MS)], vec![FaultKind::Slow]),
     ] {
         let mut parts = landscape(45, account[0].1 / US + 500);
         parts[3].outcome.as_mut().unwrap().told_ns = told(&account);
@@ -381,4 +382,25 @@ fn busy() -> Vec<CheckupPart> {
         part.outcome = outcome;
     }
     parts
+}
+
+#[test]
+fn an_operation_that_stood_still_is_no_fault_and_is_not_passed_over() {
+    let mut parts = landscape(45, 1_900);
+    let waits = |mean_ns: u64| {
+        let waited = Some(Waited { operations: 1, excess_ns: 1_506 * MS });
+        CheckupOutcome { waited, mean_ns: Some(mean_ns), ..takes(45 * US) }
+    };
+    parts[1].outcome = Some(waits(1_551 * US));
+    let stood = checkup(parts.clone());
+    assert_eq!(kinds(&stood), []);
+    let [remark] = &stood.verdict.remarks[..] else { unreachable!("{:?}", stood.verdict.remarks) };
+    assert_eq!(
+        remark.text,
+        "1 of 1,000 operations (a lock request) took 200 ms or more longer than usual, together \
+         1.51 s: 97 % of all their time. What stood still, the lock server, the way or this machine, \
+         is not known; measure longer (--for), or watch it (plumb watch)."
+    );
+    parts[1].outcome = Some(waits(60 * MS));
+    assert_eq!(checkup(parts).verdict.remarks, [], "a fortieth of the time");
 }
