@@ -148,7 +148,12 @@ impl Work {
         }
         let mut claimed = Vec::new();
         for id in ready {
-            claimed.extend(self.give_out(inner, transaction, id).await?);
+            match self.give_out(inner, transaction, id).await {
+                Ok(one) => claimed.extend(one),
+                Err(error) if claimed.is_empty() => return Err(error),
+                // those before it are given out, whatever became of this one
+                Err(_) => break,
+            }
         }
         let put_by = inner.put_by.get_mut(transaction).into_iter().flat_map(BTreeMap::values_mut);
         put_by.for_each(|pulled| pulled.message = None);

@@ -10,6 +10,9 @@ const ACKNOWLEDGEMENT: &[u8] = b"\"stream\":\"q_WAITING\"";
 /// What stands in a request for messages.
 const PULL: &[u8] = b".MSG.NEXT.";
 
+/// What stands in a request for the third message, and in the answer to it.
+const THIRD: &[u8] = b"\"seq\":3";
+
 /// A way to the server that swallows the next piece with this `mark` once it is armed, and hangs up.
 fn way(server: u16, mark: &'static [u8]) -> (u16, Arc<AtomicBool>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -86,4 +89,20 @@ fn a_request_for_messages_that_was_cut_off_is_given_up_and_made_again() {
         claimed.recv_timeout(Duration::from_secs(60)).expect("it is not waited for");
     assert_eq!(claimed, ["1"]);
     assert!(!armed.load(Ordering::SeqCst), "it was cut");
+}
+
+#[test]
+fn those_before_a_message_that_cannot_be_read_are_given_out() {
+    let Some(server) = Server::start() else { return };
+    let (queue, armed) = queue_on_a_way(&server, THIRD);
+    for body in ["1", "2", "3"] {
+        accept(&queue, message("orders", body)).unwrap();
+    }
+    assert_eq!(bodies(&claim(&queue, 1)), ["1"]);
+    // the others were pulled with it, and are read from the stream
+    armed.store(true, Ordering::SeqCst);
+    assert_eq!(bodies(&claim(&queue, 2)), ["2"]);
+    assert!(!armed.load(Ordering::SeqCst), "it was cut");
+    let rest = (0..10).find_map(|_| queue.claim(1, Duration::ZERO).ok()).unwrap();
+    assert_eq!(bodies(&rest), ["3"]);
 }
