@@ -1,5 +1,8 @@
 //! Taking connections, and letting them go.
 
+#[cfg(test)]
+mod tests;
+
 use std::convert::Infallible;
 use std::error::Error as _;
 use std::io;
@@ -54,6 +57,8 @@ pub(crate) struct Acceptor {
     /// Held by every connection, so that the server knows when the last one is gone.
     _present: mpsc::Sender<()>,
     reserve: Arc<Reserve>,
+    /// Of a connection in the reserve.
+    reserve_patience: Duration,
 }
 
 impl Taker for Acceptor {
@@ -76,7 +81,9 @@ impl Acceptor {
         stop: watch::Receiver<bool>,
         present: mpsc::Sender<()>,
     ) -> Self {
-        Self { site, tls, stop, _present: present, reserve: Arc::new(Reserve::new(RESERVE)) }
+        let reserve = Arc::new(Reserve::new(RESERVE));
+        let reserve_patience = RESERVE_PATIENCE;
+        Self { site, tls, stop, _present: present, reserve, reserve_patience }
     }
 
     fn take_tcp(&self, stream: Socket, from: IpAddr) {
@@ -126,20 +133,28 @@ async fn beyond_the_limit<T>(
 {
     let reserve = Arc::clone(&acceptor.reserve);
     let _place = reserve.hold(place);
-    let answered = AtomicBool::new(false);
+    let begun = AtomicBool::new(false);
     let heard = async {
         match &acceptor.tls {
-            None => acceptor.hear_once(peer, &mut stream, &answered).await,
+            None => acceptor.hear_once(peer, &mut stream, &begun).await,
             Some(tls) => match tls.accept(&mut stream).await {
-                Ok(mut stream) => acceptor.hear_once(peer, &mut stream, &answered).await,
+                Ok(mut stream) => acceptor.hear_once(peer, &mut stream, &begun).await,
                 Err(_) => acceptor.site.counters().malformed(),
             },
         }
     };
+    let needed = async {
+        let mut told = told;
+        let late = tokio::time::timeout(acceptor.reserve_patience, &mut told).await.is_err();
+        if late && begun.load(Ordering::Relaxed) {
+            let _ = told.await; // whoever tells may be gone
+        }
+    };
     tokio::select! {
         () = heard => farewell(&mut stream).await,
-        // of an answer that is on its way the rest is cut off: nothing may follow it
-        _ = tokio::time::timeout(RESERVE_PATIENCE, told) => if !answered.load(Ordering::Relaxed) {
+        // a request that was begun may be done, so that nobody is told that it was refused; and
+        // nothing may follow an answer that is on its way
+        () = needed => if !begun.load(Ordering::Relaxed) {
             acceptor.site.counters().refused();
             if acceptor.tls.is_none() {
                 // whoever is gone hears nothing
@@ -150,29 +165,38 @@ async fn beyond_the_limit<T>(
 }
 
 impl Acceptor {
-    /// Answers one request of `stream`, or refuses it; from then on it is `answered`.
-    async fn hear_once(&self, peer: Peer, stream: &mut dyn Stream, answered: &AtomicBool) {
+    /// Answers one request of `stream`, or refuses it; from its head on it is `begun`.
+    async fn hear_once(&self, peer: Peer, stream: &mut dyn Stream, begun: &AtomicBool) {
         let site = &self.site;
         let service = service_fn(|request| async {
+            begun.store(true, Ordering::Relaxed);
             let answer = if site.is_urgent(&request) {
                 self.checked(request, peer).await
             } else {
                 site.counters().refused();
                 no_room()
             };
-            answered.store(true, Ordering::Relaxed);
             Ok::<_, Infallible>(answer)
         });
-        let heard = http1::Builder::new()
+        let (heard, stamping) = (Heard::default(), Stamping::new(false));
+        let taken = Taken::new(self.stall());
+        let stream = Listening { stream, heard: &heard, stamping: &stamping, taken };
+        let ended = http1::Builder::new()
             .timer(TokioTimer::new())
             .keep_alive(false)
-            .header_read_timeout(RESERVE_PATIENCE)
+            .header_read_timeout(self.reserve_patience)
             .max_buf_size(head_size(site.limits()))
             .serve_connection(TokioIo::new(stream), service)
             .await;
-        if heard.is_err() {
-            site.counters().refused();
+        match ended {
+            Err(error) if is_not_taken(&error) => site.counters().slow(),
+            Err(_) if !begun.load(Ordering::Relaxed) => site.counters().refused(),
+            _ => {}
         }
+    }
+
+    fn stall(&self) -> Duration {
+        Duration::from_nanos(self.site.limits().stall.ns())
     }
 
     /// The answer to a request, once it is known whom it is for.
@@ -223,20 +247,16 @@ impl Drop for Present {
 impl Present {
     async fn converse(self, mut stream: impl Stream + 'static) {
         let Some(tls) = &self.acceptor.tls else { return self.speak(&mut stream).await };
-        match tokio::time::timeout(self.stall(), tls.accept(stream)).await {
+        match tokio::time::timeout(self.acceptor.stall(), tls.accept(stream)).await {
             Ok(Ok(mut stream)) => self.speak(&mut stream).await,
             Ok(Err(_)) => self.acceptor.site.counters().malformed(),
             Err(_) => self.acceptor.site.counters().slow(),
         }
     }
 
-    fn stall(&self) -> Duration {
-        Duration::from_nanos(self.acceptor.site.limits().stall.ns())
-    }
-
     async fn speak(&self, stream: &mut dyn Stream) {
         let (heard, stamping) = (Heard::default(), Stamping::new(stream.tcp().is_some()));
-        let taken = Taken::new(self.stall());
+        let taken = Taken::new(self.acceptor.stall());
         let listening = Listening { stream, heard: &heard, stamping: &stamping, taken };
         let ended = self.serve(listening, &heard, &stamping).await;
         let Err(error) = ended else { return };
@@ -305,115 +325,4 @@ async fn farewell(mut stream: &mut dyn Stream) {
     let _ = stream.shutdown().await;
     let (mut stream, mut nowhere) = ((&mut stream).take(LINGER_BYTES), tokio::io::sink());
     let _ = tokio::time::timeout(LINGER, tokio::io::copy(&mut stream, &mut nowhere)).await;
-}
-
-#[cfg(test)]
-mod tests {
-    use plumb_measure::Span;
-    use tokio::net::UnixStream;
-
-    use super::*;
-    use crate::Counters;
-    use crate::service::HttpService;
-    use crate::settings::kib;
-
-    /// Answers urgent requests with more than any buffer holds.
-    struct Large(ConnectionLimits, Counters);
-
-    impl HttpService for Large {
-        async fn answer(&self, _: Request<Incoming>, _: Peer) -> Response<Body> {
-            Response::new(Body::whole(Bytes::from(vec![b'x'; 8 << 20])))
-        }
-
-        fn is_urgent(&self, _: &Request<Incoming>) -> bool {
-            true
-        }
-
-        fn limits(&self) -> &ConnectionLimits {
-            &self.0
-        }
-
-        fn counters(&self) -> &Counters {
-            &self.1
-        }
-
-        fn tell(&self, _: String) {}
-    }
-
-    /// An acceptor that answers as [`Large`] does, and what tells when the last connection has ended.
-    fn large(
-        connections: usize,
-        time: Span,
-    ) -> (Arc<Large>, Acceptor, watch::Sender<bool>, mpsc::Receiver<()>) {
-        let limits = ConnectionLimits {
-            allow: Vec::new(),
-            connections,
-            header_size: kib(16),
-            keep_alive: time,
-            stall: time,
-        };
-        let site = Arc::new(Large(limits, Counters::default()));
-        let (stop, stopped) = watch::channel(false);
-        let (present, ended) = mpsc::channel(1);
-        let served = Arc::<Large>::clone(&site) as Arc<dyn Site>;
-        (site, Acceptor::new(served, None, stopped, present), stop, ended)
-    }
-
-    fn run<T>(work: impl Future<Output = T>) -> T {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(work)
-    }
-
-    #[test]
-    fn whoever_does_not_take_an_answer_is_cut_off() {
-        let (site, acceptor, _stop, mut ended) = large(1, Span::from_ms(20));
-        let rest = run(async {
-            let (mut client, stream) = UnixStream::pair().unwrap();
-            acceptor.admit(stream, None);
-            drop(acceptor);
-            client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
-            // nothing is read until the connection is gone
-            let gone = tokio::time::timeout(Duration::from_secs(60), ended.recv()).await;
-            assert_eq!(gone, Ok(None), "it is held for a client that takes nothing");
-            let mut rest = Vec::new();
-            client.read_to_end(&mut rest).await.unwrap();
-            rest
-        });
-        assert!(rest.starts_with(b"HTTP/1.1 200 OK") && rest.len() < 8 << 20, "{}", rest.len());
-        assert_eq!(site.1.figures(0).slow, 1);
-    }
-
-    #[test]
-    fn whoever_takes_an_answer_is_asked_for_the_next() {
-        let (site, acceptor, _stop, _ended) = large(1, Span::from_ms(60_000));
-        run(async {
-            let (mut client, stream) = UnixStream::pair().unwrap();
-            acceptor.admit(stream, None);
-            for _ in 0..2 {
-                client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
-                let mut answer = vec![0; 8 << 20];
-                client.read_exact(&mut answer).await.unwrap();
-                let head = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
-                client.read_exact(&mut answer[..head]).await.unwrap();
-            }
-        });
-        assert_eq!(site.1.figures(0).slow, 0);
-    }
-
-    #[test]
-    fn nothing_follows_an_answer_that_is_cut_off() {
-        let (site, acceptor, _stop, _ended) = large(0, Span::from_ms(10_000));
-        let rest = run(async {
-            let (mut client, stream) = UnixStream::pair().unwrap();
-            acceptor.admit(stream, None);
-            client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
-            client.read_exact(&mut [0; 64]).await.unwrap();
-            let _others: Vec<_> = (0..RESERVE).map(|_| acceptor.reserve.enter()).collect();
-            let mut rest = Vec::new();
-            client.read_to_end(&mut rest).await.unwrap();
-            rest
-        });
-        assert!(rest.len() < 8 << 20 && !rest.ends_with(FULL), "{} bytes", rest.len());
-        assert_eq!(site.1.figures(0).refused, 0);
-    }
 }

@@ -15,6 +15,8 @@ use crate::accept::take_all;
 use crate::acceptor::Acceptor;
 use crate::service::{HttpService, Site};
 
+/// What is left when nothing is left of the farewell has this long to end.
+const LAST_MOMENT: Duration = Duration::from_millis(500);
 /// The period of a timer that is there for the sake of others, at least.
 const SHORTEST: Duration = Duration::from_millis(100);
 
@@ -62,14 +64,15 @@ impl HttpServer {
 
     /// Serves connections from `listeners` until `stop` is asked, and asks it when no more can be
     /// taken. What is left of the farewell once the last connection has gone; nothing, when some
-    /// had to be cut.
+    /// had to be cut. Work that blocks a thread of its own has that time, too: what takes longer is
+    /// left behind, and ends with the program.
     ///
     /// # Errors
     /// [`ServeError::System`] when the kernel does not let it wait for connections.
     pub fn run(self, listeners: Vec<Listener>, stop: &Stop) -> Result<Span, ServeError> {
         let (tell_stop, stopped) = watch::channel(false);
         let (present, mut everybody) = mpsc::channel(1);
-        let site = Arc::clone(&self.site);
+        let (site, farewell) = (Arc::clone(&self.site), self.farewell);
         let acceptor = Acceptor::new(self.site, self.tls, stopped, present);
         std::thread::scope(|threads| {
             threads.spawn(|| {
@@ -77,7 +80,7 @@ impl HttpServer {
                 let _ = stop.wait_until(u64::MAX);
                 let _ = tell_stop.send(true);
             });
-            let served = self.runtime.block_on(async {
+            let (served, left) = self.runtime.block_on(async {
                 tokio::spawn(first_timer(site.limits().keep_alive));
                 site.begin();
                 let served = take_all(listeners, &acceptor.stop, &acceptor).await;
@@ -86,19 +89,22 @@ impl HttpServer {
                     stop.ask();
                 }
                 let began_ns = MonotonicClock.now_ns();
+                let left = move || {
+                    let gone_ns = MonotonicClock.now_ns() - began_ns;
+                    farewell.saturating_sub(Duration::from_nanos(gone_ns))
+                };
                 // nobody ever sends: it ends when the last connection is gone
-                if tokio::time::timeout(self.farewell, everybody.recv()).await.is_err() {
+                if tokio::time::timeout(farewell, everybody.recv()).await.is_err() {
                     site.tell("connections under way were cut after front.farewell".into());
                 }
-                let gone_ns = MonotonicClock.now_ns() - began_ns;
-                let left = self.farewell.saturating_sub(Duration::from_nanos(gone_ns));
-                let left = Span::from_ns(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX));
-                let what = "wait for connections";
-                served.map(|()| left).map_err(|cause| ServeError::System { what, cause })
+                (served, left)
             });
             stop.ask();
-            drop(self.runtime); // with it the last connections, which hold the site
-            served
+            // with it go the last connections, which hold the site
+            self.runtime.shutdown_timeout(left().max(LAST_MOMENT));
+            let left = Span::from_ns(u64::try_from(left().as_nanos()).unwrap_or(u64::MAX));
+            let what = "wait for connections";
+            served.map(|()| left).map_err(|cause| ServeError::System { what, cause })
         })
     }
 }
@@ -113,5 +119,92 @@ async fn first_timer(keep_alive: Span) {
     let period = Duration::from_nanos(keep_alive.ns() / 2).max(SHORTEST);
     loop {
         tokio::time::sleep(period).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::os::unix::net::UnixStream;
+    use std::sync::Mutex;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    use hyper::body::Incoming;
+    use hyper::{Request, Response};
+    use plumb_engine::Endpoint;
+
+    use super::*;
+    use crate::service::ConnectionLimits;
+    use crate::settings::kib;
+    use crate::{Body, Counters, Peer};
+
+    /// Answers once somebody else has an end, which a thread of its own waits for.
+    struct Waits {
+        limits: ConnectionLimits,
+        counters: Counters,
+        begun: Sender<()>,
+        end: Arc<Mutex<Receiver<()>>>,
+    }
+
+    impl HttpService for Waits {
+        async fn answer(&self, _: Request<Incoming>, _: Peer) -> Response<Body> {
+            let (begun, end) = (self.begun.clone(), Arc::clone(&self.end));
+            let work = move || {
+                begun.send(()).unwrap();
+                end.lock().unwrap().recv().is_ok()
+            };
+            let done = tokio::task::spawn_blocking(work).await;
+            Response::new(Body::whole(format!("{done:?}").into()))
+        }
+
+        fn is_urgent(&self, _: &Request<Incoming>) -> bool {
+            false
+        }
+
+        fn limits(&self) -> &ConnectionLimits {
+            &self.limits
+        }
+
+        fn counters(&self) -> &Counters {
+            &self.counters
+        }
+
+        fn tell(&self, _: String) {}
+    }
+
+    #[test]
+    fn work_that_waits_for_somebody_else_does_not_hold_up_the_end() {
+        for threads in [1, 2] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("socket");
+            let listener = Listener::bind(&Endpoint::Unix(path.clone())).unwrap();
+            let (begun, begins) = channel();
+            let (ends, end) = channel();
+            let minute = Span::from_ms(60_000);
+            let site = Waits {
+                limits: ConnectionLimits {
+                    allow: Vec::new(),
+                    connections: 1,
+                    header_size: kib(16),
+                    keep_alive: minute,
+                    stall: minute,
+                },
+                counters: Counters::default(),
+                begun,
+                end: Arc::new(Mutex::new(end)),
+            };
+            let server = HttpServer::new(site, None, threads, Span::from_ms(10)).unwrap();
+            let stop = Arc::new(Stop::new().unwrap());
+            let stopped = Arc::clone(&stop);
+            let (tell, told) = channel();
+            std::thread::spawn(move || tell.send(server.run(vec![listener], &stopped)));
+            let mut client = UnixStream::connect(path).unwrap();
+            client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+            begins.recv().unwrap();
+            stop.ask();
+            let ended = told.recv_timeout(Duration::from_secs(60)).expect("it is not waited for");
+            assert_eq!(ended.unwrap(), Span::from_ns(0), "{threads}");
+            drop(ends);
+        }
     }
 }

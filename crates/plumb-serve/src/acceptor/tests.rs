@@ -1,0 +1,176 @@
+//! Whom the acceptor keeps, whom it lets go, and what it tells them.
+
+use plumb_measure::Span;
+use tokio::net::UnixStream;
+
+use super::*;
+use crate::Counters;
+use crate::service::HttpService;
+use crate::settings::kib;
+
+/// Answers urgent requests with more than any buffer holds.
+struct Large(ConnectionLimits, Counters);
+
+impl HttpService for Large {
+    async fn answer(&self, _: Request<Incoming>, _: Peer) -> Response<Body> {
+        Response::new(Body::whole(Bytes::from(vec![b'x'; 8 << 20])))
+    }
+
+    fn is_urgent(&self, _: &Request<Incoming>) -> bool {
+        true
+    }
+
+    fn limits(&self) -> &ConnectionLimits {
+        &self.0
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.1
+    }
+
+    fn tell(&self, _: String) {}
+}
+
+fn limits(connections: usize, time: Span) -> ConnectionLimits {
+    ConnectionLimits {
+        allow: Vec::new(),
+        connections,
+        header_size: kib(16),
+        keep_alive: time,
+        stall: time,
+    }
+}
+
+/// An acceptor that answers as [`Large`] does, and what tells when the last connection has ended.
+fn large(
+    connections: usize,
+    time: Span,
+) -> (Arc<Large>, Acceptor, watch::Sender<bool>, mpsc::Receiver<()>) {
+    let site = Arc::new(Large(limits(connections, time), Counters::default()));
+    let (stop, stopped) = watch::channel(false);
+    let (present, ended) = mpsc::channel(1);
+    let served = Arc::<Large>::clone(&site) as Arc<dyn Site>;
+    (site, Acceptor::new(served, None, stopped, present), stop, ended)
+}
+
+fn run<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(work)
+}
+
+#[test]
+fn whoever_does_not_take_an_answer_is_cut_off() {
+    let (site, acceptor, _stop, mut ended) = large(1, Span::from_ms(20));
+    let rest = run(async {
+        let (mut client, stream) = UnixStream::pair().unwrap();
+        acceptor.admit(stream, None);
+        drop(acceptor);
+        client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
+        // nothing is read until the connection is gone
+        let gone = tokio::time::timeout(Duration::from_secs(60), ended.recv()).await;
+        assert_eq!(gone, Ok(None), "it is held for a client that takes nothing");
+        let mut rest = Vec::new();
+        client.read_to_end(&mut rest).await.unwrap();
+        rest
+    });
+    assert!(rest.starts_with(b"HTTP/1.1 200 OK") && rest.len() < 8 << 20, "{}", rest.len());
+    assert_eq!(site.1.figures(0).slow, 1);
+}
+
+#[test]
+fn whoever_takes_an_answer_is_asked_for_the_next() {
+    let (site, acceptor, _stop, _ended) = large(1, Span::from_ms(60_000));
+    run(async {
+        let (mut client, stream) = UnixStream::pair().unwrap();
+        acceptor.admit(stream, None);
+        for _ in 0..2 {
+            client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
+            let mut answer = vec![0; 8 << 20];
+            client.read_exact(&mut answer).await.unwrap();
+            let head = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
+            client.read_exact(&mut answer[..head]).await.unwrap();
+        }
+    });
+    assert_eq!(site.1.figures(0).slow, 0);
+}
+
+#[test]
+fn nothing_follows_an_answer_that_is_cut_off() {
+    let (site, acceptor, _stop, _ended) = large(0, Span::from_ms(10_000));
+    let rest = run(async {
+        let (mut client, stream) = UnixStream::pair().unwrap();
+        acceptor.admit(stream, None);
+        client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
+        client.read_exact(&mut [0; 64]).await.unwrap();
+        let _others: Vec<_> = (0..RESERVE).map(|_| acceptor.reserve.enter()).collect();
+        let mut rest = Vec::new();
+        client.read_to_end(&mut rest).await.unwrap();
+        rest
+    });
+    assert!(rest.len() < 8 << 20 && !rest.ends_with(FULL), "{} bytes", rest.len());
+    assert_eq!(site.1.figures(0).refused, 0);
+}
+
+/// Answers urgent requests later than a connection in the reserve may be silent.
+struct Late(ConnectionLimits, Counters);
+
+/// Of a connection in the reserve of [`Late`].
+const SILENCE: Duration = Duration::from_millis(300);
+
+impl HttpService for Late {
+    async fn answer(&self, _: Request<Incoming>, _: Peer) -> Response<Body> {
+        tokio::time::sleep(2 * SILENCE).await;
+        Response::new(Body::whole(Bytes::from_static(b"done")))
+    }
+
+    fn is_urgent(&self, _: &Request<Incoming>) -> bool {
+        true
+    }
+
+    fn limits(&self) -> &ConnectionLimits {
+        &self.0
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.1
+    }
+
+    fn tell(&self, _: String) {}
+}
+
+/// What comes back of an urgent request beyond the limit, during which `meanwhile` happens, and the
+/// connections that were counted as refused.
+fn late(meanwhile: impl FnOnce(&Acceptor)) -> (String, u64) {
+    let site = Arc::new(Late(limits(0, Span::from_ms(60_000)), Counters::default()));
+    let (_stop, stopped) = watch::channel(false);
+    let (present, _ended) = mpsc::channel(1);
+    let served = Arc::<Late>::clone(&site) as Arc<dyn Site>;
+    let mut acceptor = Acceptor::new(served, None, stopped, present);
+    acceptor.reserve_patience = SILENCE;
+    let rest = run(async {
+        let (mut client, stream) = UnixStream::pair().unwrap();
+        client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
+        acceptor.admit(stream, None);
+        tokio::time::sleep(SILENCE / 2).await; // the request is begun
+        meanwhile(&acceptor);
+        let mut rest = String::new();
+        let _ = client.read_to_string(&mut rest).await; // it may be cut off
+        rest
+    });
+    (rest, site.1.figures(0).refused)
+}
+
+#[test]
+fn an_answer_beyond_the_limit_may_take_longer_than_silence() {
+    let (answer, refused) = late(|_| {});
+    assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.ends_with("done"), "{answer}");
+    assert_eq!(refused, 0);
+}
+
+#[test]
+fn nobody_is_told_that_a_request_was_refused_which_may_be_done() {
+    let (answer, refused) = late(|acceptor| {
+        (0..RESERVE).for_each(|_| drop(acceptor.reserve.enter()));
+    });
+    assert_eq!((&*answer, refused), ("", 0));
+}
