@@ -141,7 +141,7 @@ impl SpoolView {
     }
 
     /// Has messages sent again or deleted, and waits until that is done; how many, or `None` when
-    /// `stop` was asked before.
+    /// `stop` was asked before, and nothing is done any more.
     ///
     /// # Errors
     /// [`SpoolError`].
@@ -158,12 +158,7 @@ impl SpoolView {
         let values = params![sends, number(chosen.queue), chosen.agent, chosen.message];
         self.connection.execute(text, values).map_err(wrong)?;
         let id = self.connection.last_insert_rowid();
-        // where nobody sends, it is done by a writer of our own, which ends with this look
-        let _own = match Spool::open(&self.folder) {
-            Ok(spool) => Some(spool),
-            Err(SpoolError::InUse { .. }) => None,
-            Err(other) => return Err(other),
-        };
+        let mut own = None;
         loop {
             let text = "SELECT found FROM request WHERE id = ?";
             let found: Option<i64> =
@@ -173,11 +168,24 @@ impl SpoolView {
                 self.connection.execute(text, [id]).map_err(wrong)?;
                 return Ok(Some(read(found)));
             }
+            // where nobody sends, or whoever did has ended, it is done by a writer of our own, which
+            // ends with this look
+            if own.is_none() {
+                own = match Spool::open(&self.folder) {
+                    Ok(spool) => Some(spool),
+                    Err(SpoolError::InUse { .. }) => None,
+                    Err(other) => return Err(other),
+                };
+            }
             let look_at_ns = MonotonicClock.now_ns() + LOOK_NS;
             let stopped = stop.wait_until(look_at_ns);
             let folder = self.folder.clone();
             if stopped.map_err(|error| SpoolError::Folder { path: folder, error })? {
-                return Ok(None);
+                // it is withdrawn, unless it was done just now
+                let text = "DELETE FROM request WHERE id = ? RETURNING found";
+                let found: Option<i64> =
+                    self.connection.query_row(text, [id], |row| row.get(0)).map_err(wrong)?;
+                return Ok(found.map(read));
             }
         }
     }

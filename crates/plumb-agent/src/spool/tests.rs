@@ -199,6 +199,47 @@ fn failed_and_expired_messages_are_listed_sent_again_and_deleted() {
     assert!(ledger.closes());
 }
 
+/// A spool that looks once for what is asked, and has done so; a view of it, and the requests that
+/// wait there.
+fn looked_once(folder: &Path) -> (Spool, SpoolView, impl Fn() -> i64) {
+    let limits = FileLimits { asked_every: Span::from_ms(3_600_000), ..FILE };
+    let spool = Spool::open_with(folder, limits).unwrap();
+    written(&spool.agent("a", ROOMY).unwrap());
+    let view = SpoolView::open(folder).unwrap();
+    let connection = rusqlite::Connection::open(folder.join(super::records::FILE)).unwrap();
+    let text = "SELECT count(*) FROM request";
+    (spool, view, move || connection.query_row(text, [], |row| row.get(0)).unwrap())
+}
+
+const ALL: Chosen = Chosen { queue: QueueName::Failed, agent: None, message: None };
+
+#[test]
+fn what_is_asked_of_a_process_that_ends_is_done_without_it() {
+    let folder = folder();
+    let (spool, view, requests) = looked_once(folder.path());
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        tell.send(view.ask(Asked::Delete, &ALL, &Stop::new().unwrap()).unwrap())
+    });
+    while requests() == 0 {
+        std::thread::yield_now();
+    }
+    drop(spool);
+    let done = told.recv_timeout(std::time::Duration::from_secs(60));
+    assert_eq!(done.expect("somebody does it"), Some(0));
+    assert_eq!(requests(), 0);
+}
+
+#[test]
+fn what_is_asked_and_given_up_is_not_done_later() {
+    let folder = folder();
+    let (_spool, view, requests) = looked_once(folder.path());
+    let stop = Stop::new().unwrap();
+    stop.ask();
+    assert_eq!(view.ask(Asked::Delete, &ALL, &stop).unwrap(), None);
+    assert_eq!(requests(), 0);
+}
+
 #[test]
 fn the_lifetime_of_what_is_sent_again_begins_anew() {
     let folder = folder();
