@@ -58,7 +58,11 @@ impl<'a> Reception<'a> {
     fn listen(&self, poll: &Poll) -> io::Result<()> {
         for (number, listener) in self.listeners.iter().enumerate() {
             let token = Token { index: FIRST_LISTENER + number, generation: 0 };
-            poll.add_listener(listener.socket(), token)?;
+            match poll.add_listener(listener.socket(), token) {
+                // it was added before one at which the kernel refused
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                added => added?,
+            }
         }
         Ok(())
     }
@@ -97,8 +101,39 @@ impl<'a> Reception<'a> {
 
     /// Waits for listeners again that have rested long enough by `now`.
     pub fn resume(&mut self, poll: &Poll, now: u64) {
-        if self.again_at.is_some_and(|at| at <= now) && self.listen(poll).is_ok() {
-            self.again_at = None;
+        if self.again_at.is_some_and(|at| at <= now) {
+            let heard = self.listen(poll).is_ok();
+            self.again_at = (!heard).then_some(now + PAUSE_NS);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{SocketAddr, TcpStream};
+
+    use plumb_measure::Tick;
+
+    use super::*;
+    use crate::{Endpoint, Stop};
+
+    #[test]
+    fn listeners_of_which_one_is_heard_already_are_all_heard_again() {
+        let stop = Stop::new().unwrap();
+        let mut poll = Poll::new(&stop, Tick::Free).unwrap();
+        let any = Endpoint::Tcp("127.0.0.1:0".parse().unwrap());
+        let listeners = [(); 2].map(|()| Listener::bind(&any).unwrap());
+        let mut reception = Reception::new(&listeners, &poll).unwrap();
+        assert!(reception.rest(&poll, 0));
+        // as where the kernel refused at the second one
+        let token = Token { index: FIRST_LISTENER, generation: 0 };
+        poll.add_listener(listeners[0].socket(), token).unwrap();
+        reception.resume(&poll, PAUSE_NS);
+        assert_eq!(reception.again_at(), None);
+        let address: SocketAddr = listeners[1].local().parse().unwrap();
+        let _client = TcpStream::connect(address).unwrap();
+        poll.look().unwrap();
+        assert_eq!(poll.found(), 1);
+        assert_eq!(Reception::listener(poll.ready(0).token), Some(1));
     }
 }

@@ -26,7 +26,7 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
     }
 
     /// Closes clients that take some of `memory` until the rest fit, those first that were silent
-    /// longest: whoever goes on sending is served.
+    /// longest: whoever goes on sending, or taking, is served.
     #[cold]
     fn make_room(&mut self, memory: usize) {
         let slots = self.slots.iter().enumerate();

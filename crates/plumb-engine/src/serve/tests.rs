@@ -384,6 +384,30 @@ fn requests_wait_while_a_client_does_not_take_its_replies() {
 }
 
 #[test]
+fn a_client_that_takes_a_long_reply_slowly_has_not_stalled() {
+    let stand = Stand::new();
+    let mut client = stand.connect();
+    client.write_all(b"a").unwrap();
+    let plan = ServePlan { stall: Span::from_ms(500), ..plan() };
+    let (tell, told) = std::sync::mpsc::channel();
+    let (mut left, mut next) = (GIFT, 0);
+    // as much as the kernel holds, each time after a while that is within the limit
+    stand.serve(&plan, &mut Generous::default(), move |now| {
+        if now >= next {
+            next = now + 400 * MS;
+            let mut part = vec![0; GIFT];
+            let count = client.read(&mut part).unwrap_or(0);
+            left -= count;
+            tell.send(count).unwrap();
+        }
+        (left > 0).then_some(next)
+    });
+    let parts: Vec<usize> = told.iter().filter(|count| *count > 0).collect();
+    assert_eq!(parts.iter().sum::<usize>(), GIFT, "{parts:?}");
+    assert!(parts.len() > 2, "it took no longer than one may be silent: {parts:?}");
+}
+
+#[test]
 fn a_connection_that_leaves_the_loop_takes_along_what_was_not_served() {
     let stand = Stand::new();
     let mut client = stand.connect();

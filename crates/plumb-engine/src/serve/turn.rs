@@ -368,11 +368,15 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
     }
 
     pub(super) fn flush(&mut self, index: usize) {
+        let now = self.now;
         let Some(client) = self.client(index) else {
             return;
         };
-        if client.channel.flush().is_err() {
-            return self.close(index, Ended::Broken);
+        match client.channel.flush() {
+            Ok(0) => {}
+            // whoever takes its replies is there, however long they are
+            Ok(_) => client.last_heard = now,
+            Err(_) => return self.close(index, Ended::Broken),
         }
         if !client.channel.sending() {
             if client.closing.is_some() {
