@@ -256,10 +256,11 @@ impl<D: Database> Office<'_, D> {
         let mut patience = Patience::new(self.load.plan.operation_timeout);
         let mut connection = Some(connection);
         while let Some(job) = jobs.recv().await {
-            self.backlog.set(self.backlog.get() - 1);
             if connection.is_none() {
                 connection = self.mend().await;
             }
+            // not before: one that waits for a connection when all is stopped has not begun
+            self.backlog.set(self.backlog.get() - 1);
             let sent = MonotonicClock.now_ns();
             if sent.saturating_sub(job.due_ns) > self.load.plan.operation_timeout.ns() {
                 self.book.borrow_mut().recorder.dropped += 1;

@@ -19,6 +19,8 @@ struct Stage {
     opens_in_ns: u64,
     /// When the last connection stood, and when the last answer was given.
     moments: Arc<Mutex<(u64, u64)>>,
+    /// There is one connection; whoever wants another waits for ever, and this is asked.
+    last: Option<Arc<Stop>>,
 }
 
 #[derive(Debug)]
@@ -93,6 +95,10 @@ impl Database for Stage {
     }
 
     async fn open(&self, _: Asked<'_>, _: Form) -> Result<(Line, Opened), Broken> {
+        if let Some(stop) = self.last.as_ref().filter(|_| self.moments.lock().unwrap().0 > 0) {
+            stop.ask();
+            return pending().await;
+        }
         let began_ns = MonotonicClock.now_ns();
         while MonotonicClock.now_ns() - began_ns <= self.opens_in_ns {}
         let now = MonotonicClock.now_ns();
@@ -120,7 +126,8 @@ impl Database for Stage {
 
 const LIMIT: Span = Span::from_ms(1);
 
-/// What comes of statements that `feed` hands over, one after the other over one connection of `stage`.
+/// What comes of statements that `feed` hands over, one after the other over one connection of `stage`,
+/// or at their own pace where somebody may stop it.
 fn replayed<F: Future<Output = ()>>(
     stage: &Stage,
     limit: Span,
@@ -130,8 +137,9 @@ fn replayed<F: Future<Output = ()>>(
     let statement = Statement::trivial(Product::Postgres);
     let limits = Limits { rows: 1, bytes: 1 };
     let asked = Asked { statement: &statement, access: Access::ReadOnly, limits };
-    let stop = Stop::new().unwrap();
-    let load = Load { plan: &plan, database: stage, asked, rows: 2, speed: None, stop: &stop };
+    let stop = stage.last.clone().unwrap_or_else(|| Arc::new(Stop::new().unwrap()));
+    let speed = stage.last.as_ref().map(|_| 1.0);
+    let load = Load { plan: &plan, database: stage, asked, rows: 2, speed, stop: &stop };
     let driven = load::run_with::<DbError>(&plan, &mut [], 2, |outlet| {
         let passes = Arc::<Passes>::default();
         let (to, statements) = channel(8);
@@ -183,4 +191,14 @@ fn the_clock_starts_when_the_first_statement_has_been_read() {
     });
     assert!(driven.began_ns >= *read_ns.lock().unwrap());
     assert_eq!(driven.recorder.rows()[0].service.count(), 1);
+}
+
+#[test]
+fn what_waits_for_a_connection_when_a_replay_is_stopped_is_dropped() {
+    let stop = Arc::new(Stop::new().unwrap());
+    let stage = Stage { last: Some(stop), ..Stage::default() };
+    let driven = replayed(&stage, Span::from_ms(60_000), |to| both(to, ["breaks", "answers"]));
+    let recorder = &driven.recorder;
+    assert_eq!((recorder.failures().of(FailureKind::Garbled), recorder.dropped), (1, 1));
+    assert_eq!(recorder.rows()[1].service.count(), 0);
 }
