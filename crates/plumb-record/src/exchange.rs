@@ -1,11 +1,12 @@
 //! What was seen of one request and its answer.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use hyper::header::HeaderMap;
 use hyper::{Method, Request, StatusCode, Version};
 use plumb_engine::clock::{MonotonicClock, wall_ns};
-use plumb_measure::Clock as _;
+use plumb_measure::{Clock as _, Span};
 
 use super::kept::Kept;
 
@@ -98,6 +99,39 @@ impl Sent {
     }
 }
 
+/// How long the server of a request may take until its answer begins.
+///
+/// A long body may take its time as long as it moves; behind its end the server has the whole time, and
+/// has it once.
+#[derive(Debug)]
+pub(crate) struct AnswerTime {
+    patience_ns: u64,
+    began_ns: u64,
+    /// Bytes of the body that had passed at the last look.
+    passed: u64,
+}
+
+impl AnswerTime {
+    /// Of a request that begins to go out now.
+    pub(crate) fn new(patience: Span) -> Self {
+        Self { patience_ns: patience.ns(), began_ns: MonotonicClock.now_ns(), passed: 0 }
+    }
+
+    /// What is left of it at `now_ns`, when it is looked at that was to be the end of it; `None`: it is
+    /// over.
+    pub(crate) fn left(&mut self, sent: &SentBody, now_ns: u64) -> Option<Duration> {
+        let passed = std::mem::replace(&mut self.passed, sent.kept.length());
+        let silent_ns = match sent.ended {
+            // the body of a request that is sent once more ended before this one began
+            Some(ended_ns) => now_ns.saturating_sub(ended_ns.max(self.began_ns)),
+            None if self.passed == passed => self.patience_ns,
+            None => 0,
+        };
+        let left_ns = self.patience_ns.saturating_sub(silent_ns);
+        (left_ns > 0).then(|| Duration::from_nanos(left_ns))
+    }
+}
+
 impl Exchange {
     /// A request whose head is complete now.
     pub(crate) fn begin(asked: Asked, sent: Sent, received: Kept) -> Self {
@@ -133,5 +167,36 @@ impl Exchange {
     pub(crate) fn name(&self) -> String {
         let url = self.asked.url.split(['?', '#']).next().unwrap_or_default();
         format!("{} {url}", self.asked.method)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::kept::Room;
+    use super::*;
+
+    /// What is left, milliseconds, at the end of the time of a request, of whose body so many bytes passed,
+    /// the last at that time, if at all.
+    fn left(time: &mut AnswerTime, (bytes, ended_ms): (usize, Option<u64>)) -> Option<u128> {
+        let mut kept = Kept::new(&Room::default(), 10);
+        kept.push(&vec![0; bytes]);
+        let at = |ms: u64| time.began_ns + ms * 1_000_000;
+        let (sent, now_ns) = (SentBody { kept, ended: ended_ms.map(at) }, at(1_000));
+        time.left(&sent, now_ns).map(|left| left.as_millis())
+    }
+
+    #[test]
+    fn a_server_has_its_time_once_behind_the_body() {
+        let time = || AnswerTime::new(Span::from_ms(1_000));
+        assert_eq!(left(&mut time(), (1, Some(0))), None);
+        assert_eq!(left(&mut time(), (500, Some(400))), Some(400));
+    }
+
+    #[test]
+    fn a_body_may_take_its_time_while_it_moves() {
+        let mut time = AnswerTime::new(Span::from_ms(1_000));
+        assert_eq!(left(&mut time, (1, None)), Some(1_000));
+        assert_eq!(left(&mut time, (2, None)), Some(1_000));
+        assert_eq!(left(&mut time, (2, None)), None);
     }
 }

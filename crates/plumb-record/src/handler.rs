@@ -19,7 +19,7 @@ use plumb_wire::http::Scheme;
 use tokio::sync::{Mutex, watch};
 use tokio::time::timeout;
 
-use super::exchange::{Answered, Asked, ConnectTimes, Exchange, Sent};
+use super::exchange::{AnswerTime, Answered, Asked, ConnectTimes, Exchange, Sent};
 use super::hops;
 use super::kept::{Kept, Room};
 use super::ledger::{Ledger, Underway};
@@ -248,22 +248,21 @@ impl ConnectionHandler {
     ) -> Result<Response<Incoming>, (NoAnswer, Option<Request<Outgoing>>)> {
         let place = upstream.origin.place();
         let mut answer = upstream.send(request);
-        let mut length = 0;
+        let mut time = AnswerTime::new(self.state.timeout);
+        let mut left = self.state.patience();
         loop {
-            match timeout(self.state.patience(), &mut answer).await {
+            match timeout(left, &mut answer).await {
                 Ok(Ok(response)) => return Ok(response),
                 Ok(Err(mut error)) => {
                     let unsent = error.take_message();
                     return Err((NoAnswer::Broken { place, cause: error.into_error() }, unsent));
                 }
-                Err(_) => {
-                    // a long body may take its time as long as it moves
-                    let so_far = sent.with(|sent| sent.kept.length());
-                    if so_far == length {
+                Err(_) => match sent.with(|sent| time.left(sent, MonotonicClock.now_ns())) {
+                    Some(more) => left = more,
+                    None => {
                         return Err((NoAnswer::Late { place, patience: self.state.timeout }, None));
                     }
-                    length = so_far;
-                }
+                },
             }
         }
     }
