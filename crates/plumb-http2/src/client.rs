@@ -379,6 +379,7 @@ impl Client {
 
     /// Appends as much of the bodies as the server takes.
     fn send_bodies(&mut self, out: &mut Vec<u8>) {
+        let held = out.len();
         let Self { unsent, streams, window, allowed, .. } = self;
         unsent.retain(|slot| {
             let Some(stream) = streams.get(*slot) else { return false };
@@ -402,6 +403,9 @@ impl Client {
             stream.body = None;
             false
         });
+        if out.len() > held {
+            self.business = 0; // what lets content go on belongs to its answer
+        }
     }
 }
 

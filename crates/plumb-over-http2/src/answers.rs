@@ -144,9 +144,9 @@ impl<P: AsksAtOnce> OverHttp2<P> {
     /// Nothing more stands in these bytes.
     pub(super) fn between(
         &mut self,
-        user: &mut OfUser<P::User>,
-        wire: &mut Streams<P::Wire>,
+        (user, wire): (&mut OfUser<P::User>, &mut Streams<P::Wire>),
         consumed: usize,
+        out: &mut Vec<u8>,
     ) -> Step {
         if !wire.stands && wire.client.stands() && wire.client.allowed_streams() != Some(0) {
             wire.stands = true;
@@ -164,6 +164,7 @@ impl<P: AsksAtOnce> OverHttp2<P> {
         if wire.client.is_over() {
             return self.leave(wire, consumed);
         }
+        self.begin_waiting(wire, out); // the server may take more than before
         if consumed > 0 { Step::Aside { consumed } } else { Step::Need { consumed } }
     }
 

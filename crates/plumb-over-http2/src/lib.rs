@@ -275,7 +275,7 @@ impl<P: AsksAtOnce> Protocol for OverHttp2<P> {
             at += taken;
             let Streams { client, under_way, begun, .. } = wire;
             let (slot, ends) = match event {
-                Event::None => return self.between(user, wire, at),
+                Event::None => return self.between((user, wire), at, out),
                 Event::Head { slot, head, ends } => {
                     let Some(stream) = find(under_way, slot) else { continue };
                     stream.head(head, client.lines(0), ends);

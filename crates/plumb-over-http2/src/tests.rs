@@ -221,6 +221,23 @@ fn a_server_that_takes_one_at_a_time_is_sent_the_next_behind_it() {
     assert!(over.cancel(&mut wire, OP, &mut out));
 }
 
+#[test]
+fn what_waits_for_a_server_that_takes_none_for_a_while_is_sent_once_it_takes_some() {
+    let (mut over, _, _) = asked();
+    let (mut kept, mut wire) = (kept(), Streams::default());
+    stands(&mut over, &mut wire, &[]);
+    let allowed = |streams: u8| frame(4, 0, 0, &[0, 3, 0, 0, 0, streams]);
+    let step = told(&mut over, &mut wire, &allowed(0));
+    assert_eq!(step, Step::Aside { consumed: 15 });
+    over.carry(&mut wire, &mut kept);
+    assert_eq!((wire.under_way.len(), wire.waiting.len()), (0, 2));
+    let (mut user, mut out) = (over.user(0), Vec::new());
+    let step = over.decode(&mut user, &mut wire, None, &allowed(1), &mut out);
+    assert_eq!(step, Step::Aside { consumed: 15 });
+    assert_eq!((wire.under_way.len(), wire.waiting.len()), (1, 1));
+    assert_eq!(out[12..20], [1, 5, 0, 0, 0, 1, 0x82, 0x87], "behind what confirms the settings");
+}
+
 /// A connection with so many streams at the same time, and what `bytes` from the server lead to when
 /// three requests, 3, 4 and 7, are begun or wait.
 fn left(most: u8, bytes: &[u8]) -> (Vec<String>, Http2Figures) {

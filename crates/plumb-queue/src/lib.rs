@@ -248,7 +248,7 @@ pub struct Filter {
     pub state: Option<State>,
     /// Of this transaction.
     pub transaction: Option<String>,
-    /// Before this one, for the next page.
+    /// Older than this one, for the next page.
     pub before: Option<ExecutionId>,
     /// At most so many.
     pub most: usize,

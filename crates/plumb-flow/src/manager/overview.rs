@@ -70,9 +70,8 @@ impl Overview {
                 Ok(other) => {
                     self.nodes.push(NodeState::of(node, &other.figures));
                     self.figures.add(other.figures, queues);
-                    match queues {
-                        Queues::Own => self.executions.extend(other.executions),
-                        Queues::Shared => {} // they are the same
+                    if queues == Queues::Own {
+                        self.executions.extend(other.executions);
                     }
                 }
                 Err(problem) => {
@@ -81,9 +80,15 @@ impl Overview {
             }
         }
         self.nodes.sort_unstable_by_key(|it| it.node);
-        // ids have the time in front
-        self.executions.sort_unstable_by(|a, b| b.id.cmp(&a.id));
-        self.executions.truncate(most);
+        match queues {
+            Queues::Own => {
+                // ids have the time in front
+                self.executions.sort_unstable_by(|a, b| b.id.cmp(&a.id));
+                self.executions.truncate(most);
+            }
+            // those of all, in order; ids of NATS do not say that
+            Queues::Shared => {}
+        }
         self
     }
 }
@@ -98,5 +103,62 @@ impl NodeState {
             connections: figures.connections.open,
         };
         Self { node, known }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// What a node says that lists executions with these ids.
+    fn listed(ids: &[&str]) -> Overview {
+        let pool = json!({
+            "now": 0, "max": 0, "limit": 1, "waited": 0, "waited_ns": 0, "refused": 0,
+        });
+        let counts = CountFigures::default();
+        let line = |id: &&str| {
+            json!({
+                "id": id, "state": "failed", "transaction": "orders", "accepted": "", "bytes": 0,
+                "failures": 1, "error": null, "order_key": null,
+            })
+        };
+        let document = json!({
+            "figures": {
+                "schema": "plumb.flow/1",
+                "began": "",
+                "transactions": {
+                    "folder": "", "digest": "", "names": [], "since": "", "reloads": 0,
+                    "failures": 0, "problem": null,
+                },
+                "executions": counts,
+                "queued": counts,
+                "calls_waiting": 0,
+                "pools": {"executions": pool, "workers": pool},
+                "queue": QueueState::from(plumb_queue::QueueFigures::default()),
+                "connections": plumb_serve::ConnectionFigures::default(),
+                "data": [],
+                "back_ends": [],
+                "runtimes": [],
+                "drain": null,
+                "running": [],
+            },
+            "executions": ids.iter().map(line).collect::<Vec<_>>(),
+        });
+        serde_json::from_value(document).unwrap()
+    }
+
+    #[test]
+    fn executions_of_nodes_are_one_list_and_those_of_a_shared_queue_stay_in_its_order() {
+        let seen = |queues, own: &[&str], other: &[&str]| -> Vec<String> {
+            let answer = Ok(json!(listed(other)));
+            let answers = vec![FromNode { node: 2, answer }];
+            let all = listed(own).of_all(Others { own: 1, queues, answers }, 3);
+            all.executions.into_iter().map(|line| line.id).collect()
+        };
+        assert_eq!(seen(Queues::Own, &["2a", "01"], &["1b", "09"]), ["2a", "1b", "09"]);
+        let shared = ["09", "2a", "01"];
+        assert_eq!(seen(Queues::Shared, &shared, &shared), shared);
     }
 }

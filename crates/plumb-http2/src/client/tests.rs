@@ -318,6 +318,21 @@ fn pings_are_answered_and_idle_talk_has_an_end() {
 }
 
 #[test]
+fn a_server_that_takes_a_body_in_small_steps_is_sent_all_of_it() {
+    const STEPS: usize = 10_001;
+    let window = |stream: u32| frame(kind::WINDOW_UPDATE, 0, stream, &1_u32.to_be_bytes());
+    let mut client = standing(0, &[(4, 0)]);
+    client.window = 0;
+    client.begin(&request(&[b'x'; STEPS + 1]), 0, b"", &mut Vec::new());
+    let (found, out) = told(&mut client, &[window(1), window(0)].concat().repeat(STEPS));
+    assert_eq!(found, [""; 0]);
+    assert_eq!(frames(&out), [(kind::DATA, 0, 1, 1)].repeat(STEPS));
+    let idle = window(0).repeat(STEPS);
+    let calm = "sends frame after frame that belongs to no answer (ENHANCE_YOUR_CALM)";
+    assert_eq!(events(&mut client, &idle), [calm], "none of these lets anything go on");
+}
+
+#[test]
 fn what_no_server_may_send_ends_the_connection() {
     let refused = |bytes: &[u8]| events(&mut standing(1, &[]), bytes).pop().unwrap_or_default();
     for (bytes, code) in [

@@ -29,6 +29,8 @@ const FULL: [&str; 2] = ["maximum messages exceeded", "maximum bytes exceeded"];
 const REFUSALS_MAX: u32 = 3;
 /// In place of a sequence: only noted, nothing that can be done again.
 const NOTED: u64 = 0;
+/// Ids from here on are of executions that are only noted: a clock is beyond it, a sequence never.
+const NOTED_FROM: u64 = 1 << 53;
 /// Executions that are looked through for one list, at most.
 const LOOKED_THROUGH: usize = 100_000;
 /// Settlements, or executions that are noted, that are written side by side.
@@ -284,15 +286,16 @@ impl Shared {
                 (one, NOTED)
             }));
         }
+        let before = filter.before.map(|before| place_of(before, &all));
         let id = |wanted: ExecutionId| filter.id.is_none_or(|id| id == wanted);
         all.retain(|(one, _)| {
             let of = filter.transaction.as_ref();
             wanted(one.state)
                 && id(one.id)
                 && of.is_none_or(|name| **name == *one.message.transaction)
-                && filter.before.is_none_or(|before| one.id < before)
+                && before.is_none_or(|before| place(one) < before)
         });
-        all.sort_by_key(|(one, _)| std::cmp::Reverse(one.id));
+        all.sort_by_key(|(one, _)| std::cmp::Reverse(place(one)));
         Ok(all)
     }
 
@@ -317,15 +320,16 @@ impl Shared {
     async fn retry(&self, filter: &Filter) -> Result<u64, QueueError> {
         let streams = &self.work.streams;
         let failed = Filter { state: Some(State::Failed), ..filter.clone() };
-        let meant = if filter.state.is_none_or(|state| state == State::Failed) {
+        let mut meant = if filter.state.is_none_or(|state| state == State::Failed) {
             self.list(&failed).await?
         } else {
             Vec::new()
         };
+        meant.retain(|(_, sequence)| *sequence != NOTED);
+        // the oldest first, as they came in, whatever the clocks of their runtimes said
+        meant.sort_by_key(|(one, _)| one.id);
         let mut count = 0;
-        // the oldest first, as they came in
-        let dead = meant.into_iter().rev().filter(|(_, sequence)| *sequence != NOTED);
-        for (one, sequence) in dead.take(filter.most) {
+        for (one, sequence) in meant.into_iter().take(filter.most) {
             let id = one.id.0;
             let subject =
                 streams.subject(&one.message.transaction, one.message.order_key.as_deref());
@@ -361,6 +365,26 @@ impl Shared {
         }
         Ok(count)
     }
+}
+
+/// Where an execution stands in lists. Its id alone does not say: it is a sequence, or has the time in
+/// front.
+fn place(one: &Execution) -> (u64, ExecutionId) {
+    (one.accepted_ms, one.id)
+}
+
+/// Where an execution stands that may be there no longer.
+fn place_of(id: ExecutionId, all: &[(Execution, u64)]) -> (u64, ExecutionId) {
+    let known = all.iter().find(|(one, _)| one.id == id).map(|(one, _)| one.accepted_ms);
+    let accepted_ms = known.unwrap_or_else(|| match id.0 {
+        NOTED_FROM.. => id.accepted_ms(),
+        // behind what came next: rather too much is shown than too little
+        _ => {
+            let later = all.iter().filter(|(one, sequence)| *sequence != NOTED && one.id > id);
+            later.map(|(one, _)| one.accepted_ms).min().unwrap_or(u64::MAX)
+        }
+    });
+    (accepted_ms, id)
 }
 
 /// An execution as the manager shows it, and its sequence in its stream.

@@ -15,7 +15,7 @@ use super::super::testing::{
     HeldClock, ServerProcess, accept, again, bodies, claim, dead, flush, kept, keyed, message,
     not_tried, settle,
 };
-use super::super::{Ending, Presence, SystemClock};
+use super::super::{Ending, Presence, State, SystemClock};
 use super::*;
 
 const LEASE_MS: u64 = 60_000;
@@ -312,6 +312,59 @@ fn executions_are_noted_while_there_is_room_and_all_that_expired_goes() {
     let shared = Arc::clone(&queue.shared);
     queue.wait(async move { shared.clean(&mut 1).await }).unwrap();
     assert_eq!(held(), 0);
+}
+
+#[test]
+fn executions_of_the_queue_and_beside_it_are_listed_by_the_time_they_were_accepted() {
+    let Some(server) = Server::start() else { return };
+    let clock = HeldClock::new();
+    let queue = server.open("q", &clock);
+    let note = || {
+        let id = queue.next_id();
+        let settled = Settled { id, ending: dead(), kept: kept("trace", 60_000) };
+        queue.note(message("orders", "beside"), settled).unwrap();
+        clock.pass(1_000);
+        id
+    };
+    let fail = || {
+        let id = accept(&queue, message("orders", "queued")).unwrap().id;
+        assert_eq!(claim(&queue, 9).len(), 1);
+        settle(&queue, id, dead());
+        clock.pass(1_000);
+        id
+    };
+    let all = [note(), fail(), note(), fail(), note()];
+    flush(&queue);
+    let before = |before, most| {
+        let filter = Filter { state: Some(State::Failed), before, most, ..Filter::default() };
+        let found = queue.list(&filter).unwrap();
+        found.iter().map(|one| all.iter().position(|id| *id == one.id).unwrap()).collect()
+    };
+    let found: Vec<usize> = before(None, 9);
+    assert_eq!(found, [4, 3, 2, 1, 0], "the newest first");
+    let pages: Vec<Vec<usize>> = all.map(|id| before(Some(id), 2)).into();
+    assert_eq!(pages, [vec![], vec![0], vec![1, 0], vec![2, 1], vec![3, 2]]);
+    // of what is gone meanwhile the next page is known all the same
+    for (at, rest) in [(2, vec![1, 0]), (1, vec![0])] {
+        let gone = Filter { id: Some(all[at]), most: 1, ..Filter::default() };
+        assert_eq!(queue.forget(&gone).unwrap(), 1);
+        assert_eq!(before(Some(all[at]), 9), rest);
+    }
+}
+
+#[test]
+fn what_is_done_again_is_in_the_order_of_the_queue_whatever_the_clocks_say() {
+    let Some(server) = Server::start() else { return };
+    let (ahead, clock) = (HeldClock::new(), HeldClock::new());
+    ahead.pass(5_000);
+    let (first, second) = (server.open("q", &ahead), server.open("q", &clock));
+    accept(&first, message("orders", "1")).unwrap();
+    accept(&second, message("orders", "2")).unwrap();
+    for one in claim(&first, 9) {
+        settle(&first, one.id, dead());
+    }
+    assert_eq!(first.retry(&Filter { most: 1, ..Filter::default() }).unwrap(), 1);
+    assert_eq!(bodies(&claim(&first, 9)), ["1"]);
 }
 
 /// A runtime that is lost says nothing: its leases end by the server's clock.
