@@ -7,6 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use plumb_measure::counted;
 use serde::Serialize;
 
 /// Runs that are remembered; the oldest is forgotten for a new one.
@@ -280,8 +281,7 @@ impl WindowFigures {
         let beyond = |found: f64, published: f64| (found / published - 1.0).abs() > TOLERANCE;
         let mut reasons = Vec::new();
         if self.failed_steps > 0 {
-            let s = if self.failed_steps == 1 { "" } else { "s" };
-            reasons.push(format!("{} dialog step{s} failed", self.failed_steps));
+            reasons.push(format!("{} failed", counted(self.failed_steps, "dialog step")));
         }
         if beyond(self.items_per_order, ITEMS_PER_ORDER) {
             let found = self.items_per_order;

@@ -1,12 +1,12 @@
 //! What would be: the model and the simulation beside each other.
 
 use crate::page::Page;
-use plumb_measure::{counted, show_rate};
+use plumb_measure::show_rate;
 use plumb_size::Bounded;
 use plumb_size::simulation::{Load, Simulated};
 use plumb_size::what_if::WhatIf;
 
-use crate::figures::{between, time, times};
+use crate::figures::{between, time, times, who_think};
 
 /// How far model and simulation may be apart, as a share.
 const APART_MAX: f64 = 0.10;
@@ -53,10 +53,7 @@ pub(crate) fn page(page: &mut Page, what_if: &WhatIf) {
 
 fn load(load: Load) -> String {
     match load {
-        Load::Closed { users, think_s, .. } => {
-            let users = counted(u64::from(users), "user");
-            format!("{users} who think for {}", time(think_s))
-        }
+        Load::Closed { users, think_s, .. } => who_think(users, think_s),
         Load::Open { rate_per_s } => {
             format!("{} operations a second, whatever is under way", show_rate(rate_per_s))
         }

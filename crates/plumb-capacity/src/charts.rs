@@ -1,12 +1,12 @@
 //! The figures at the top of a capacity report, and its charts.
 
 use plumb_chart::{CurveChart, CurvePoint, MeasuredPoint, Quantity};
-use plumb_measure::show_rate;
+use plumb_measure::{counted, show_rate};
 
 use crate::page::KeyFigure;
 use plumb_size::Bounded;
 use plumb_size::analysis::Figure;
-use plumb_size::ladder::Step;
+use plumb_size::ladder::{Step, counted_users};
 use plumb_size::sizing::{CurvePoint as Modelled, Sizing};
 
 use crate::figures::{target_words, time};
@@ -19,14 +19,10 @@ pub(crate) fn figures(sizing: &Sizing) -> Vec<KeyFigure> {
     };
     if let Some(answer) = &sizing.answer {
         if let (Some(within), Some(target)) = (answer.users_within, sizing.question.target) {
-            let end = within.value + 1.0 > sizing.users_max();
-            let (value, about) = match within {
-                _ if end => (format!("\u{2265} {:.0} users", within.value.floor()), String::new()),
-                _ => (format!("{:.0} users", within.value), range(within, whole) + ", "),
-            };
+            let (value, about) = largest(within, sizing.users_max());
             add("fit within the target", value, about + &target_words(target));
         }
-        let asked = format!("with {} users", sizing.question.users);
+        let asked = format!("with {}", counted(u64::from(sizing.question.users), "user"));
         let p95 = answer.p95_s;
         add(&format!("p95 {asked}"), time(p95.value), range(p95, time));
         let x = answer.throughput_per_s;
@@ -36,7 +32,7 @@ pub(crate) fn figures(sizing: &Sizing) -> Vec<KeyFigure> {
     let about = format!("{} {}", range(knee.users, whole), knee.bottleneck);
     let shown = if knee.shown { about } else { format!("{about}, not measured") };
     if knee.explained {
-        add("knee of the ladder", format!("{:.0} users", knee.users.value), shown);
+        add("knee of the ladder", counted_users(knee.users.value), shown);
     }
     if let Some(held_out) = &sizing.held_out {
         let (name, it) = match sizing.question.target.map(|target| target.figure) {
@@ -44,10 +40,24 @@ pub(crate) fn figures(sizing: &Sizing) -> Vec<KeyFigure> {
             Some(Figure::P95) | None => ("p95", &held_out.p95_s),
         };
         let held = if it.held { "within its interval" } else { "outside its interval" };
-        let about = format!("{name} of {:.0} users, {held}", held_out.users);
+        let about = format!("{name} of {}, {held}", counted_users(held_out.users));
         add("error of the held-out step", format!("{:+.1} %", it.error * 100.0), about);
     }
     figures
+}
+
+/// How many users the target holds, of at most `most` of whom anything is said, and how sure that is.
+fn largest(within: Bounded, most: f64) -> (String, String) {
+    let Bounded { value, low, .. } = within;
+    if value + 1.0 <= most {
+        return (counted_users(value), range(within, whole) + ", ");
+    }
+    let model = if low + 1.0 > most {
+        String::new()
+    } else {
+        format!("{:.0} by the model, ", value.floor())
+    };
+    (format!("\u{2265} {}", counted_users(low.floor())), model)
 }
 
 fn range(it: Bounded, show: fn(f64) -> String) -> String {
@@ -105,4 +115,21 @@ fn steps(sizing: &Sizing, figure: fn(&Step) -> f64) -> Vec<MeasuredPoint> {
         held_out: held_out.is_some_and(|users| (users - step.users).abs() < 0.5),
     };
     sizing.ladder.steps().iter().map(step).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tile_names_the_lower_end_where_the_model_reaches_the_end_of_the_range() {
+        let of = |value, low, high| {
+            let (value, about) = largest(Bounded { value, low, high }, 200.0);
+            format!("{value}: {about}")
+        };
+        assert_eq!(of(198.0, 150.0, 200.0), "198 users: (150 to 200), ");
+        assert_eq!(of(200.0, 150.0, 200.0), "\u{2265} 150 users: 200 by the model, ");
+        assert_eq!(of(200.0, 200.0, 200.0), "\u{2265} 200 users: ");
+        assert_eq!(of(1.0, 1.0, 2.0), "1 user: (1 to 2), ");
+    }
 }

@@ -1,6 +1,6 @@
 //! Figures of a sizing as people read them.
 
-use plumb_measure::{real, show_ns, show_rate};
+use plumb_measure::{counted, real, show_ns, show_rate};
 use plumb_size::Bounded;
 use plumb_size::analysis::Figure;
 use plumb_size::sizing::Target;
@@ -41,6 +41,12 @@ pub(crate) fn whole(it: Bounded) -> String {
     format!("{:.0} ({:.0} to {:.0})", it.value, it.low, it.high)
 }
 
+/// `20 users who think for 5.00 s`.
+pub(crate) fn who_think(users: u32, think_s: f64) -> String {
+    let thinks = if users == 1 { "thinks" } else { "think" };
+    format!("{} who {thinks} for {}", counted(u64::from(users), "user"), time(think_s))
+}
+
 /// A coefficient with its interval: small ones matter, since users are squared beside them.
 pub(crate) fn plain(it: Bounded) -> String {
     let shown = |value: f64| match value {
@@ -67,6 +73,12 @@ pub(crate) fn seconds(ns: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_single_user_thinks_and_several_think() {
+        assert_eq!(who_think(1, 5.0), "1 user who thinks for 5.00 s");
+        assert_eq!(who_think(20, 0.25), "20 users who think for 250 ms");
+    }
 
     #[test]
     fn coefficients_and_rates_are_not_rounded_to_nothing() {

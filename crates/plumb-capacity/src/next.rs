@@ -38,7 +38,7 @@ pub(crate) fn bottlenecks(page: &mut Page, sizing: &Sizing, answer: &Answer) {
     }
 }
 
-/// `With 4 more work-processes (10 to 14) the next bottleneck is database, at 230 (220 to 240) users.`
+/// `With 14 work-processes in the place of 10 the next bottleneck is database, at 230 (220 to 240) users.`
 fn sentence(upgrade: &Upgrade) -> String {
     let with = upgrade.enlarged.as_ref().map_or_else(String::new, more);
     let bottleneck = &upgrade.bottleneck;
@@ -57,7 +57,7 @@ fn more(enlarged: &Enlarged) -> String {
     if name == MEMORY {
         return format!("With {} of memory in the place of {}", gibibytes(*to), gibibytes(*from));
     }
-    format!("With {} more {name} ({from} to {to})", to - from)
+    format!("With {to} {name} in the place of {from}")
 }
 
 fn change(enlarged: &Enlarged) -> String {

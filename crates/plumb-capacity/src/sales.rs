@@ -2,7 +2,7 @@
 
 use crate::page::Page;
 use anyhow::{Context as _, bail, ensure};
-use plumb_measure::{ResultRecord, RunRecord, grouped, real};
+use plumb_measure::{ResultRecord, RunRecord, counted, grouped, real};
 use plumb_size::Bounded;
 use plumb_size::sizing::Target;
 use serde::Serialize;
@@ -121,15 +121,15 @@ pub(crate) fn figure(
     let Some(step) = highest else {
         bail!("no valid step keeps a mean below {} and the target", time(MEAN_MAX_S));
     };
-    ensure!(step.failed == 0, "with {} users {} dialog steps failed", step.users, step.failed);
+    let users = counted(u64::from(step.users), "user");
+    ensure!(step.failed == 0, "with {users} {} failed", counted(step.failed, "dialog step"));
     let (invoices, dialog_steps) = (real(step.invoices), real(step.dialog_steps));
-    ensure!(step.invoices > 0, "with {} users no order was invoiced", step.users);
+    ensure!(step.invoices > 0, "with {users} no order was invoiced");
     let per_order = dialog_steps / invoices;
     ensure!(
         (per_order / DIALOG_STEPS - 1.0).abs() <= TOLERANCE,
-        "with {} users there were {per_order:.1} dialog steps for each invoiced order, and 15 are one: \
-         the step is too short; a loop takes 150 s and more, measure at least ten of them",
-        step.users
+        "with {users} there were {per_order:.1} dialog steps for each invoiced order, and 15 are one: \
+         the step is too short; a loop takes 150 s and more, measure at least ten of them"
     );
     let hours = step.begun_s / 3_600.0;
     // as if orders ended independently; clerks who take turns scatter less

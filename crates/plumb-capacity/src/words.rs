@@ -4,11 +4,13 @@ use crate::page::{Head, Outcome, Page};
 use plumb_measure::{counted, real, show_rate};
 use plumb_size::Bounded;
 use plumb_size::analysis::Figure;
-use plumb_size::ladder::Step;
+use plumb_size::ladder::{Step, counted_users};
 use plumb_size::model::{INSIDE, OUTSIDE, Setup};
 use plumb_size::sizing::{Answer, DRAWS_ENLARGED, HeldOut, Need, Predicted, RANGE_MAX, Sizing};
 
-use crate::figures::{GIB, between, gibibytes, mebibytes, plain, target_words, time, times, whole};
+use crate::figures::{
+    GIB, between, gibibytes, mebibytes, plain, target_words, time, times, who_think, whole,
+};
 use crate::{Offered, Report, changed, charts, next, sales};
 
 /// Processors that are busy without any load from which on they are told of.
@@ -20,34 +22,42 @@ pub(crate) fn sentence(sizing: &Sizing) -> String {
         let why = sizing.refusals.first().map_or("", String::as_str);
         return format!("Not answered: {why}.");
     };
-    let users = counted(u64::from(sizing.question.users), "user");
-    let think = time(answer.think_s);
+    let users = sizing.question.users;
     let base = format!(
-        "{users} who think for {think} get {} operations a second at a p95 of {} and a mean of {} on \
-         what was measured",
+        "{} {} {} operations a second at a p95 of {} and a mean of {} on what was measured",
+        who_think(users, answer.think_s),
+        if users == 1 { "gets" } else { "get" },
         between(answer.throughput_per_s),
         times(answer.p95_s),
         times(answer.mean_s),
     );
     match (sizing.question.target, &answer.users_within) {
         (Some(target), Some(within)) => {
-            format!("{base}; {} ({}).", largest(sizing, *within), target_words(target))
+            let largest = largest(*within, sizing.users_max());
+            format!("{base}; {largest} ({}).", target_words(target))
         }
         _ => format!("{base}."),
     }
 }
 
-fn largest(sizing: &Sizing, within: Bounded) -> String {
-    if within.value < 1.0 {
+/// How many users the target holds, of at most `most` of whom anything is said.
+fn largest(within: Bounded, most: f64) -> String {
+    const END: &str = "the end of what may be said from this ladder";
+    let Bounded { value, low, high } = within;
+    if high < 1.0 {
         return "not even one user is within the target".into();
     }
-    if within.value + 1.0 > sizing.users_max() {
-        return format!(
-            "the target holds up to at least {:.0} users, the end of what may be said from this ladder",
-            within.value.floor()
-        );
+    if value + 1.0 <= most {
+        return format!("the target holds up to {} users", whole(within));
     }
-    format!("the target holds up to {} users", whole(within))
+    let least = counted_users(low.floor());
+    if low + 1.0 > most {
+        return format!("the target holds up to at least {least}, {END}");
+    }
+    format!(
+        "the target holds up to at least {least}, by the model up to {:.0}, {END}",
+        value.floor()
+    )
 }
 
 /// Everything, on one page.
@@ -127,8 +137,9 @@ fn checks(page: &mut Page, sizing: &Sizing) {
         ));
     } else {
         page.sentence(format!(
-            "The ladder shows no knee up to {highest:.0} users. The model puts it at {} users, where \
-             {} would be full; that was not measured.",
+            "The ladder shows no knee up to {}. The model puts it at {} users, where {} would be full; \
+             that was not measured.",
+            counted_users(highest),
             whole(knee.users),
             knee.bottleneck,
         ));
@@ -143,8 +154,8 @@ fn checks(page: &mut Page, sizing: &Sizing) {
     if let Some(law) = &sizing.scalability {
         let peak = law.peak_users().filter(|peak| *peak <= RANGE_MAX * highest);
         let peak = peak.map_or_else(
-            || format!("no peak up to {:.0} users", RANGE_MAX * highest),
-            |peak| format!("a peak at {peak:.0} user{}", if peak < 1.5 { "" } else { "s" }),
+            || format!("no peak up to {}", counted_users(RANGE_MAX * highest)),
+            |peak| format!("a peak at {}", counted_users(peak)),
         );
         page.sentence(format!(
             "Scalability law: {} operations a second of one user, contention {}, coherency {}, {peak}.",
@@ -166,8 +177,8 @@ fn held_out_words(held_out: &HeldOut) -> String {
         )
     };
     format!(
-        "Predicted from the other steps, the step of {:.0} users has {}, {} and {}.",
-        held_out.users,
+        "Predicted from the other steps, the step of {} has {}, {} and {}.",
+        counted_users(held_out.users),
         one("throughput", &held_out.throughput_per_s, show_rate),
         one("mean", &held_out.mean_s, time),
         one("p95", &held_out.p95_s, time),
@@ -230,7 +241,8 @@ fn boxes(needs: &[Need], memory: Option<Bounded>, offered: Offered) -> String {
     } else {
         ""
     };
-    format!("Boxes of {} cores: {}{known}.", offered.cores, whole(bounded))
+    let cores = counted(u64::from(offered.cores), "core");
+    format!("Boxes of {cores}: {}{known}.", whole(bounded))
 }
 
 fn memory(page: &mut Page, sizing: &Sizing, answer: &Answer) {
@@ -240,9 +252,8 @@ fn memory(page: &mut Page, sizing: &Sizing, answer: &Answer) {
     };
     let Some(bytes) = answer.memory_bytes else {
         page.sentence(format!(
-            "Memory is not answered: {} users are more than {RANGE_MAX:.0} times the {:.0} that were \
-             measured.",
-            sizing.question.users,
+            "Memory is not answered: {} are more than {RANGE_MAX:.0} times the {:.0} that were measured.",
+            counted(u64::from(sizing.question.users), "user"),
             sizing.ladder.highest().users,
         ));
         return;
@@ -337,6 +348,29 @@ fn rest(rest: Bounded, setup: &Setup) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_interval_of_the_users_within_the_target_is_told_at_both_ends() {
+        let of = |value, low, high| largest(Bounded { value, low, high }, 200.0);
+        assert_eq!(of(198.0, 150.0, 200.0), "the target holds up to 198 (150 to 200) users");
+        let end = "the end of what may be said from this ladder";
+        assert_eq!(
+            of(200.0, 200.0, 200.0),
+            format!("the target holds up to at least 200 users, {end}")
+        );
+        assert_eq!(
+            of(200.0, 150.0, 200.0),
+            format!("the target holds up to at least 150 users, by the model up to 200, {end}")
+        );
+        assert_eq!(of(0.0, 0.0, 0.0), "not even one user is within the target");
+        assert_eq!(of(0.0, 0.0, 12.0), "the target holds up to 0 (0 to 12) users");
+    }
+
+    #[test]
+    fn a_box_of_one_core_is_called_that() {
+        let said = boxes(&[], None, Offered { cores: 1, memory_bytes: None });
+        assert_eq!(said, "Boxes of 1 core: 1 (1 to 1).");
+    }
 
     #[test]
     fn operations_have_the_rest_of_what_a_quota_leaves() {

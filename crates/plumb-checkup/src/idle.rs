@@ -277,9 +277,10 @@ fn said(
             places(setting)
         ),
         _ => format!(
-            "No cost of idle processors was shown: a round trip takes {} longer with the tick left \
-             alone ({range}; {medians}).",
-            signed(cost.ns)
+            "No cost of idle processors was shown: a round trip takes {} {} with the tick left \
+             alone (difference {range}; {medians}).",
+            show_ns(rounded(cost.ns.abs())),
+            if cost.ns < 0.0 { "less" } else { "longer" }
         ),
     }
 }
@@ -381,6 +382,12 @@ mod tests {
         assert_eq!(found.finding, IdleFinding::NotShown);
         assert!(found.sentence.starts_with("No cost of idle processors was shown"));
         assert!(!found.sentence.contains("where to look"), "{}", found.sentence);
+        let rounds: Vec<(u64, u64)> = (0..10).map(|n| (60_000 + 10 * n, 60_117)).collect();
+        let less = IdleCost::of(sample(&rounds)).sentence;
+        assert!(
+            less.contains("takes 72 ns less with the tick left alone (difference -97 ns to"),
+            "{less}"
+        );
     }
 
     #[test]

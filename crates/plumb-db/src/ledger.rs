@@ -137,7 +137,7 @@ impl Ledger {
             pacer: match plan.pace {
                 Pace::Rate(rate) => {
                     let (per_s, offset_ns) = plan.share(0).rate(rate);
-                    Some(Pacer::new(now + offset_ns, per_s))
+                    Some(Pacer::new(now.saturating_add(offset_ns), per_s))
                 }
                 Pace::AsFast | Pace::Delay(_) => None,
             },

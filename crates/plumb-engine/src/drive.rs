@@ -379,7 +379,7 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
         }
         if let Pace::Rate(rate) = plan.pace {
             let (per_s, offset_ns) = self.job.share.rate(rate);
-            self.pacer = Some(Dues::Pacer(Pacer::new(start + offset_ns, per_s)));
+            self.pacer = Some(Dues::Pacer(Pacer::new(start.saturating_add(offset_ns), per_s)));
         }
         if !self.job.line.is_gated() {
             self.all_stand();

@@ -2,6 +2,7 @@
 
 mod interval;
 mod outcome;
+mod room;
 mod side_by_side;
 
 use std::collections::BTreeMap;
@@ -13,7 +14,6 @@ use plumb_link::{Link, StampsInForce};
 use plumb_measure::user_schedule::UserSchedule;
 use plumb_measure::{Interval, Recorder, Shape, Slowest, Transport, Transports};
 use plumb_socket::Stop;
-use rustix::process::{Resource, getrlimit};
 
 use crate::clock::MonotonicClock;
 use crate::drive::{Drive, Driven, Ending, Job};
@@ -167,7 +167,7 @@ where
     L: Link,
 {
     crews.iter().try_for_each(|crew| crew.plan.check())?;
-    check_room(crews)?;
+    room::check(crews)?;
     let Some(first) = crews.first() else {
         return Err(EngineError::Plan("a load without a plan".into()));
     };
@@ -260,21 +260,6 @@ where
         consumer.consume(&messages, samplers, &|| {});
         consumer.conclude(plan.connections.get() as u64, vec![handle])
     })
-}
-
-/// Users of scripts connect when they begin, which may be long after the load did: that there is no
-/// room for all of them is said before.
-fn check_room(crews: &[Crew<'_>]) -> Result<(), EngineError> {
-    let of_users =
-        crews.iter().filter(|crew| matches!(crew.user_schedule, Some(UserSchedule::Users(_))));
-    let users: usize = of_users.map(|crew| crew.plan.connections.get()).sum();
-    match getrlimit(Resource::Nofile).current {
-        Some(limit) if users as u64 > limit => Err(EngineError::Plan(format!(
-            "{users} users need as many connections, and no more than {limit} files may be open: \
-             raise the limit of open files (ulimit -n), or take fewer --users"
-        ))),
-        _ => Ok(()),
-    }
 }
 
 /// One thread's part of a load.

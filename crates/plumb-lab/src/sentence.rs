@@ -4,6 +4,7 @@
 //! What is only said in words, such as "5.2 % slower", has no sign.
 
 use plumb_comparison::{Better, CONVENTION, Contrast, Endpoint, Verdict, signed};
+use plumb_measure::counted;
 
 use crate::contrast::{Tests, effects};
 
@@ -101,7 +102,7 @@ fn first_part(contrast: &Contrast, primary: &Endpoint, around: &Around) -> Strin
 }
 
 /// `5.2 % slower at the median`. A difference can be shown that has no size: where most pairs are
-/// equal, and where the figure of one side is zero.
+/// equal, and where the figure of one side is zero. One that is not shown then has no direction.
 fn difference(primary: &Endpoint) -> String {
     let change = primary.ratio.map(|ratio| primary.improvement(ratio));
     let (word, place) = (word(primary, change.unwrap_or_default()), place_of(primary));
@@ -110,6 +111,7 @@ fn difference(primary: &Endpoint) -> String {
         Some(size) if is_shown && size == unsigned(0.0) => {
             format!("{word} {place}, by {size} in the typical pair")
         }
+        Some(size) if size == unsigned(0.0) => format!("a change of {size} {place}"),
         Some(size) => format!("{size} {word} {place}"),
         None => format!("{word} {place}, by more than any percentage"),
     }
@@ -118,13 +120,13 @@ fn difference(primary: &Endpoint) -> String {
 /// `10 rounds, 36 tests at once need 11`.
 fn too_few(primary: &Endpoint, around: &Around) -> String {
     let pairs = effects(&primary.blocks).len();
-    let rounds = if pairs == 1 { "round" } else { "rounds" };
+    let rounds = counted(pairs as u64, "round");
     match around.tests {
-        Some(Tests { count: 1, needed }) => format!("{pairs} {rounds} ({needed} would do)"),
+        Some(Tests { count: 1, needed }) => format!("{rounds} ({needed} would do)"),
         Some(Tests { count, needed }) => {
-            format!("{pairs} {rounds} ({needed} would do for {count} tests at once)")
+            format!("{rounds} ({needed} would do for {count} tests at once)")
         }
-        None => format!("{pairs} {rounds}"),
+        None => rounds,
     }
 }
 
@@ -302,6 +304,10 @@ mod tests {
         assert!(few.contains("-900 % as measured; + is better."), "{few}");
         let none = short(Verdict::None);
         assert_eq!(none, "no verdict on candidate: 900 % slower at the median as measured.");
+        let alike = of(vec![endpoint("p50", 1.0, 0.999, 1.001, Some(Verdict::None))]);
+        let begin =
+            "no verdict on candidate: a change of 0.00 % at the median as measured (95.75 %";
+        assert!(alike.starts_with(begin), "{alike}");
     }
 
     #[test]

@@ -27,7 +27,8 @@ impl Pacer {
         reason = "2^53 ns are 104 days; the product is not negative"
     )]
     pub fn next_due(&self) -> u64 {
-        self.start_ns + (self.taken as f64 * self.interval_ns) as u64
+        // of a rate next to nothing never
+        self.start_ns.saturating_add((self.taken as f64 * self.interval_ns) as u64)
     }
 
     /// Skips everything that is due at `now_ns`, and says how much that was.
@@ -75,6 +76,13 @@ mod tests {
         let mut pacer = Pacer::new(0, 1_000.0);
         let dues: Vec<_> = std::iter::from_fn(|| pacer.take(3_000_000)).collect();
         assert_eq!(dues, [0, 1_000_000, 2_000_000, 3_000_000]);
+    }
+
+    #[test]
+    fn a_rate_next_to_nothing_has_one_operation_and_then_none() {
+        let mut pacer = Pacer::new(1_000, 5e-11);
+        assert_eq!(pacer.take(1_000), Some(1_000));
+        assert_eq!((pacer.take(1 << 60), pacer.skip(1 << 60)), (None, 0));
     }
 
     #[test]

@@ -24,7 +24,8 @@ const NO_PART: [&str; 9] = [
     "remotes-start-spread-ns",
     "seed",
 ];
-/// Option under which a record names the remotes that drove its loads.
+/// Option under which a record names the remotes that drove its loads. Which of them were asked for is
+/// an option of its own, `remotes-asked`.
 const REMOTES: &str = "remotes";
 
 impl Plan {
@@ -105,5 +106,7 @@ mod tests {
         assert_eq!(of("a", "ci-1", 5), of("a", "ci-2", -7));
         assert_eq!(of("a", "ci-1", 5), of("b", "ci-1", 5), "one that was chosen by its label");
         assert_eq!(of("a", "ci-1", 5)["remotes"], json!(1));
+        let asked = |of: &str| distinctive(&[("remotes-asked", json!(of))]);
+        assert_ne!(asked("berlin"), asked("tokyo"));
     }
 }

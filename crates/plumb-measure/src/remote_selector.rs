@@ -37,13 +37,12 @@ pub enum RemoteQuery {
 }
 
 impl RemoteSelector {
-    /// Which of those that wait in a server, in the words in which they are asked for; `None` of processes on
-    /// this machine.
+    /// The words in which they are asked for, without the server.
     #[must_use]
-    pub fn asked_for(&self) -> Option<String> {
+    pub fn asked_for(&self) -> String {
         match self {
-            Self::Local(_) => None,
-            Self::Nats { of, .. } => Some(of.to_string()),
+            Self::Local(count) => format!("local:{count}"),
+            Self::Nats { of, .. } => of.to_string(),
         }
     }
 }
@@ -149,6 +148,7 @@ mod tests {
     fn words_are_read_or_refused() {
         let local = "local:4".parse::<RemoteSelector>().unwrap();
         assert_eq!(local, RemoteSelector::Local(NonZeroU32::new(4).unwrap()));
+        assert_eq!(local.asked_for(), "local:4");
         let nats = |text: &str| match text.parse::<RemoteSelector>().unwrap() {
             RemoteSelector::Nats { url, of } => (url, of.to_string()),
             RemoteSelector::Local(_) => unreachable!("{text}"),

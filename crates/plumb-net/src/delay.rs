@@ -5,7 +5,7 @@ mod datagrams;
 use clap::{Args, ValueEnum};
 use plumb_engine::layer::{JobError, Output, Verb, announce, note};
 use plumb_engine::{Address, Cidr, Endpoint, Family, Listener, Stop, clock};
-use plumb_measure::{BitRate, ByteSize, Share, Span, show_ns};
+use plumb_measure::{BitRate, ByteSize, Share, Span, counted, grouped, show_ns};
 use plumb_relay::{
     Idle, Limit, LossPlan, PathPlan, PathTotals, RelayEvent, RelayPlan, RelayTotals, relay,
 };
@@ -269,9 +269,9 @@ fn summary(totals: &RelayTotals) -> Vec<String> {
     ]
     .iter()
     .filter(|(_, n)| *n > 0)
-    .map(|(what, n)| format!(", {n} {what}"))
+    .map(|(what, n)| format!(", {} {what}", grouped(*n)))
     .collect();
-    let mut lines = vec![format!("total: {} connections{lost}", totals.connections)];
+    let mut lines = vec![format!("total: {}{lost}", counted(totals.connections, "connection"))];
     for (name, path) in [("there", &totals.there), ("back", &totals.back)] {
         lines.push(format!("{name}: {}", passed(path)));
     }
@@ -279,12 +279,12 @@ fn summary(totals: &RelayTotals) -> Vec<String> {
 }
 
 fn passed(path: &PathTotals) -> String {
-    let mut text = format!("{} bytes received, {} sent on", path.received, path.sent);
+    let mut text =
+        format!("{} received, {} sent on", counted(path.received, "byte"), grouped(path.sent));
     if !path.late.is_empty() {
         text += &format!(
-            "; {} pieces left later than due by {} at the median, {} at the 99th percentile, {} \
-             at most",
-            path.late.count(),
+            "; {} left later than due by {} at the median, {} at the 99th percentile, {} at most",
+            counted(path.late.count(), "piece"),
             show_ns(path.late.quantile(0.5)),
             show_ns(path.late.quantile(0.99)),
             show_ns(path.late.max())
@@ -302,6 +302,13 @@ mod tests {
         let command = DelayOptions::augment_args(Command::new("delay"));
         let words = ["delay"].iter().chain(words);
         DelayOptions::from_arg_matches(&command.get_matches_from(words)).unwrap()
+    }
+
+    #[test]
+    fn a_single_connection_is_called_that() {
+        let of = |connections| summary(&RelayTotals { connections, cut: 1, ..Default::default() });
+        assert_eq!(of(1)[0], "total: 1 connection, 1 cut");
+        assert_eq!(of(2)[0], "total: 2 connections, 1 cut");
     }
 
     #[test]

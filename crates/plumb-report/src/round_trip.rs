@@ -39,7 +39,7 @@ pub(crate) fn sentences(record: &RunRecord) -> Vec<String> {
         let own = if several { format!("{}: ", points.name(result)) } else { String::new() };
         let means = RoundTripMeans::of(trip);
         let line = means.map(|means| format!("{own}{}", means.line()));
-        let legend = means.map(|_| format!("{}.{}", trip.legend(), cost(trip)));
+        let legend = means.map(|_| format!("{}.{}", trip.legend(), cost(trip.stamp_costs_ns)));
         let finding = means.map(|means| means.finding());
         let left_out = trip.left_out().map(|text| format!("{own}{text}."));
         let slowest = slowest(result).map(|text| format!("{own}{text}"));
@@ -56,22 +56,26 @@ fn slowest(result: &ResultRecord) -> Option<String> {
     let count = u64::try_from(known.len()).ok().filter(|count| *count > 0)?;
     let mean =
         |which: fn(&(u64, u64)) -> u64| show_ns(known.iter().map(which).sum::<u64>() / count);
+    let took = mean(|known| known.1);
+    let took = match count {
+        1 => format!("slowest took {took}"),
+        count => format!("{count} slowest took {took} on average"),
+    };
     Some(format!(
-        "Of all messages, the {count} slowest took {} on average, {} of it from the packet of the answer \
-         in this machine's kernel to the program.",
-        mean(|known| known.1),
+        "Of all messages, the {took}, {} of it from the packet of the answer in this machine's kernel to \
+         the program.",
         mean(|known| known.0)
     ))
 }
 
 /// What a stamp costs, where it shows.
-fn cost(trip: &RoundTrip) -> String {
-    match trip.stamp_costs_ns {
+fn cost(stamp_costs_ns: Option<i64>) -> String {
+    match stamp_costs_ns {
         None => String::new(),
         Some(ns) => {
-            let sign = if ns < 0 { "-" } else { "" };
+            let than = if ns < 0 { "less" } else { "longer" };
             let cost = show_ns(ns.unsigned_abs());
-            format!(" At the median a stamped message takes {sign}{cost} longer than all do.")
+            format!(" At the median a stamped message takes {cost} {than} than all do.")
         }
     }
 }
@@ -154,5 +158,45 @@ pub(crate) fn section(record: &RunRecord) -> Markup {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_single_slowest_message_is_not_counted() {
+        let known = SlowSample {
+            at_ns: 0,
+            response_ns: 3_000_000,
+            service_ns: 3_000_000,
+            row: 0,
+            connection: 0,
+            tcp: None,
+            waking_ns: Some(1_000_000),
+        };
+        let of = |count| {
+            let slowest = vec![known; count];
+            self::slowest(&ResultRecord { slowest, ..ResultRecord::default() })
+        };
+        let one = of(1).unwrap();
+        assert!(
+            one.starts_with("Of all messages, the slowest took 3.00 ms, 1.00 ms of it"),
+            "{one}"
+        );
+        let two = of(2).unwrap();
+        assert!(
+            two.starts_with("Of all messages, the 2 slowest took 3.00 ms on average, "),
+            "{two}"
+        );
+        assert_eq!(of(0), None);
+    }
+
+    #[test]
+    fn what_a_stamp_costs_is_more_or_less() {
+        let said = " At the median a stamped message takes 72 ns";
+        assert_eq!(cost(Some(-72)), format!("{said} less than all do."));
+        assert_eq!(cost(Some(72)), format!("{said} longer than all do."));
     }
 }

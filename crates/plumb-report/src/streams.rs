@@ -2,7 +2,7 @@
 
 use plumb_measure::{
     DatagramFlow, GapClass, OneWay, Portion, ResultRecord, RunRecord, StreamFigures, bits_per_s,
-    show_count, show_ns,
+    counted, show_count, show_ns,
 };
 
 use crate::figures::{ABSENT, grouped, real, with_unit};
@@ -137,7 +137,7 @@ pub(crate) fn intervals(record: &RunRecord) -> Option<(Table, String)> {
     }
     let more = match all.saturating_sub(INTERVALS_MAX) {
         0 => String::new(),
-        more => format!("and {more} more intervals in the record"),
+        more => format!("and {} in the record", counted(more as u64, "more interval")),
     };
     (all > 0).then_some((table, more))
 }
@@ -153,8 +153,8 @@ pub(crate) fn sentence(record: &RunRecord) -> Option<String> {
             .filter(|(_, way)| way.is_some())
             .map(|(word, way)| format!("{} {word} the server", rate(way.as_ref())))
             .collect();
-        let streams = if stream.streams == 1 { "stream" } else { "streams" };
-        Some(format!("{} {streams} carried {}", stream.streams, words.join(" and ")))
+        let streams = counted(stream.streams, "stream");
+        Some(format!("{streams} carried {}", words.join(" and ")))
     };
     let list: Vec<String> = points.results.iter().filter_map(|result| said(result)).collect();
     (!list.is_empty()).then(|| format!("{}.", list.join("; ")))

@@ -1,6 +1,6 @@
 //! A run as plain text.
 
-use plumb_measure::{ResultRecord, RunRecord, show_count, show_ns};
+use plumb_measure::{ResultRecord, RunRecord, counted, show_count, show_ns};
 
 use crate::facts;
 use crate::figures::{grouped, share, with_unit};
@@ -226,9 +226,9 @@ fn throughput(record: &RunRecord, result: &ResultRecord) -> String {
 fn driver(result: &ResultRecord) -> String {
     let driver = &result.driver;
     let idle = share(driver.idle_passes, driver.passes);
-    let threads = if driver.threads == 1 { "thread" } else { "threads" };
+    let threads = counted(driver.threads, "thread");
     let name = driver.name.as_ref().map_or_else(String::new, |name| format!("{name}, "));
-    let mut text = format!("{name}{}, {} {threads}", tables::waits(driver), driver.threads);
+    let mut text = format!("{name}{}, {threads}", tables::waits(driver));
     if driver.passes > 0 {
         text += &format!(", {idle} idle passes");
     }
@@ -282,7 +282,8 @@ fn validity(record: &RunRecord) -> String {
         out.push_str(&fact("", &format!("{word}: {text}")));
     }
     if reasons.len() > REASONS_MAX {
-        out.push_str(&fact("", &format!("and {} more findings", reasons.len() - REASONS_MAX)));
+        let more = counted((reasons.len() - REASONS_MAX) as u64, "more finding");
+        out.push_str(&fact("", &format!("and {more}")));
     }
     out
 }

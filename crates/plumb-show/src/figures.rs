@@ -1,5 +1,6 @@
 //! Figures and facts of a recording in words, the same in every format.
 
+use plumb_measure::counted;
 use plumb_nmon::{Recording, Stamp, Traffic};
 
 /// The name of the host.
@@ -25,7 +26,7 @@ pub(crate) fn ends(recording: &Recording) -> Option<[String; 2]> {
 pub(crate) fn span(recording: &Recording) -> String {
     let count = recording.timeline.stamps().len();
     let Some([first, last]) = ends(recording) else {
-        return if count == 1 { "1 snapshot".into() } else { format!("{count} snapshots") };
+        return counted(count as u64, "snapshot");
     };
     let seconds = recording.timeline.duration_s();
     let zone = recording.facts.time_zone().map(|zone| format!(", {zone}")).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! Recordings as tables of text.
 
 use plumb_check::Report;
+use plumb_measure::counted;
 use plumb_nmon::{Recording, Row};
 use std::io::{self, Write};
 
@@ -25,7 +26,7 @@ pub fn file(out: &mut impl Write, shown: &Shown) -> io::Result<()> {
     }
     match read.troubles.left_out() {
         0 => Ok(()),
-        more => writeln!(out, "{}: and {more} more messages", path.display()),
+        more => writeln!(out, "{}: and {}", path.display(), counted(more, "more message")),
     }
 }
 
@@ -88,13 +89,15 @@ fn check(out: &mut impl Write, checked: &Report) -> io::Result<()> {
     let findings = checked.findings().len() as u64 + checked.left_out();
     match (checked.checks(), findings) {
         (0, 0) => writeln!(out, "  check           no figures that must agree were recorded")?,
-        (checks, 0) => writeln!(out, "  check           {checks} comparisons, nothing found")?,
+        (checks, 0) => {
+            writeln!(out, "  check           {}, nothing found", counted(checks, "comparison"))?;
+        }
         (checks, findings) => {
-            let figures = if findings == 1 { "figure" } else { "figures" };
             writeln!(
                 out,
-                "  check           {findings} {figures} cannot be true beside the others, in \
-                 {checks} comparisons"
+                "  check           {} cannot be true beside the others, in {}",
+                counted(findings, "figure"),
+                counted(checks, "comparison")
             )?;
         }
     }

@@ -1,5 +1,6 @@
 //! A load ladder, as it was measured.
 
+use plumb_measure::{counted, rounded};
 use serde::Serialize;
 
 /// Steps that a ladder needs.
@@ -51,8 +52,8 @@ pub enum LadderError {
     },
     /// A step without users, operations or times.
     #[error(
-        "the step of {users} user{} has no throughput or no response time: it answers nothing",
-        ending(*.users)
+        "the step of {} has no throughput or no response time: it answers nothing",
+        counted_users(*.users)
     )]
     Step {
         /// Its users.
@@ -61,8 +62,8 @@ pub enum LadderError {
     /// Users, throughput and times that cannot be true together, or think times that differ.
     #[error(
         "the think time that follows from users, throughput and response time is {one_s:.3} s with \
-         {one} users and {other_s:.3} s with {other}: every step must think alike, and nobody may \
-         be missing"
+         {} and {other_s:.3} s with {other}: every step must think alike, and nobody may be missing",
+        counted_users(*.one)
     )]
     Think {
         /// Users of one step.
@@ -195,9 +196,10 @@ fn middle(steps: &[Step], figure: impl Fn(&Step) -> f64) -> &Step {
     found.copied().unwrap_or(all[all.len() - 1])
 }
 
-/// What makes the plural of so many users.
-pub(crate) fn ending(users: f64) -> &'static str {
-    if (users - 1.0).abs() < f64::EPSILON { "" } else { "s" }
+/// So many users, in words: `1 user`, `2,000 users`.
+#[must_use]
+pub fn counted_users(number: f64) -> String {
+    counted(rounded(number), "user")
 }
 
 #[cfg(test)]

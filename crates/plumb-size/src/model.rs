@@ -16,7 +16,7 @@ pub use demands::Demands;
 use demands::{Delays, Drawn};
 
 use crate::analysis::{Analysis, AnalysisError, Tail};
-use crate::ladder::{Ladder, Step, ending};
+use crate::ladder::{Ladder, Step, counted_users};
 use crate::landscape::{Element, Landscape, Pool, Servers, Station};
 use crate::line::DRAWN_MIN;
 
@@ -106,9 +106,9 @@ pub enum ModelError {
     },
     /// Operations waited for places of a pool whose size nobody told.
     #[error(
-        "with {users} user{} an operation waited {wait_ms:.1} ms for a place in the server's pool: \
-         say how many places it has, such as --pool work-processes=10",
-        ending(*.users)
+        "with {} an operation waited {wait_ms:.1} ms for a place in the server's pool: say how many \
+         places it has, such as --pool work-processes=10",
+        counted_users(*.users)
     )]
     PoolUnknown {
         /// Users of that step.

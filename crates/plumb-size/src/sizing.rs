@@ -23,7 +23,7 @@ use drawn::{knee_users, predicted, within};
 
 use crate::analysis::{Analysis, AnalysisError, Figure};
 use crate::bounded::Bounded;
-use crate::ladder::{Ladder, LadderError};
+use crate::ladder::{Ladder, LadderError, counted_users};
 use crate::landscape::Landscape;
 use crate::line::Line;
 use crate::model::{Generator, Model, ModelError, Setup, users};
@@ -218,9 +218,10 @@ impl Sizing {
         let (worst, off) = self.model.worst;
         if is_off(&self.model) {
             refusals.push(format!(
-                "with {worst:.0} users the model is {:.0} % {} the throughput that was measured: \
-                 something that was not measured limits it; watch every machine, name pools with \
-                 --pool and parts that have a queue of their own with --servers",
+                "with {} the model is {:.0} % {} the throughput that was measured: something that was \
+                 not measured limits it; watch every machine, name pools with --pool and parts that \
+                 have a queue of their own with --servers",
+                counted_users(worst),
                 off.abs() * 100.0,
                 if off > 0.0 { "above" } else { "below" },
             ));

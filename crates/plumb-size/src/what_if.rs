@@ -9,7 +9,9 @@ pub use change::{Change, changes};
 use crate::analysis::{Analysis, AnalysisError, OpenAnalysis, Point};
 use crate::bounded::Bounded;
 use crate::landscape::{Element, Landscape};
-use crate::simulation::{Bursts, Load, Patience, Plan, Sessions, Simulated, SimulationError};
+use crate::simulation::{
+    ASKS_MAX, Bursts, Load, Patience, Plan, Sessions, Simulated, SimulationError,
+};
 use crate::sizing::{RANGE_MAX, Sizing};
 
 /// Operations that a simulation should record, about.
@@ -55,6 +57,16 @@ pub enum WhatIfError {
     /// More users than the memory of the server holds: why.
     #[error("{0}")]
     Memory(String),
+    /// Bursts so far apart, so short or so large that simulating enough of them takes hours.
+    #[error(
+        "until enough bursts have come there are {asks:.1e} operations and bursts to simulate, more than \
+         a billion: give lengths and pauses nearer to the time of an operation, such as burst=3*10s/60s, \
+         a smaller factor, or fewer users or arrivals"
+    )]
+    Bursts {
+        /// Operations, each with its tries, and beginnings and ends of bursts.
+        asks: f64,
+    },
     /// The changed landscape cannot be solved.
     #[error(transparent)]
     Analysis(#[from] AnalysisError),
@@ -112,7 +124,7 @@ pub fn what_if(sizing: &Sizing, changes: Vec<Change>) -> Result<WhatIf, WhatIfEr
     let load = asked.load(sizing)?;
     asked.fit_into_memory(sizing, load)?;
     let model = modelled(&landscape, load)?;
-    let plan = asked.plan(landscape, load, model.as_ref(), sizing.question.seed);
+    let plan = asked.plan(landscape, load, model.as_ref(), sizing.question.seed)?;
     let simulated = plan.simulate()?;
     Ok(WhatIf {
         beyond: grown(&plan.landscape, &had) || is_beyond(sizing, load),
@@ -169,7 +181,13 @@ impl Asked {
         sizing.short_of_memory(sessions).map_or(Ok(()), |why| Err(WhatIfError::Memory(why)))
     }
 
-    fn plan(&self, landscape: Landscape, load: Load, model: Option<&Point>, seed: u64) -> Plan {
+    fn plan(
+        &self,
+        landscape: Landscape,
+        load: Load,
+        model: Option<&Point>,
+        seed: u64,
+    ) -> Result<Plan, WhatIfError> {
         let mean_s = model.map_or_else(|| filled_s(&landscape), |model| model.mean_s);
         let (rate_per_s, round_s) = match load {
             Load::Closed { users, think_s, .. } => {
@@ -181,16 +199,29 @@ impl Asked {
         // bursts are rare, and an interval knows only of those that came
         let burst_s = self.bursts.map_or(0.0, |it| 50.0 * (it.on_s + it.off_s));
         let for_s = (OPERATIONS / rate_per_s).max(20.0 * round_s).max(burst_s);
-        Plan {
+        let warm_up_s = (for_s / 10.0).max(5.0 * round_s);
+        self.ends_soon(rate_per_s, for_s + warm_up_s)?;
+        Ok(Plan {
             landscape,
             load,
             for_s,
-            warm_up_s: (for_s / 10.0).max(5.0 * round_s),
+            warm_up_s,
             patience: self.patience,
             sessions: self.sessions,
             bursts: self.bursts,
             seed,
-        }
+        })
+    }
+
+    /// Refuses bursts with which `all_s` seconds take hours to simulate; `rate_per_s` is that of the model,
+    /// which knows none. Users who think ask in a burst at most as many times as often as its factor says.
+    fn ends_soon(&self, rate_per_s: f64, all_s: f64) -> Result<(), WhatIfError> {
+        let Some(Bursts { factor, on_s, off_s }) = self.bursts else { return Ok(()) };
+        let round_s = on_s + off_s;
+        let more = (factor * on_s + off_s) / round_s;
+        let tries = 1.0 + f64::from(self.patience.retries);
+        let asks = all_s * (rate_per_s * more.max(1.0) * tries + 2.0 / round_s);
+        if asks > ASKS_MAX { Err(WhatIfError::Bursts { asks }) } else { Ok(()) }
     }
 }
 
@@ -313,6 +344,24 @@ mod tests {
             assert!((found.mean_s / exact_s - 1.0).abs() < 1e-9, "{share}: {found:?}");
             assert!((found.throughput_per_s / (share * 100.0) - 1.0).abs() < 1e-12, "{found:?}");
         }
+    }
+
+    #[test]
+    fn bursts_that_take_hours_to_simulate_are_refused() {
+        let of = |load, burst: &str| {
+            let mut asked = Asked::default();
+            changes(&format!("burst={burst}")).unwrap().iter().for_each(|it| asked.take(it));
+            asked.plan(server(Some(10)), load, None, 1).map(|plan| plan.for_s)
+        };
+        let users = |users| Load::Closed { users, think_s: 5.0, variation: 1.0 };
+        let refused = |found| matches!(found, Err(WhatIfError::Bursts { .. }));
+        assert!(of(users(500), "3*10s/60s").is_ok() && of(users(500), "3*1h/23h").is_ok());
+        assert!(refused(of(users(5_000), "3*1h/23h")));
+        assert!(refused(of(users(500), "3*1us/1us")));
+        let open = Load::Open { rate_per_s: 100.0 };
+        assert!(of(open, "3*10s/60s").is_ok());
+        assert!(refused(of(open, "1000000000*1s/60s")) && refused(of(open, "1e300*1s/60s")));
+        assert!(refused(of(Load::Open { rate_per_s: 200.0 }, "3*1h/167h")));
     }
 
     #[test]

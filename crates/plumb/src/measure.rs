@@ -109,7 +109,7 @@ pub(crate) fn measure_with(
             return Err(error);
         }
     };
-    record.plan.options.extend(drivers.in_force());
+    record.plan.options.extend(drivers.in_force(job.remotes()));
     record.far = far_host.as_ref().map(FarHostWatch::facts);
     let leader = drivers.leader();
     let header = folder.append_intervals(&hdr::log_header(start_ns, &record.started));

@@ -240,7 +240,9 @@ impl Metronome {
             Pace::TimeStamps(speed) => change.time_ms.saturating_sub(first_ms) as f64 / 1e3 / speed,
         };
         let now_s = MonotonicClock.now_ns().saturating_sub(self.began_ns) as f64 / 1e9;
-        (due_s > now_s + 0.001).then(|| Duration::from_secs_f64(due_s - now_s))
+        // what is due later than time goes is never due
+        let until = |seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+        (due_s > now_s + 0.001).then(|| until(due_s - now_s))
     }
 }
 
@@ -400,6 +402,9 @@ mod tests {
         let mut metronome = Metronome::new(Pace::Rate(0.001));
         assert!(metronome.wait(&change(0)).is_none());
         assert!(metronome.wait(&change(0)).unwrap() <= Duration::from_secs(1_000));
+        let mut metronome = Metronome::new(Pace::Rate(1e-20));
+        assert!(metronome.wait(&change(0)).is_none());
+        assert_eq!(metronome.wait(&change(0)), Some(Duration::MAX));
     }
 
     fn told_change() -> Change {

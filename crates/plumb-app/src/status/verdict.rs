@@ -1,6 +1,6 @@
 //! Where the time of requests went lately, in words.
 
-use plumb_measure::show_ns;
+use plumb_measure::{counted, real, show_ns, show_rate};
 use serde::Serialize;
 
 use super::percent;
@@ -89,12 +89,17 @@ impl Verdict {
             "idle" => "No time was spent on steps.".into(),
             "processor" => format!(
                 "Requests wait for a processor: {share:.0} % of the response time passes on the \
-                 way to a work process, although most steps find one of the {processes} free. The \
-                 processors are taken, or have to be woken; more work processes do not help."
+                 way to a work process, although most steps find {} free. The processors are taken, \
+                 or have to be woken; more work processes do not help.",
+                if processes == 1 {
+                    "the only one".into()
+                } else {
+                    format!("one of the {processes}")
+                }
             ),
             "queue" => {
                 let bound = ended.busy_ns.checked_div(ended.steps).map_or(String::new(), |each| {
-                    let (each, rate) = (show_ns(each), rate(processes, each));
+                    let (each, rate) = (show_ns(each), show_rate(rate(processes, each)));
                     format!(
                         " A step takes {each}, so that no more than {rate} steps a second are \
                          possible;"
@@ -102,8 +107,9 @@ impl Verdict {
                 });
                 format!(
                     "Requests wait for a work process: {share:.0} % of the response time is the \
-                     queue in front of {processes} work processes.{bound} More work processes help \
-                     (dispatcher.work-processes) as long as processors and database allow."
+                     queue in front of {processes} work {}.{bound} More work processes help \
+                     (dispatcher.work-processes) as long as processors and database allow.",
+                    if processes == 1 { "process" } else { "processes" }
                 )
             }
             "background" => format!(
@@ -182,12 +188,12 @@ fn largest(all: &Sums) -> Option<(&'static str, u64, u64)> {
 }
 
 fn steps(count: u64) -> String {
-    format!("{count} {}", if count == 1 { "step" } else { "steps" })
+    counted(count, "step")
 }
 
 /// Steps a second of `processes` that take `service_ns` for each.
-fn rate(processes: usize, service_ns: u64) -> u64 {
-    (processes as u64).saturating_mul(1_000_000_000) / service_ns.max(1)
+fn rate(processes: usize, service_ns: u64) -> f64 {
+    real(processes as u64) * 1e9 / real(service_ns.max(1))
 }
 
 #[cfg(test)]
@@ -212,12 +218,33 @@ mod tests {
         assert_eq!(verdict.cause, "queue");
         let words = &verdict.words;
         assert!(words.starts_with("Requests wait for a work process: 90 %"), "{words}");
-        assert!(words.contains("so that no more than 200 steps a second"), "{words}");
+        assert!(words.contains("so that no more than 200.0 steps a second"), "{words}");
         let seen = "In the last 58.0 s: 100 steps ended, with a mean response time of 100 ms.";
         assert!(words.ends_with(seen), "{words}");
         let verdict = of(Sums { crowded: 40, ..ended });
         assert_eq!(verdict.cause, "processor", "most steps found a work process");
         assert!(verdict.words.contains("more work processes do not help"), "{verdict:?}");
+        assert!(verdict.words.contains("most steps find one of the 2 free"), "{verdict:?}");
+    }
+
+    #[test]
+    fn a_single_work_process_with_long_steps_does_less_than_one_a_second() {
+        let of_one = |crowded| {
+            let ended = Sums {
+                steps: 2,
+                crowded,
+                busy_ns: 4_000_000_000,
+                queue_ns: 30_000_000_000,
+                ..Sums::default()
+            };
+            let lately = Lately { window_ns: 58_000_000_000, ended, ..Lately::default() };
+            Verdict::of(&lately, 1).words
+        };
+        let words = of_one(2);
+        assert!(words.contains("is the queue in front of 1 work process. A step takes"), "{words}");
+        assert!(words.contains("no more than 0.500 steps a second are possible"), "{words}");
+        assert!(of_one(0).contains("most steps find the only one free"), "{}", of_one(0));
+        assert_eq!(show_rate(rate(10, 1_500_000_000)), "6.67");
     }
 
     #[test]

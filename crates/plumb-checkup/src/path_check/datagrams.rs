@@ -1,6 +1,6 @@
 //! What datagrams say of a path.
 
-use super::{Judgement, PartOutcome, PathPart};
+use super::{Judgement, NOT_VALID, PartOutcome, PathPart};
 use plumb_measure::{DatagramFlow, Span, counted, grouped, show_ns};
 
 /// From this loss on TCP no longer carries much over a long way.
@@ -33,18 +33,16 @@ pub(super) fn judge(part: &PathPart, outcome: &PartOutcome) -> (Judgement, Strin
     let lasted = Span::from_ns(outcome.duration_ns.next_multiple_of(1_000_000));
     let mut sentence =
         format!("of datagrams of {} bytes in {lasted} {}.", part.size_bytes, told.join("; "));
-    let judgement = if ways.iter().any(|(_, flow)| flow.loss() >= BAD_LOSS) {
-        sentence += " TCP sends again what is lost, and becomes slow.";
-        Judgement::Bad
-    } else if lost > 0 || reordered > 0 {
-        Judgement::Look
-    } else {
-        Judgement::Fine
-    };
-    if judgement == Judgement::Fine && !outcome.valid {
-        sentence += " The figures are not valid: see the run's report.";
+    // before the loss decides: it may be that of a machine, and not of the path
+    if !outcome.valid {
+        sentence += NOT_VALID;
         return (Judgement::Look, sentence);
     }
+    if ways.iter().any(|(_, flow)| flow.loss() >= BAD_LOSS) {
+        sentence += " TCP sends again what is lost, and becomes slow.";
+        return (Judgement::Bad, sentence);
+    }
+    let judgement = if lost > 0 || reordered > 0 { Judgement::Look } else { Judgement::Fine };
     (judgement, sentence)
 }
 
@@ -119,6 +117,15 @@ mod tests {
             text.contains("10 of 1,000 are lost there (1.00 %, at most 10 in a row)"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn loss_in_a_run_that_is_not_valid_does_not_speak_against_the_path() {
+        for lost in [0, 5, 20] {
+            let (judgement, text) = judged(&PartOutcome { valid: false, ..outcome(lost, 0) });
+            assert_eq!(judgement, Judgement::Look, "{text}");
+            assert!(text.ends_with(". The figures are not valid: see the run's report."), "{text}");
+        }
     }
 
     #[test]

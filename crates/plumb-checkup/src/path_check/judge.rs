@@ -1,6 +1,6 @@
 //! From what was measured to a sentence.
 
-use super::{Judgement, PartOutcome, PathPart, PathTest, datagrams};
+use super::{Judgement, NOT_VALID, PartOutcome, PathPart, PathTest, datagrams};
 use plumb_measure::{Span, counted, grouped, show_ns, show_plain};
 
 /// Orders of magnitude of `tr2`, kB/s: what is usual over an Ethernet of that speed. No limits.
@@ -300,12 +300,12 @@ fn lost(outcome: &PartOutcome) -> (Judgement, String) {
 /// Figures that may not be used are looked at; those with failures are bad.
 fn judged(outcome: &PartOutcome, sentence: String) -> (Judgement, String) {
     if outcome.failed() > 0 {
-        let text = format!("{sentence} {} messages failed.", grouped(outcome.failed()));
+        let text = format!("{sentence} {} failed.", counted(outcome.failed(), "message"));
         (Judgement::Bad, text)
     } else if outcome.valid {
         (Judgement::Fine, sentence)
     } else {
-        (Judgement::Look, format!("{sentence} The figures are not valid: see the run's report."))
+        (Judgement::Look, sentence + NOT_VALID)
     }
 }
 

@@ -15,6 +15,8 @@ use plumb_measure::{
 
 /// Version of the form of [`PathCheck`].
 pub const PATH_CHECK_SCHEMA: &str = "plumb.net-check/1";
+/// Behind the figures of a run that may not be used.
+const NOT_VALID: &str = " The figures are not valid: see the run's report.";
 
 /// The tests, in the order in which they are carried out.
 ///

@@ -1,7 +1,9 @@
 //! What is said of a server below its table: a name and a text each.
 
 use plumb_checkup::{Checkup, CheckupLayer, CheckupPart, LayerVerdict, OwnTime};
-use plumb_measure::{Estimate, Finding, FindingKind, PairDifference, Split, rounded, show_ns};
+use plumb_measure::{
+    Estimate, Finding, FindingKind, PairDifference, Split, counted, rounded, show_ns,
+};
 
 use super::Server;
 use plumb_page::figures::share;
@@ -154,8 +156,8 @@ fn trouble(part: &CheckupPart, busy: bool) -> Vec<(&'static str, String)> {
         .map(|(word, text)| (word, format!("{name}: {text}")))
         .collect();
     if reasons.len() > FINDINGS_MAX {
-        let more = reasons.len() - FINDINGS_MAX;
-        said.push(("", format!("and {more} more findings in its own report")));
+        let more = counted((reasons.len() - FINDINGS_MAX) as u64, "more finding");
+        said.push(("", format!("and {more} in its own report")));
     }
     said
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use plumb_engine::clock::MonotonicClock;
-use plumb_measure::{Clock as _, Span};
+use plumb_measure::{Clock as _, Span, counted};
 
 use super::inside::{ActionTime, Inside};
 use plumb_transaction::{Persist, Trace, Traced};
@@ -70,8 +70,10 @@ impl BoundedTrace {
     /// All that was kept.
     pub(super) fn finish(mut self) -> String {
         if self.left_out > 0 {
+            let more = counted(self.left_out as u64, "more line");
+            let are = if self.left_out == 1 { "is" } else { "are" };
             // a String takes everything
-            let _ = writeln!(self.text, "{} more lines are not kept (trace-size)", self.left_out);
+            let _ = writeln!(self.text, "{more} {are} not kept (trace-size)");
         }
         self.text
     }

@@ -1,12 +1,13 @@
 //! When requests are due: as many in each part of the time as the log has there.
 
-use plumb_measure::{RateOrNone, Span};
+use plumb_measure::{RateOrNone, Span, counted};
 use plumb_scenario::file::Stage;
 
 /// Parts of the time of a log at most.
 const PARTS_MAX: i128 = 1_000;
 /// A part of the time at least: most logs tell no more than the second.
 const PART_NS: i128 = 1_000_000_000;
+const DAY_NS: i128 = 86_400 * PART_NS;
 /// A step from one rate to another takes so long.
 const STEP_NS: u64 = 1_000_000;
 
@@ -14,7 +15,7 @@ const STEP_NS: u64 = 1_000_000;
 /// Together they are as many as the log has.
 ///
 /// # Errors
-/// In words, when they come too fast for a rate.
+/// In words, when they come too fast for a rate, or one rate would hold for longer than a year.
 pub(super) fn stages(times: &[i128], speed: f64) -> Result<Vec<Stage>, String> {
     let (Some(first), Some(last)) = (times.first(), times.last()) else { return Ok(Vec::new()) };
     let span_ns = last - first + PART_NS;
@@ -28,12 +29,23 @@ pub(super) fn stages(times: &[i128], speed: f64) -> Result<Vec<Stage>, String> {
     }
     #[expect(clippy::cast_precision_loss, reason = "a part is far below 2^53 ns")]
     let part_s = part_ns as f64 / 1e9 / speed;
+    let long = || {
+        let days = span_ns / DAY_NS;
+        let days = counted(u64::try_from(days).unwrap_or(u64::MAX), "day");
+        format!(
+            "it goes over {days}, and one rate would hold for longer than a year: look whether the dates \
+             of all lines are right, cut the log, or play it faster, with --speed"
+        )
+    };
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "seconds of a part, at most a year"
+        reason = "what is longer than a year is refused"
     )]
     let over_ns = ((part_s * 1e9).round() as u64).max(2 * STEP_NS);
+    if over_ns > Span::LONGEST_NS {
+        return Err(long());
+    }
     let mut stages: Vec<Stage> = Vec::new();
     let mut before = None;
     for count in counts {
@@ -41,6 +53,9 @@ pub(super) fn stages(times: &[i128], speed: f64) -> Result<Vec<Stage>, String> {
             // it goes on as before
             if let Some(stage) = stages.last_mut() {
                 stage.over = Span::from_ns(stage.over.ns() + over_ns);
+                if stage.over.ns() > Span::LONGEST_NS {
+                    return Err(long());
+                }
             }
             continue;
         }
@@ -104,6 +119,18 @@ mod tests {
         let stages = stages(&at(&times), 1.0).unwrap();
         assert!(stages.len() <= 2_000, "{}", stages.len());
         assert!((due(&stages).0 - 86_400.0).abs() < 1.0);
+    }
+
+    #[test]
+    fn what_would_last_for_more_than_a_year_is_refused() {
+        const DAY: i128 = 86_400;
+        let unset = stages(&at(&[0, 20_783 * DAY, 20_783 * DAY + 1]), 1.0).unwrap_err();
+        assert!(unset.starts_with("it goes over 20,783 days, and one rate would hold"), "{unset}");
+        assert!(stages(&at(&[0, 10 * 3_600]), 0.001).is_err(), "416 days without a request");
+        assert!(stages(&at(&[0, 20_783 * DAY]), 0.001).is_err(), "a part of 57 years");
+        for stage in stages(&at(&[0, 366 * DAY]), 1.0).unwrap() {
+            assert_eq!(stage.over.to_string().parse(), Ok(stage.over));
+        }
     }
 
     proptest! {

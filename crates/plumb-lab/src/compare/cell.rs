@@ -1,7 +1,7 @@
 //! The blocks of one cell: a probe at one combination of the levels of all factors.
 
 use plumb_comparison::{Better, Contrast};
-use plumb_measure::RunRecord;
+use plumb_measure::{RunRecord, counted};
 
 use super::differences::{Named, same_kind};
 use super::points::{Labels, common_labels, in_order, matched};
@@ -122,8 +122,8 @@ impl<'a> Cell<'a> {
             let failed = failed.filter(|it| it.failure == Some(Failure::Switch));
             let reasons: Vec<&str> = failed.map(|it| it.reason.as_str()).collect();
             let last = reasons.last()?;
-            let times = if reasons.len() == 1 { "time" } else { "times" };
-            Some(format!("switching to {} failed {} {times} ({last})", variant.name, reasons.len()))
+            let times = counted(reasons.len() as u64, "time");
+            Some(format!("switching to {} failed {times} ({last})", variant.name))
         };
         let all: Vec<String> = variants.iter().filter_map(of).collect();
         (!all.is_empty()).then(|| all.join(", "))

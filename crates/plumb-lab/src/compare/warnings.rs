@@ -1,7 +1,7 @@
 //! What the reader of a comparison must know before its figures.
 
 use plumb_comparison::{Contrast, Verdict};
-use plumb_measure::RunRecord;
+use plumb_measure::{RunRecord, counted};
 
 use super::cell::Cell;
 use super::variant_blocks::{Experiment, VariantBlocks};
@@ -194,10 +194,9 @@ fn driver_warnings(variants: &[VariantBlocks], cells: &[Cell<'_>]) -> Vec<String
         };
         (blocks > 0).then(|| {
             format!(
-                "In {blocks} {} of {}{place} the load generator was the limit: response times say \
-                 nothing there and are left out of every contrast with it, throughput is a lower \
-                 bound.",
-                if blocks == 1 { "block" } else { "blocks" },
+                "In {} of {}{place} the load generator was the limit: response times say nothing \
+                 there and are left out of every contrast with it, throughput is a lower bound.",
+                counted(blocks as u64, "block"),
                 variant.name
             )
         })

@@ -1,6 +1,7 @@
 //! Whether the statistics of a contrast may be used.
 
 use plumb_comparison::{Checks, Endpoint, signed};
+use plumb_measure::counted;
 use plumb_measure::statistics::{Drift, drift, hodges_lehmann, mean, standard_deviation};
 
 use super::{Pair, effects, ratio};
@@ -87,8 +88,9 @@ fn few_operations(checks: &Checks, primary: &Endpoint, pairs: &[Pair<'_>]) -> Op
     let fewest = counts.min().filter(|count| *count < OPERATIONS_MIN)?;
     (is_time(primary) && !said).then(|| {
         format!(
-            "The smallest block has {fewest} operations; below {OPERATIONS_MIN} its response times \
-             are shaky: lengthen the blocks."
+            "The smallest block has {}; below {OPERATIONS_MIN} its response times are shaky: lengthen \
+             the blocks.",
+            counted(fewest, "operation")
         )
     })
 }

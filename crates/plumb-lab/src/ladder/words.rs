@@ -96,7 +96,7 @@ fn sentences(ladder: &LadderRecord) -> Vec<String> {
     });
     if let Some([throughput, mean]) = ladder.drift {
         all.push(format!(
-            "Taken again, throughput is {:+.1} % and the mean {:+.1} % of the first time: {}.",
+            "Taken again, throughput differs by {:+.1} % and the mean by {:+.1} % from the first time: {}.",
             throughput.share * 100.0,
             mean.share * 100.0,
             if ladder.has_drifted() {

@@ -167,16 +167,19 @@ fn driver_limited(recorder: &Recorder, facts: LoadFacts) -> Option<Finding> {
 }
 
 fn scheduling_lag(recorder: &Recorder, facts: LoadFacts) -> Option<Finding> {
-    let lag_ns = recorder.lag.quantile(0.99);
-    if recorder.lag.is_empty() || lag_ns <= facts.lag_bound.ns() {
+    let (lag_ns, bound_ns) = (recorder.lag.quantile(0.99), facts.lag_bound.ns());
+    if recorder.lag.is_empty() || lag_ns <= bound_ns {
         return None;
     }
     let scope = if facts.open { Scope::Everything } else { Scope::Latency };
+    let (mut lag, mut bound) = (show_ns(lag_ns), show_ns(bound_ns));
+    if lag == bound {
+        // exactly, so that the one is seen to be longer
+        (lag, bound) = (Span::from_ns(lag_ns).to_string(), facts.lag_bound.to_string());
+    }
     let text = format!(
-        "driver-limited: 1 % of the work began {} or more after it was due although a connection \
-         was free (accepted: {})",
-        show_ns(lag_ns),
-        show_ns(facts.lag_bound.ns())
+        "driver-limited: 1 % of the work began {lag} or more after it was due although a connection \
+         was free (accepted: {bound})"
     );
     finding(FindingKind::SchedulingLag, scope, text)
 }
@@ -312,6 +315,17 @@ mod tests {
         assert!(!Validity::of_load(&recorder, open).valid);
         let wide = LoadFacts { lag_bound: Span::from_ms(10), ..open };
         assert!(Validity::of_load(&recorder, wide).valid);
+    }
+
+    #[test]
+    fn a_lag_just_above_the_bound_is_told_from_it() {
+        let mut recorder = recorder_of(1000);
+        recorder.lag.record_n(1_000_448, 1000);
+        let validity = Validity::of_load(&recorder, CLOSED);
+        let said =
+            validity.reasons.iter().find(|it| it.kind == FindingKind::SchedulingLag).unwrap();
+        assert!(said.text.contains("began 1000448ns or more"), "{}", said.text);
+        assert!(said.text.ends_with("(accepted: 1ms)"), "{}", said.text);
     }
 
     #[test]

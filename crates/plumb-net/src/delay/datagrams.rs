@@ -2,7 +2,7 @@
 
 use plumb_engine::layer::{JobError, Output, note};
 use plumb_engine::{Address, DatagramSocket, Endpoint, Family, Stop};
-use plumb_measure::Share;
+use plumb_measure::{Share, counted, grouped};
 use plumb_relay::{
     DatagramPathPlan, DatagramPathTotals, DatagramRelayPlan, DatagramRelayTotals, PathPlan,
     relay_datagrams,
@@ -114,14 +114,17 @@ fn shares(path: &DatagramPathPlan) -> String {
 fn summary(totals: &DatagramRelayTotals) -> Vec<String> {
     let away = match totals.turned_away {
         0 => String::new(),
-        n => format!(", {n} datagrams turned away"),
+        n => format!(", {} turned away", counted(n, "datagram")),
     };
-    let mut lines = vec![format!("total: {} clients{away}", totals.clients)];
+    let mut lines = vec![format!("total: {}{away}", counted(totals.clients, "client"))];
     for (name, path) in [("there", &totals.there), ("back", &totals.back)] {
         let DatagramPathTotals { path, received, lost, doubled, overtaken, overflowed } = path;
+        let [lost, doubled, overtaken, overflowed] =
+            [lost, doubled, overtaken, overflowed].map(|n| grouped(*n));
         lines.push(format!(
-            "{name}: {received} datagrams received, {lost} lost, {doubled} doubled, {overtaken} \
-             reordered, {overflowed} without room; {}",
+            "{name}: {} received, {lost} lost, {doubled} doubled, {overtaken} reordered, {overflowed} \
+             without room; {}",
+            counted(*received, "datagram"),
             passed(path)
         ));
     }

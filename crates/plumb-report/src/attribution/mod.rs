@@ -14,7 +14,6 @@ use plumb_measure::{
 pub(crate) use html::{section, styles};
 pub(crate) use tables::{parts, readings, times};
 
-use crate::figures::grouped;
 use crate::points::Points;
 
 /// Parts that are told one by one, in this order; what lies before them is told together.
@@ -124,7 +123,7 @@ const SHARES: &str = ", shares with their 95 % intervals";
 
 /// The answer, then the figures behind it.
 fn sentence(attribution: &Attribution) -> String {
-    let calls = grouped(attribution.client.count);
+    let calls = counted(attribution.client.count, "call");
     let looks = if attribution.observed == 0 { "" } else { " and of every look" };
     let of_a_runtime = attribution.parts.iter().any(|part| part.kind.is_of_a_runtime());
     let (question, looked) = match of_a_runtime {
@@ -142,9 +141,9 @@ fn sentence(attribution: &Attribution) -> String {
             let known = account.split.all().any(|share| share.interval().is_some());
             let shares = if known { SHARES } else { "" };
             let (means, slowest) = match account.of {
-                Calls::All => (format!("means of {calls} calls{shares}"), String::new()),
+                Calls::All => (format!("means of {calls}{shares}"), String::new()),
                 Calls::Faster => (
-                    format!("means of the faster nine tenths of {calls} calls{looks}{shares}"),
+                    format!("means of the faster nine tenths of {calls}{looks}{shares}"),
                     slowest_tenth(attribution),
                 ),
             };
@@ -157,7 +156,7 @@ fn sentence(attribution: &Attribution) -> String {
                 measured.map(|part| format!("{} {}", name(part.kind), spread(part.time))).collect();
             format!(
                 "{question} It cannot be split: {reason}. At the client {}; measured \
-                 beside it: {} (means of {calls} calls; {looked}).{}",
+                 beside it: {} (means of {calls}; {looked}).{}",
                 spread(attribution.client),
                 parts.join(", "),
                 server_at_most(attribution, reason)

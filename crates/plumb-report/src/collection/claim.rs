@@ -317,7 +317,7 @@ fn machine(kind: &RunGroup) -> Option<String> {
         words.push(format!("was up to {busiest:.0} % busy, and may have been the limit"));
     }
     if swapped > 0 {
-        words.push(format!("swapped {} pages", grouped(swapped)));
+        words.push(format!("swapped {}", plumb_measure::counted(swapped, "page")));
     }
     let said = words.join("; it ");
     (!words.is_empty()).then(|| format!("the machine that drove the load {said}."))

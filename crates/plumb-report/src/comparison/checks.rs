@@ -1,6 +1,7 @@
 //! Whether the statistics of a contrast may be used, in sentences.
 
 use plumb_comparison::{Checks, Contrast};
+use plumb_measure::counted;
 
 use super::contrasts::primary;
 use super::figures::{percent, probability, share};
@@ -91,10 +92,9 @@ fn spread(checks: &Checks) -> Option<String> {
 
 fn pairs_needed(checks: &Checks) -> Option<String> {
     let pairs = checks.pairs_for_one_percent?;
-    let noun = if pairs == 1 { "pair" } else { "pairs" };
     Some(format!(
-        "Pairs: an interval of 1 % to either side would need about {} {noun}.",
-        grouped(pairs)
+        "Pairs: an interval of 1 % to either side would need about {}.",
+        counted(pairs, "pair")
     ))
 }
 

@@ -1,6 +1,7 @@
 //! How the blocks were taken, and what it takes to take them again.
 
 use plumb_comparison::{Comparison, Design, DesignKind, Variant};
+use plumb_measure::counted;
 
 use super::figures::share;
 use crate::facts::Fact;
@@ -95,8 +96,7 @@ fn margin(design: &Design) -> String {
 
 /// How many blocks of a variant count, and what was run.
 pub(super) fn variant(variant: &Variant) -> String {
-    let noun = if variant.blocks == 1 { "block" } else { "blocks" };
-    let mut text = format!("{} {noun}", grouped(variant.blocks));
+    let mut text = counted(variant.blocks, "block");
     if !variant.left_out.is_empty() {
         text += &format!(", {} left out", variant.left_out.len());
     }

@@ -1,7 +1,7 @@
 //! The figures of a comparison as people read them.
 
 use plumb_comparison::{Better, Endpoint, FigureUnit, Role, Verdict, signed};
-use plumb_measure::show_ns;
+use plumb_measure::{counted, show_ns};
 
 use crate::figures::{ABSENT, per_second, with_unit};
 
@@ -91,8 +91,7 @@ pub(crate) fn good(better: Better) -> &'static str {
 /// How an approximate figure is labelled: by the pairs that it was resampled from.
 fn approximate(endpoint: &Endpoint) -> String {
     let pairs = endpoint.blocks.iter().filter(|block| block.ratio().is_some()).count();
-    let noun = if pairs == 1 { "pair" } else { "pairs" };
-    format!("approximate, k = {pairs} {noun}")
+    format!("approximate, k = {}", counted(pairs as u64, "pair"))
 }
 
 /// What follows from a figure, or why nothing does.

@@ -20,8 +20,9 @@ use crate::landscape::{Element, Landscape, LandscapeError};
 
 /// Users at once, and operations under way, at most.
 pub const USERS_MAX: u32 = 5_000_000;
-/// Times that refused users may ask at most; a processor is busy for minutes with as many.
-const ASKS_MAX: f64 = 1e9;
+/// Times that refused users may ask at most, and what bursts may have simulated; a processor is busy for
+/// minutes with as many.
+pub(crate) const ASKS_MAX: f64 = 1e9;
 
 /// Why nothing can be simulated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

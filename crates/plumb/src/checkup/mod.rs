@@ -93,7 +93,7 @@ pub(crate) fn run(words: &ArgMatches, command: Vec<String>) -> anyhow::Result<Ex
             );
         }
         let host = remote.is_none().then(|| host::facts(&[]));
-        let asked = remote.as_ref().and_then(RemoteSelector::asked_for);
+        let asked = remote.as_ref().map(RemoteSelector::asked_for);
         let begun = new(parts, command);
         let checkup = Checkup { target, troubles, left_out, host, remote: asked, ..begun };
         return measure_all(checkup, remote.as_ref(), (&options.output, &outlets), &stop);

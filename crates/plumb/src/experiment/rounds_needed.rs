@@ -1,6 +1,7 @@
 //! Whether an experiment has rounds enough to show anything, said before it is measured.
 
 use plumb_lab::Extent;
+use plumb_measure::counted;
 
 use super::plan::{Plan, ROUNDS};
 
@@ -16,9 +17,8 @@ pub(crate) fn remark(plan: &Plan, expected: Option<u64>) -> Option<String> {
     };
     if rounds < needed {
         return Some(format!(
-            "with {rounds} {} no difference, however large, can be shown{at_once}: take {needed} or \
-             more",
-            if rounds == 1 { "round" } else { "rounds" }
+            "with {} no difference, however large, can be shown{at_once}: take {needed} or more",
+            counted(rounds, "round")
         ));
     }
     (plan.own_extent && rounds > ROUNDS).then(|| {

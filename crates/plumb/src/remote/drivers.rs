@@ -87,9 +87,9 @@ impl Drivers {
         Ok(Self::Remotes(Box::new(fleet)))
     }
 
-    /// Who they are, for the run record.
-    pub(crate) fn in_force(&self) -> BTreeMap<String, Value> {
-        let Self::Remotes(fleet) = self else { return BTreeMap::new() };
+    /// Who they are, and how they were `asked` for, for the run record.
+    pub(crate) fn in_force(&self, asked: Option<&RemoteSelector>) -> BTreeMap<String, Value> {
+        let (Self::Remotes(fleet), Some(asked)) = (self, asked) else { return BTreeMap::new() };
         let of = |(hello, offset): (&Hello, ClockOffset)| {
             json!({
                 "name": hello.name,
@@ -100,7 +100,10 @@ impl Drivers {
                 "clock-uncertainty-ns": offset.uncertainty_ns,
             })
         };
-        BTreeMap::from([("remotes".to_owned(), fleet.members().map(of).collect())])
+        BTreeMap::from([
+            ("remotes".to_owned(), fleet.members().map(of).collect()),
+            ("remotes-asked".to_owned(), asked.asked_for().into()),
+        ])
     }
 
     /// What the least known clock of the remotes may be off, nanoseconds; 0 without any.

@@ -32,7 +32,9 @@ impl Summary {
             Some((entry.at.clone(), span(change.before), span(change.after)))
         });
         let unusable = entries.iter().filter(|entry| !entry.valid);
-        let missing = unusable.clone().filter(|entry| entry.p50_ns.is_none()).count();
+        // streams have no response times
+        let is_missing = |entry: &&Entry| entry.p50_ns.is_none() && entry.operations == 0;
+        let missing = unusable.clone().filter(is_missing).count();
         let invalid = unusable.count() - missing;
         let over = entries.iter().filter(|entry| entry.missed.is_some()).count();
         Self { all: entries.len(), missing, invalid, over, changes: changes.collect() }
@@ -151,6 +153,8 @@ mod tests {
         let invalid = &entries[30..33];
         let shown = Summary::of(invalid).shown(invalid);
         assert!(shown.contains("too few to look for changes: 0 valid ones"), "{shown}");
+        let stream = [Entry { operations: 9, ..entry(1, None, false) }];
+        assert!(Summary::of(&stream).shown(&stream).starts_with("1 measurement, 1 not valid\n"));
         let without = [entry(1, None, true)];
         let shown = Summary::of(&without).shown(&without);
         assert!(shown.contains("without response times"), "{shown}");

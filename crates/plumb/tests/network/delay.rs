@@ -12,6 +12,7 @@ use std::time::Duration;
 use kit::ni::{frame, read_frame};
 use kit::peer::nobody;
 use kit::{PATIENCE, Server, only_run, ping, plumb, record};
+use plumb_measure::grouped;
 use rustix::net::sockopt::set_socket_linger;
 use tempfile::{TempDir, tempdir};
 
@@ -44,7 +45,7 @@ fn no_round_trip_is_shorter_than_both_ways_and_the_end_says_what_passed() {
     };
     // one more connection asks whether the server holds its tick
     assert!(total("total: ").contains("5 connections"), "{ended:#?}");
-    let bytes = 24 * 1_004 + 12; // an unrecorded message a connection, and the question
+    let bytes = grouped(24 * 1_004 + 12); // an unrecorded message a connection, and the question
     assert!(total("there: ").contains(&format!("{bytes} bytes received, {bytes} sent on")));
     assert!(total("there: ").contains("left later than due by"));
 }

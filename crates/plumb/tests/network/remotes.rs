@@ -45,6 +45,7 @@ fn what_all_remotes_recorded_is_one_record_of_all_samples() {
     let run = read(&at.path().join("run/run.json"));
     let remotes = run.plan.options["remotes"].as_array().expect("they are named").len();
     assert_eq!((remotes, run.results.len()), (3, 2));
+    assert_eq!(run.plan.options["remotes-asked"], "local:3");
     let names = ["local-1", "local-2", "local-3"];
     let parts = names.map(|name| read(&at.path().join(format!("run/remotes/{name}.json"))));
     for (point, result) in run.results.iter().enumerate() {

@@ -82,6 +82,7 @@ fn chosen_and_exact(nats: &Nats) {
     let told = run.plan.options["remotes"].as_array().expect("they are named");
     let names: Vec<&str> = told.iter().map(|it| it["name"].as_str().expect("a name")).collect();
     assert_eq!(names, ["app-1", "app-2.example"]);
+    assert_eq!(run.plan.options["remotes-asked"], "site=x");
     for (remote, ahead_ns) in told.iter().zip([-50_000_000_i64, 50_000_000]) {
         let known_ns = remote["clock-ahead-ns"].as_i64().expect("an offset");
         let may_be_off_ns = remote["clock-uncertainty-ns"].as_u64().expect("an uncertainty");

@@ -347,7 +347,7 @@ fn the_capacity_report_is_one_page_that_loads_nothing() {
     }
     let unwrapped = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        unwrapped.contains("With 2 more cores (2 to 4) the bottleneck is still cores, at"),
+        unwrapped.contains("With 4 cores in the place of 2 the bottleneck is still cores, at"),
         "{text}"
     );
     assert!(unwrapped.contains("One figure at a time is taken 10 % smaller and larger"), "{text}");

@@ -70,6 +70,7 @@ fn throughput_is_named_by_its_order_of_magnitude() {
     let foreign = PartOutcome { valid: false, ..outcome() };
     says(&one(PathTest::Throughput, foreign), Judgement::Look, "not valid");
     says(&one(PathTest::Throughput, failed("reset", 3)), Judgement::Bad, "3 messages failed");
+    says(&one(PathTest::Throughput, failed("reset", 1)), Judgement::Bad, " 1 message failed");
 }
 
 #[test]

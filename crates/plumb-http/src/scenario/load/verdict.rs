@@ -26,7 +26,8 @@ pub(super) fn remarks(
         validity = validity.with_remark(&format!("the first wrong answer to {complaint}"));
     }
     if more > 0 {
-        validity = validity.with_remark(&format!("{more} more steps had wrong answers"));
+        let more = counted(more as u64, "more step");
+        validity = validity.with_remark(&format!("{more} had wrong answers"));
     }
     for scenario in &result.scenarios {
         for (cause, users) in &scenario.ended {

@@ -13,6 +13,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_engine::options::HostOptions;
 use plumb_experiment::{ExperimentFile, is_ladder};
 use plumb_folder::ExperimentFolder;
+use plumb_measure::counted;
 use plumb_wire::document;
 
 use crate::experiment::{self, AdmissionOptions, FailOn, Overrides, Plan, Rounds};
@@ -167,7 +168,8 @@ fn finish(
     let prediction = Prediction::of(&asked.plan);
     let done = match rounds.taken() {
         0 => String::new(),
-        done => format!("{done} blocks are there; in all "),
+        1 => "1 block is there; in all ".into(),
+        done => format!("{} are there; in all ", counted(done as u64, "block")),
     };
     let words = prediction.words(asked.plan.extent);
     let into = folder.path().display();

@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 
 use anyhow::Context as _;
 use plumb_lab::{CellRecord, Order, Turn};
-use plumb_measure::Program;
+use plumb_measure::{Program, counted};
 use serde::Serialize;
 
 use super::prediction::Prediction;
@@ -43,7 +43,7 @@ fn words(name: &str, plan: &Plan, prediction: &Prediction) -> String {
     }
     match prediction.rounds.saturating_sub(ROUNDS_SHOWN) {
         0 => text,
-        more => format!("{text}and {more} more rounds from the same seed\n"),
+        more => format!("{text}and {} from the same seed\n", counted(more, "more round")),
     }
 }
 

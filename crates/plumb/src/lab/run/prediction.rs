@@ -1,6 +1,7 @@
 //! How long an experiment will take, before it begins.
 
 use plumb_lab::{Extent, PRECISION_ROUNDS_MAX, PRECISION_ROUNDS_MIN, ROUNDS_A_PAIR_MAX};
+use plumb_measure::counted;
 
 use crate::experiment::{Plan, rounds_remark};
 use crate::progress::length;
@@ -75,9 +76,11 @@ impl Prediction {
     /// In a sentence, without its end.
     pub(super) fn words(&self, extent: Extent) -> String {
         let rounds = match extent {
-            Extent::Pairs(_) => self.rounds.to_string(),
-            Extent::Time(_) => format!("about {}", self.rounds),
-            Extent::Precision(_) => format!("{} to {}", self.rounds, self.rounds_max),
+            Extent::Pairs(_) => counted(self.rounds, "round"),
+            Extent::Time(_) => format!("about {}", counted(self.rounds, "round")),
+            Extent::Precision(_) => {
+                format!("{} to {}", self.rounds, counted(self.rounds_max, "round"))
+            }
         };
         let about = match extent {
             Extent::Pairs(_) => format!("about {}", length(self.total_ns())),
@@ -90,8 +93,7 @@ impl Prediction {
         };
         let blocks = self.blocks;
         let remarks: String = self.remarks.iter().map(|text| format!("; {text}")).collect();
-        let noun = if rounds == "1" { "round" } else { "rounds" };
-        format!("{rounds} {noun} of {blocks} blocks, {about}{remarks}")
+        format!("{rounds} of {}, {about}{remarks}", counted(blocks, "block"))
     }
 }
 
@@ -141,6 +143,8 @@ mod tests {
     fn a_time_holds_the_rounds_that_fit_and_a_precision_is_a_range() {
         let (time, _) = predicted(&file().replace("rounds = 8", "time = \"1m\""));
         assert_eq!(time.rounds, 60_000_000_000 / time.round_ns);
+        let words = Prediction::plain(2, 1).words(Extent::Time(1_000_000_000));
+        assert!(words.starts_with("about 1 round of 2 blocks, "), "{words}");
         let (_, words) = predicted(&file().replace("rounds = 8", "precision = \"1%\""));
         assert!(words.starts_with("10 to 200 rounds of 4 blocks, "), "{words}");
     }

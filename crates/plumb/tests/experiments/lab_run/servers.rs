@@ -69,7 +69,7 @@ fn a_signal_ends_the_servers_too() {
     experiment(at.path(), &text);
     let running = Program::start(&["lab", "run", "x.toml", "--out", "one"], at.path());
     let head = running.log_line();
-    assert!(head.starts_with("x: 1000 rounds of 6 blocks"), "{head}");
+    assert!(head.starts_with("x: 1,000 rounds of 6 blocks"), "{head}");
     assert!(head.ends_with("; folder one"), "{head}");
     let first = running.log_line();
     assert!(first.starts_with("round 1, 6 blocks: "), "{first}");

@@ -1,0 +1,69 @@
+//! Whether there is room for all connections of a load.
+
+use plumb_measure::counted;
+use plumb_measure::user_schedule::UserSchedule;
+use rustix::process::{Resource, getrlimit};
+
+use super::Crew;
+use crate::EngineError;
+
+/// Looks before anything is made for the connections of `crews`: memory for too many may not be there, and
+/// users of scripts connect when they begin, which may be long after the load did. Of scripts that
+/// arrive only as many connect as are under way.
+pub(super) fn check(crews: &[Crew<'_>]) -> Result<(), EngineError> {
+    let of = |wanted: fn(Option<&UserSchedule>) -> bool| {
+        let wanted = crews.iter().filter(|crew| wanted(crew.user_schedule));
+        wanted.map(|crew| crew.plan.connections.get() as u64).fold(0, u64::saturating_add)
+    };
+    let users = of(|schedule| matches!(schedule, Some(UserSchedule::Users(_))));
+    let connections = of(|schedule| schedule.is_none());
+    match getrlimit(Resource::Nofile).current {
+        Some(limit) => within(limit, users, connections),
+        None => Ok(()),
+    }
+}
+
+/// Refuses more of either than files may be open.
+fn within(limit: u64, users: u64, connections: u64) -> Result<(), EngineError> {
+    let refused = |what: String, fewer: &str| {
+        Err(EngineError::Plan(format!(
+            "{what}, and no more than {limit} files may be open: raise the limit of open files \
+             (ulimit -n), or take fewer {fewer}"
+        )))
+    };
+    if users > limit {
+        return refused(format!("{users} users need as many connections"), "--users");
+    }
+    if connections > limit {
+        let files = format!("{} need as many files", counted(connections, "connection"));
+        return refused(files, "--connections");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::tests::plan;
+
+    #[test]
+    fn more_than_files_may_be_open_are_refused_in_words() {
+        let text = |users, connections| within(1_024, users, connections).unwrap_err().to_string();
+        assert!(within(1_024, 1_024, 1_024).is_ok());
+        let users = text(1_025, 0);
+        assert!(
+            users.contains("1025 users need as many connections, and no more than 1024"),
+            "{users}"
+        );
+        let connections = text(0, u64::MAX);
+        assert!(connections.contains("or take fewer --connections"), "{connections}");
+    }
+
+    #[test]
+    fn connections_of_every_load_are_counted() {
+        let many = crate::LoadPlan { connections: std::num::NonZeroUsize::MAX, ..plan() };
+        let crew = |plan| Crew { plan, user_schedule: None };
+        assert!(check(&[crew(&plan()), crew(&many)]).is_err());
+        assert!(check(&[crew(&plan())]).is_ok());
+    }
+}
