@@ -297,6 +297,7 @@ fn passed(path: &PathTotals) -> String {
 mod tests {
     use super::*;
     use clap::{Command, FromArgMatches as _};
+    use plumb_measure::Histogram;
 
     fn options(words: &[&str]) -> DelayOptions {
         let command = DelayOptions::augment_args(Command::new("delay"));
@@ -306,9 +307,22 @@ mod tests {
 
     #[test]
     fn a_single_connection_is_called_that() {
-        let of = |connections| summary(&RelayTotals { connections, cut: 1, ..Default::default() });
-        assert_eq!(of(1)[0], "total: 1 connection, 1 cut");
-        assert_eq!(of(2)[0], "total: 2 connections, 1 cut");
+        let path = options(&["db:5432"]).plan(9).there;
+        let of = |n: u64| {
+            let totals = || PathTotals { path, received: n, sent: n, late: Histogram::new() };
+            summary(&RelayTotals {
+                connections: n,
+                refused: 0,
+                turned_away: 0,
+                cut: n,
+                idle: 0,
+                unreachable: 0,
+                there: totals(),
+                back: totals(),
+            })
+        };
+        assert_eq!(of(1)[..2], ["total: 1 connection, 1 cut", "there: 1 byte received, 1 sent on"]);
+        assert_eq!(of(2_000)[0], "total: 2,000 connections, 2,000 cut");
     }
 
     #[test]

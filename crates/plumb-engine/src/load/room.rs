@@ -27,16 +27,20 @@ pub(super) fn check(crews: &[Crew<'_>]) -> Result<(), EngineError> {
 fn within(limit: u64, users: u64, connections: u64) -> Result<(), EngineError> {
     let refused = |what: String, fewer: &str| {
         Err(EngineError::Plan(format!(
-            "{what}, and no more than {limit} files may be open: raise the limit of open files \
-             (ulimit -n), or take fewer {fewer}"
+            "{what} may be open: raise the limit of open files (ulimit -n), or take fewer {fewer}"
         )))
     };
     if users > limit {
-        return refused(format!("{users} users need as many connections"), "--users");
+        let what =
+            format!("{users} users need as many connections, and no more than {limit} files");
+        return refused(what, "--users");
     }
     if connections > limit {
-        let files = format!("{} need as many files", counted(connections, "connection"));
-        return refused(files, "--connections");
+        let needed = counted(connections, "connection");
+        return refused(
+            format!("{needed} need as many files, and no more than {limit}"),
+            "--connections",
+        );
     }
     Ok(())
 }
@@ -61,9 +65,10 @@ mod tests {
 
     #[test]
     fn connections_of_every_load_are_counted() {
-        let many = crate::LoadPlan { connections: std::num::NonZeroUsize::MAX, ..plan() };
+        let few = plan();
+        let many = crate::LoadPlan { connections: std::num::NonZeroUsize::MAX, ..few.clone() };
         let crew = |plan| Crew { plan, user_schedule: None };
-        assert!(check(&[crew(&plan()), crew(&many)]).is_err());
-        assert!(check(&[crew(&plan())]).is_ok());
+        assert!(check(&[crew(&few), crew(&many)]).is_err());
+        assert!(check(&[crew(&few)]).is_ok());
     }
 }

@@ -292,8 +292,16 @@ fn a_processor_that_is_not_there_is_named() {
 fn more_connections_than_descriptors_are_told_as_that() {
     let server = Server::start(&["--quiet"]);
     let folder = folder();
-    let words = ["net", "ping", &server.address, "--connections", "100"];
-    let line = refusal(Program::limited("-n 40", &words, folder.path()).wait());
+    let refused = |connections: &str| {
+        let words = ["net", "ping", &server.address, "--connections", connections];
+        refusal(Program::limited("-n 40", &words, folder.path()).wait())
+    };
+    let line = refused("18446744073709551615");
+    assert!(
+        line.contains("no more than 40 may be open") && line.contains("--connections"),
+        "{line}"
+    );
+    let line = refused("39");
     assert!(line.contains("Too many open files") && line.contains("--connections"), "{line}");
     assert!(!line.contains("check the address"), "the address is right: {line}");
 }
