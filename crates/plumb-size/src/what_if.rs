@@ -59,9 +59,9 @@ pub enum WhatIfError {
     Memory(String),
     /// Bursts so far apart, so short or so large that simulating enough of them takes hours.
     #[error(
-        "until enough bursts have come there are {asks:.1e} operations and bursts to simulate, more than \
-         a billion: give lengths and pauses nearer to the time of an operation, such as burst=3*10s/60s, \
-         a smaller factor, or fewer users or arrivals"
+        "{asks:.1e} operations and bursts would have to be simulated, more than a billion: give bursts \
+         and pauses of other lengths, such as burst=3*10s/60s, a smaller factor, or fewer users or \
+         arrivals"
     )]
     Bursts {
         /// Operations, each with its tries, and beginnings and ends of bursts.
