@@ -70,7 +70,7 @@ impl BoundedTrace {
     /// All that was kept.
     pub(super) fn finish(mut self) -> String {
         if self.left_out > 0 {
-            let more = counted(self.left_out as u64, "more line");
+            let more = counted(self.left_out, "more line");
             let are = if self.left_out == 1 { "is" } else { "are" };
             // a String takes everything
             let _ = writeln!(self.text, "{more} {are} not kept (trace-size)");
