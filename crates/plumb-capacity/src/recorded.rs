@@ -1,61 +1,28 @@
 //! What another instrument recorded of the machine under test while a ladder was climbed: nmon, or
 //! the CSV of Windows.
 
+mod clock;
+
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use anyhow::{Context as _, bail, ensure};
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use plumb_measure::{ResultRecord, RunRecord};
-use plumb_nmon::{BusyRule, Moment, Options, Recording, Stamp, Window};
+use plumb_nmon::{BusyRule, Moment, Nmon, Options, Recording, Stamp, Trouble, Window};
 use serde::Serialize;
+
+pub(crate) use clock::ClockOffset;
+
+use clock::RecordingClock;
 
 /// How far two clocks and whole seconds may put a snapshot beside its step, seconds.
 const SLACK_S: i64 = 1;
+const HALF_AN_HOUR_S: i64 = 1_800;
 const SECOND_NS: u64 = 1_000_000_000;
 /// Snapshots that a step has at least.
 const SNAPSHOTS_MIN: usize = 2;
-
-/// How far a clock is ahead of UTC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct ClockOffset {
-    seconds: i64,
-}
-
-impl FromStr for ClockOffset {
-    type Err = anyhow::Error;
-
-    /// `+01:00`, `-05:30` or `UTC`.
-    fn from_str(text: &str) -> anyhow::Result<Self> {
-        if ["UTC", "Z"].contains(&text) {
-            return Ok(Self { seconds: 0 });
-        }
-        let parsed = || {
-            let (sign, rest) = match text.split_at_checked(1)? {
-                ("+", rest) => (1, rest),
-                ("-", rest) => (-1, rest),
-                _ => return None,
-            };
-            let (hours, minutes) = rest.split_once(':')?;
-            let part = |digits: &str, most: i64| {
-                let plain = digits.len() == 2 && digits.bytes().all(|it| it.is_ascii_digit());
-                digits.parse().ok().filter(|it: &i64| plain && *it <= most)
-            };
-            Some(sign * (part(hours, 14)? * 3_600 + part(minutes, 59)? * 60))
-        };
-        let seconds = parsed().context("write +HH:MM or -HH:MM, such as +01:00, or UTC")?;
-        Ok(Self { seconds })
-    }
-}
-
-impl std::fmt::Display for ClockOffset {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (sign, seconds) = (if self.seconds < 0 { '-' } else { '+' }, self.seconds.abs());
-        write!(f, "UTC{sign}{:02}:{:02}", seconds / 3_600, seconds % 3_600 / 60)
-    }
-}
 
 /// A recording of the machine under test.
 #[derive(Debug, Serialize)]
@@ -66,10 +33,8 @@ pub(crate) struct Recorded {
     pub(crate) machine: String,
     /// The program that recorded.
     recorder: String,
-    /// How far its clock is ahead of UTC.
-    clock: ClockOffset,
-    /// Where that comes from.
-    clock_from: &'static str,
+    #[serde(flatten)]
+    clock: RecordingClock,
     /// Its processors.
     pub(crate) cores: u32,
     #[serde(skip)]
@@ -98,8 +63,17 @@ impl Recorded {
         clock: Option<ClockOffset>,
         cores: Option<u32>,
     ) -> anyhow::Result<Self> {
+        Self::open_in(TimeZone::system(), file, clock, cores)
+    }
+
+    fn open_in(
+        zone: TimeZone,
+        file: &Path,
+        clock: Option<ClockOffset>,
+        cores: Option<u32>,
+    ) -> anyhow::Result<Self> {
         let shown = file.display();
-        let recording = only(file, &Options::default())?;
+        let (recording, troubles) = only(file, &Options::default())?;
         let facts = &recording.facts;
         let ends = recording.timeline.ends();
         let ends = ends.with_context(|| format!("{shown} has no snapshot with its time"))?;
@@ -109,18 +83,11 @@ impl Recorded {
             "{shown} does not say how busy the processors were: record CPU_ALL, or of Windows \
              \"\\Processor(_Total)\\% Processor Time\""
         );
-        let told = facts.time_zone().and_then(in_brackets);
-        let (clock, clock_from) = match (clock, told) {
-            (Some(clock), _) => (clock, "asked for"),
-            (None, Some(clock)) => (clock, "the file says so"),
-            (None, None) => (here(ends[0])?, "the clock of this machine; the file names none"),
-        };
         Ok(Self {
             file: file.to_owned(),
             machine: facts.host().unwrap_or("a machine without a name").to_owned(),
             recorder: facts.recorder().unwrap_or_else(|| "an unknown program".to_owned()),
-            clock,
-            clock_from,
+            clock: RecordingClock::of(clock, (&recording, &troubles), ends, zone)?,
             cores,
             ends,
             interval_s: recording.timeline.interval_s().map_or(1, i64::from),
@@ -129,10 +96,10 @@ impl Recorded {
 
     /// What is said of it.
     pub(crate) fn words(&self) -> String {
-        let Self { machine, recorder, clock, clock_from, .. } = self;
+        let Self { machine, recorder, clock, .. } = self;
         format!(
             "How busy {machine} was, and how full its memory, is what {recorder} recorded in {}; its \
-             clock is taken as {clock} ({clock_from}).",
+             clock is taken as {clock}.",
             self.file.display()
         )
     }
@@ -156,14 +123,13 @@ impl Recorded {
             || last.local_s + SLACK_S < to_s
         {
             bail!(
-                "the step of {name} went from {} to {} by the clock of {}, taken as {} ({}), its \
-                 recording from {} to {}: give --recording-clock, such as +01:00, or the recording \
+                "the step of {name} went from {} to {} by the clock of {}, taken as {}, its recording \
+                 from {} to {}: give --recording-clock, such as +01:00, or the recording \
                  of these steps",
                 shown(from_s),
                 shown(to_s),
                 self.machine,
                 self.clock,
-                self.clock_from,
                 shown(first.local_s),
                 shown(last.local_s),
             );
@@ -179,9 +145,15 @@ impl Recorded {
             )
         };
         let recording = only(&self.file, &Options { window, ..Options::default() });
-        let recording = recording.with_context(|| few(0))?;
-        let found = recording.timeline.stamps().len();
-        ensure!(found >= SNAPSHOTS_MIN, few(found));
+        let (recording, _) = recording.with_context(|| few(0))?;
+        let stamps = recording.timeline.stamps();
+        ensure!(stamps.len() >= SNAPSHOTS_MIN, few(stamps.len()));
+        ensure!(
+            !stamps.windows(2).any(|pair| is_again(pair[0], pair[1])),
+            "the clock of {} was turned back and showed the times of the step of {name} twice: measure \
+             it at another hour",
+            self.machine
+        );
         let of_cores = recording.cores_busy().and_then(|busy| busy.stat.average());
         let of_share = || {
             let share = recording.busy_pct()?.average()?;
@@ -208,9 +180,16 @@ impl Recorded {
             record.started.parse().context("the run does not say when it began")?;
         let ended_ns = last.start_ns.saturating_add(last.duration_ns);
         let (from_s, to_s) = whole_seconds(first.start_ns, ended_ns)?;
-        let began_s = started.as_second() + self.clock.seconds;
-        Ok((began_s + from_s, began_s + to_s))
+        let began_s = started.as_second();
+        Ok((self.clock.showed_s(began_s + from_s)?, self.clock.showed_s(began_s + to_s)?))
     }
+}
+
+/// True where the clock shows the times up to `before` once more from `behind` on, as it does when summer time
+/// ends. One that is set right goes back by a moment, from one snapshot to the next.
+fn is_again(before: Stamp, behind: Stamp) -> bool {
+    let back_s = before.local_s - behind.local_s;
+    back_s > HALF_AN_HOUR_S || back_s > 0 && behind.id - before.id > 1
 }
 
 /// The whole seconds that lie within a step from one nanosecond of its run to another, counted from the
@@ -240,9 +219,9 @@ fn processors(file: &Path, recording: &Recording) -> anyhow::Result<u32> {
     Ok(found.round().max(1.0) as u32)
 }
 
-/// The only recording of a file.
-fn only(file: &Path, options: &Options) -> anyhow::Result<Recording> {
-    let recordings = plumb_nmon::open(file, options)?.recordings;
+/// The only recording of a file, and what was wrong with that.
+fn only(file: &Path, options: &Options) -> anyhow::Result<(Recording, Vec<Trouble>)> {
+    let Nmon { recordings, troubles } = plumb_nmon::open(file, options)?;
     let found = recordings.len();
     let only = <[Recording; 1]>::try_from(recordings);
     let [only] = only.ok().with_context(|| {
@@ -251,20 +230,7 @@ fn only(file: &Path, options: &Options) -> anyhow::Result<Recording> {
             file.display()
         )
     })?;
-    Ok(only)
-}
-
-/// `W. Europe Standard Time (UTC+01:00)`.
-fn in_brackets(zone: &str) -> Option<ClockOffset> {
-    zone.rsplit_once("(UTC")?.1.strip_suffix(')')?.parse().ok()
-}
-
-/// How far the clock of this machine was ahead of UTC when it showed the time of `stamp`.
-fn here(stamp: Stamp) -> anyhow::Result<ClockOffset> {
-    let local = stamp.local().context("a time far outside of any calendar")?;
-    let offset = TimeZone::system().to_ambiguous_timestamp(local).compatible()?;
-    let ahead_s = stamp.local_s - offset.as_second();
-    Ok(ClockOffset { seconds: ahead_s })
+    Ok((only, troubles.list().to_vec()))
 }
 
 fn moment(local_s: i64) -> anyhow::Result<Moment> {

@@ -4,24 +4,6 @@ use tempfile::{TempDir, tempdir};
 
 use super::*;
 
-#[test]
-fn offsets_are_read_as_people_write_them() {
-    for (text, seconds, said) in
-        [("+01:00", 3_600, "UTC+01:00"), ("-05:30", -19_800, "UTC-05:30"), ("UTC", 0, "UTC+00:00")]
-    {
-        let offset: ClockOffset = text.parse().unwrap();
-        assert_eq!((offset.seconds, offset.to_string().as_str()), (seconds, said));
-    }
-    for text in ["", "1", "+1", "+01", "01:00", "+15:00", "+01:60", "+1:000", "CET", "+é1:00"] {
-        assert!(text.parse::<ClockOffset>().is_err(), "{text}");
-    }
-    assert_eq!(
-        in_brackets("W. Europe Standard Time (UTC+01:00)").unwrap().to_string(),
-        "UTC+01:00"
-    );
-    assert_eq!(in_brackets("somewhere"), None);
-}
-
 /// A recording of nmon with these facts and sections, whose snapshots are of so many seconds after ten
 /// and have these rows.
 fn recording(head: &str, snapshots: impl Iterator<Item = (u32, String)>) -> (TempDir, PathBuf) {
@@ -97,6 +79,19 @@ fn a_snapshot_that_began_before_a_step_is_none_of_it() {
     assert!((busy - 4.0).abs() < 1e-9, "{busy}");
     let few = recorded.used((ten + 1_000, ten + 1_020), "60 users").unwrap_err().to_string();
     assert!(few.contains("has 1 snapshots"), "{few}");
+}
+
+/// The hour before summer time ends is shown twice: which snapshots are of a step, no time says.
+#[test]
+fn a_step_in_the_hour_that_is_shown_twice_is_refused() {
+    let head = format!("AAA,OS,Linux\nAAA,cpus,4\n{CPU_ALL}");
+    let snapshots =
+        (1..=360).chain(1..=30).map(|at| (at * 10, "CPU_ALL,50,0,0,50,0,,4".to_owned()));
+    let (_folder, file) = recording(&head, snapshots);
+    let recorded = Recorded::open(&file, Some("UTC".parse().unwrap()), None).unwrap();
+    let ten = recorded.ends[0].local_s - 10;
+    let error = recorded.used((ten + 10, ten + 70), "60 users").unwrap_err().to_string();
+    assert!(error.contains("showed the times of the step of 60 users twice"), "{error}");
 }
 
 #[test]
