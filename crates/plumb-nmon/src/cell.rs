@@ -1,5 +1,7 @@
 //! One line: its section, its separator and its cells.
 
+use std::borrow::Cow;
+
 /// Longest name of a section that is taken for one, bytes.
 const SECTION_BYTES_MAX: usize = 32;
 
@@ -138,6 +140,19 @@ fn unusual(cell: &[u8], decimal: u8) -> Cell {
                 Cell::Words
             }
         }
+    }
+}
+
+/// A header as UTF-8. One that is not has a byte a letter, in the code page of its Windows or the locale of
+/// its AIX, which it does not name: it is read as that of Western Europe, so that no two columns become one
+/// by their names.
+///
+/// # Source
+/// Microsoft, code page 1252; its letters are those of ISO 8859-1.
+pub(crate) fn letters(line: &[u8]) -> Cow<'_, str> {
+    match str::from_utf8(line) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => Cow::Owned(line.iter().copied().map(char::from).collect()),
     }
 }
 

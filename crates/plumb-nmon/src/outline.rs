@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::cell::{Line, cut, snapshot_id, text};
+use crate::cell::{Line, cut, letters, snapshot_id, text};
 use crate::document::Documents;
 use crate::facts::Facts;
 use crate::input::Text;
@@ -143,11 +143,11 @@ impl RecordingOutline {
 
     fn header(&mut self, section: &[u8], line: &Line<'_>, number: u64, troubles: &mut Troubles) {
         // prose in capitals has no columns, and binary data is not text
-        let plausible =
-            str::from_utf8(line.rest).is_ok_and(|rest| !rest.contains(char::is_control));
-        if !plausible || line.first().1.is_none() {
+        let rest = letters(line.rest);
+        if rest.contains(char::is_control) || line.first().1.is_none() {
             return troubles.add(number, TroubleKind::Garbage(excerpt(line.rest)));
         }
+        let line = &Line { rest: rest.as_bytes(), ..*line };
         if self.columns > COLUMNS_MAX {
             return troubles.add(number, TroubleKind::TooMany("columns"));
         }

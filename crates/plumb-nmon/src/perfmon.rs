@@ -10,12 +10,11 @@
 
 mod busy;
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 use jiff::civil::DateTime;
 
-use crate::cell::{Cell, number, text};
+use crate::cell::{Cell, letters, number, text};
 use crate::input::{Next, Text};
 use crate::trouble::{TroubleKind, excerpt};
 
@@ -138,8 +137,8 @@ impl Perfmon {
         book: &mut impl FnMut(Next<'_>) -> bool,
     ) -> Result<bool, PerfmonError> {
         let text_of_line = letters(line.text);
-        let separator = separator(&text_of_line);
-        let mut cells = cells(&text_of_line, separator);
+        let separator = separator(text_of_line.as_bytes());
+        let mut cells = cells(text_of_line.as_bytes(), separator);
         let about = cells.next().unwrap_or_default();
         let paths: Vec<String> = cells.take(COLUMNS_MAX).map(|cell| short(text(&cell))).collect();
         let parsed: Vec<Option<Path<'_>>> = paths.iter().map(|path| Path::of(path)).collect();
@@ -259,21 +258,6 @@ fn sections(paths: &[Option<Path<'_>>], first: Option<&str>) -> Vec<Counters> {
 
 /// What the name of a section of counters begins with.
 pub(crate) const SECTION: &str = "PERFMON-";
-
-/// A header as UTF-8. One that is not has a byte a letter, in the code page of its Windows, which it does
-/// not name: it is read as that of Western Europe, so that no two counters become one by their names.
-///
-/// # Source
-/// Microsoft, code page 1252; its letters are those of ISO 8859-1.
-fn letters(line: &[u8]) -> Cow<'_, [u8]> {
-    match str::from_utf8(line) {
-        Ok(_) => Cow::Borrowed(line),
-        Err(_) => {
-            let text: String = line.iter().copied().map(char::from).collect();
-            Cow::Owned(text.into_bytes())
-        }
-    }
-}
 
 /// The separator behind the first cell: a comma, or a semicolon as some languages have it.
 fn separator(line: &[u8]) -> u8 {

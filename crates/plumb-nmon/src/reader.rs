@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::thread::{self, Scope};
 
@@ -90,10 +91,21 @@ pub enum ReadError {
 /// [`Nmon::troubles`].
 pub fn open(path: &Path, options: &Options) -> Result<Nmon, ReadError> {
     read_from(
-        || File::open(path),
+        || plain_file(path),
         options,
         |cause| ReadError::Open { path: path.to_owned(), cause },
     )
+}
+
+/// What gives its content once only is refused, and not opened: a pipe without a writer would wait for one.
+fn plain_file(path: &Path) -> io::Result<File> {
+    let kind = std::fs::metadata(path)?.file_type();
+    if kind.is_fifo() || kind.is_socket() || kind.is_char_device() {
+        return Err(io::Error::other(
+            "it is read twice, and no file: write what comes out of it to one first",
+        ));
+    }
+    File::open(path)
 }
 
 /// Reads a file that is in memory.

@@ -22,4 +22,6 @@ pub enum Entry {
     Statement(Logged),
     /// Something else that a server logs.
     Other,
+    /// A line in another language than English, in which no statement is looked for.
+    Translated,
 }

@@ -5,6 +5,9 @@ use std::io::{self, Read as _};
 /// Bytes that one record of a file may have.
 pub(crate) const RECORD_MAX: usize = 16 << 20;
 
+/// Tools of Windows write it in front of the first line.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// Lines of a file with their numbers, each no longer than [`RECORD_MAX`].
 pub(crate) fn numbered_lines(
     mut bytes: impl io::BufRead,
@@ -23,6 +26,9 @@ pub(crate) fn numbered_lines(
             Ok(_) => {
                 while line.ends_with(b"\n") || line.ends_with(b"\r") {
                     line.pop();
+                }
+                if number == 1 && line.starts_with(BYTE_ORDER_MARK) {
+                    line.drain(..BYTE_ORDER_MARK.len());
                 }
                 let line = String::from_utf8(line);
                 Some(line.map(|it| (number, it)).map_err(|_| format!("line {number} is not UTF-8")))

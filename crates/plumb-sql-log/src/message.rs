@@ -2,7 +2,7 @@
 //!
 //! # Source
 //! PostgreSQL's documentation, "Error Reporting and Logging": `log_min_duration_statement`,
-//! `log_statement`, `log_duration`, `log_parameter_max_length`.
+//! `log_statement`, `log_duration`, `log_parameter_max_length`; "Locale Support": `lc_messages`.
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -14,6 +14,7 @@ use crate::{Entry, Logged};
 pub(crate) struct Line<'a> {
     pub(crate) time: &'a str,
     pub(crate) session: &'a str,
+    pub(crate) severity: &'a str,
     pub(crate) message: &'a str,
     pub(crate) detail: &'a str,
 }
@@ -27,6 +28,15 @@ pub(crate) struct LogClock {
     /// The moment before, by the clock of the first zone.
     before_us: i64,
 }
+
+/// Severities of lines in English, but for `DEBUG`, which has had numbers.
+const SEVERITIES: [&str; 7] = ["LOG", "INFO", "NOTICE", "WARNING", "ERROR", "FATAL", "PANIC"];
+/// What stands before the first colon of a message that tells of a statement, in English.
+const ENGLISH: [&str; 2] = ["duration", "statement"];
+/// The colon of Chinese and Japanese.
+const WIDE_COLON: char = '\u{ff1a}';
+/// What most statements begin with.
+const STATEMENTS: [&str; 7] = ["SELECT", "INSERT", "UPDATE", "DELETE", "WITH", "BEGIN", "COMMIT"];
 
 /// Names of zones that are told from each other.
 const ZONES_MAX: usize = 16;
@@ -91,7 +101,9 @@ impl Line<'_> {
     /// When its time or its parameters cannot be read.
     pub(crate) fn entry(&self, clock: &mut LogClock) -> Result<Entry, String> {
         let logged_us = clock.moment_us(self.time);
-        let Some((duration_us, text)) = statement(self.message) else { return Ok(Entry::Other) };
+        let Some((duration_us, text)) = statement(self.message) else {
+            return Ok(if self.is_translated() { Entry::Translated } else { Entry::Other });
+        };
         let logged_us = logged_us.ok_or_else(|| {
             format!(
                 "`{}` is no time: expected one as in 2026-11-24 05:42:15.123 UTC",
@@ -106,6 +118,27 @@ impl Line<'_> {
             parameters: parameters(self.detail)?,
         }))
     }
+
+    /// True where the severity is no English word, or the message tells of a statement in other words: behind
+    /// its first colon stands a duration, or a statement.
+    fn is_translated(&self) -> bool {
+        let is_english = SEVERITIES.contains(&self.severity) || self.severity.starts_with("DEBUG");
+        if !self.severity.is_empty() && !is_english {
+            return true;
+        }
+        let Some((words, told)) = self.message.split_once([':', WIDE_COLON]) else { return false };
+        if ENGLISH.iter().any(|it| words.trim_end() == *it) || words.starts_with("execute ") {
+            return false;
+        }
+        let first = told.split_whitespace().next().unwrap_or_default();
+        is_duration(first) || STATEMENTS.iter().any(|it| it.eq_ignore_ascii_case(first))
+    }
+}
+
+/// A duration as the server writes it in every language: milliseconds with three digits behind the point.
+fn is_duration(word: &str) -> bool {
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+    word.split_once('.').is_some_and(|(ms, us)| is_digits(ms) && us.len() == 3 && is_digits(us))
 }
 
 /// Duration, microseconds, and text of a statement that was run. With a duration it was logged when it

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufReader};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -81,9 +82,21 @@ impl LogReader {
     pub fn open(file: &Path, format: LogFormat) -> Result<Self, UnreadableLog> {
         let complain =
             |error: io::Error| UnreadableLog { file: file.into(), complaint: error.to_string() };
-        let bytes = BufReader::new(File::open(file).map_err(complain)?);
+        let bytes = BufReader::new(plain_file(file).map_err(complain)?);
         Ok(Self { file: file.into(), records: records_of(bytes, format) })
     }
+}
+
+/// A log is surveyed before it is replayed. What gives its content once only is refused, and not opened: a
+/// pipe without a writer would wait for one.
+fn plain_file(path: &Path) -> io::Result<File> {
+    let kind = std::fs::metadata(path)?.file_type();
+    if kind.is_fifo() || kind.is_socket() || kind.is_char_device() {
+        return Err(io::Error::other(
+            "it is read twice, and no file: write what comes out of it to one first",
+        ));
+    }
+    File::open(path)
 }
 
 fn records_of(

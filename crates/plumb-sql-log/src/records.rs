@@ -14,6 +14,7 @@ use crate::message::{Line, LogClock};
 /// Columns of csvlog: when, whose, what, and what more.
 const TIME: usize = 0;
 const SESSION: usize = 5;
+const SEVERITY: usize = 11;
 const MESSAGE: usize = 13;
 const DETAIL: usize = 14;
 /// Columns that every version has.
@@ -93,6 +94,7 @@ fn of_record(record: &ByteRecord, clock: &mut LogClock) -> Result<Entry, String>
     let line = Line {
         time: column(TIME)?,
         session: column(SESSION)?,
+        severity: column(SEVERITY)?,
         message: column(MESSAGE)?,
         detail: column(DETAIL)?,
     };
@@ -105,6 +107,8 @@ struct Object {
     timestamp: String,
     #[serde(default)]
     session_id: String,
+    #[serde(default)]
+    error_severity: String,
     #[serde(default)]
     message: String,
     #[serde(default)]
@@ -124,6 +128,7 @@ pub(crate) fn json(bytes: impl BufRead) -> impl Iterator<Item = Result<Entry, St
             let line = Line {
                 time: &object.timestamp,
                 session: &object.session_id,
+                severity: &object.error_severity,
                 message: &object.message,
                 detail: &object.detail,
             };

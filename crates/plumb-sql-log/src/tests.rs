@@ -11,7 +11,7 @@ fn all(text: &str, format: LogFormat) -> Result<Vec<Logged>, String> {
     entries
         .filter_map(|entry| match entry {
             Ok(Entry::Statement(logged)) => Some(Ok(logged)),
-            Ok(Entry::Other) => None,
+            Ok(Entry::Other | Entry::Translated) => None,
             Err(error) => Some(Err(error)),
         })
         .collect()
@@ -71,6 +71,45 @@ fn jsonlog_says_the_same() {
         parameters: vec![Some("7".into())],
     };
     assert_eq!(found, [expected]);
+}
+
+#[test]
+fn a_log_in_another_language_is_recognised() {
+    let kinds = |log: &str, format| -> Vec<Entry> {
+        let entries = records_of(io::Cursor::new(log.as_bytes().to_vec()), format);
+        entries.collect::<Result<_, _>>().unwrap()
+    };
+    for message in [
+        "Dauer: 0.123 ms  Anweisung: SELECT 1",
+        "durée : 0.123 ms, instruction : SELECT 1",
+        "期間: 0.123 ミリ秒 文: SELECT 1",
+        "执行时间：0.123 毫秒 语句：SELECT 1",
+        "Anweisung: select 1",
+        "Ausführen <unnamed>: SELECT $1",
+    ] {
+        let log = csv(TIME, message, "");
+        assert_eq!(kinds(&log, LogFormat::Csvlog), [Entry::Translated], "{message}");
+        let json = serde_json::json!({
+            "timestamp": TIME, "error_severity": "LOG", "message": message,
+        });
+        assert_eq!(kinds(&format!("{json}\n"), LogFormat::Jsonlog), [Entry::Translated]);
+    }
+    for (severity, expected) in
+        [("СООБЩЕНИЕ", Entry::Translated), ("LOGG", Entry::Translated), ("DEBUG1", Entry::Other)]
+    {
+        let line = csv(TIME, "...", "").replace(",LOG,", &format!(",{severity},"));
+        assert_eq!(kinds(&line, LogFormat::Csvlog), [expected], "{severity}");
+    }
+    for message in [
+        "duration: 3.000 ms",
+        "duration: 0.010 ms  parse <unnamed>: SELECT $1",
+        "execute fetch from s1: SELECT 1",
+        "temporary file: path \"base/1.0\", size 3",
+        "checkpoint complete: wrote 3 buffers (0.0%); write=0.201 s",
+        "AUDIT: SESSION,1,1,READ,SELECT,,,SELECT 1,<none>",
+    ] {
+        assert_eq!(kinds(&csv(TIME, message, ""), LogFormat::Csvlog), [Entry::Other], "{message}");
+    }
 }
 
 #[test]
@@ -144,6 +183,21 @@ fn plain_lines_hold_seconds_a_session_and_a_statement() {
     assert_eq!(found[0].text, "SELECT 1,\n 'a\\b\\x'");
     assert_eq!((found[0].at_us, found[1].at_us), (250_000, 1_500_000));
     assert_eq!(found[1].session, "erp");
+    let marked = all(&format!("\u{feff}{text}"), LogFormat::Text).unwrap();
+    assert_eq!(marked, found);
+    let marked = all("\u{feff}0.5\t7\tSELECT 1\n", LogFormat::Text).unwrap();
+    assert_eq!(marked[0].at_us, 500_000);
+}
+
+/// Nobody writes into the pipe: whoever opened it would wait for ever.
+#[test]
+fn a_pipe_is_refused_as_a_log_is_read_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("day.csv");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let error = LogReader::open(&pipe, LogFormat::Csvlog).unwrap_err().to_string();
+    assert!(error.contains("it is read twice"), "{error}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Which statements a ping asks.
 
+use std::path::Path;
+
 use plumb_db_login::Product;
 
 use crate::DbError;
@@ -38,14 +40,7 @@ pub(super) fn own_statement(
 ) -> Result<Option<Statement>, DbError> {
     let text = match (&options.statement, &options.file) {
         (Some(text), _) => text.clone(),
-        (None, Some(file)) => {
-            let complain = |complaint: String| DbError::File { file: file.clone(), complaint };
-            let size = std::fs::metadata(file).map_err(|error| complain(error.to_string()))?.len();
-            if size > FILE_MAX {
-                return Err(complain("a statement of more than 1 MiB is not read".into()));
-            }
-            std::fs::read_to_string(file).map_err(|error| complain(error.to_string()))?
-        }
+        (None, Some(file)) => read(file)?,
         (None, None) => return Ok(None),
     };
     let statement = Statement::own(&text, product);
@@ -53,4 +48,31 @@ pub(super) fn own_statement(
         return Err(DbError::Options("the statement is empty: write for example SELECT 1".into()));
     }
     Ok(Some(statement))
+}
+
+/// The text of `file`, without the byte order mark that tools of Windows write in front of it: a server would
+/// take it for a part of the first word.
+fn read(file: &Path) -> Result<String, DbError> {
+    let complain = |complaint: String| DbError::File { file: file.into(), complaint };
+    let size = std::fs::metadata(file).map_err(|error| complain(error.to_string()))?.len();
+    if size > FILE_MAX {
+        return Err(complain("a statement of more than 1 MiB is not read".into()));
+    }
+    let text = std::fs::read_to_string(file).map_err(|error| complain(error.to_string()))?;
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_a_statement() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("own.sql");
+        for written in ["SELECT 1;\r\n", "\u{feff}SELECT 1;\r\n"] {
+            std::fs::write(&file, written).unwrap();
+            assert_eq!(read(&file).unwrap(), "SELECT 1;\r\n");
+        }
+    }
 }

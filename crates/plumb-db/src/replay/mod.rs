@@ -225,6 +225,12 @@ impl Replay {
     #[expect(clippy::cast_precision_loss, reason = "a figure is a float")]
     fn figures(&self) -> impl Iterator<Item = Figure> {
         let survey = &self.survey;
+        let translated = (
+            "left out: in another language",
+            survey.translated,
+            "lines of the file that are not in English, as far as their severity and their words tell, in \
+             which no statement is found: a server logs in English with lc_messages = 'C'",
+        );
         [
             ("replayed", survey.replayed, "statements of the file that were to be replayed"),
             ("sessions", survey.sessions, "different sessions of these statements"),
@@ -242,6 +248,7 @@ impl Replay {
             ),
         ]
         .into_iter()
+        .chain(Some(translated).filter(|_| survey.translated > 0))
         .map(|(name, value, formula)| Figure {
             name: name.into(),
             value: value as f64,
@@ -254,6 +261,13 @@ impl Replay {
 /// Why there is nothing to replay.
 fn nothing(survey: &Survey, format: LogFormat) -> String {
     let left_out = survey.may_write + survey.control;
+    if survey.translated > left_out {
+        return format!(
+            "lines in another language than English stand in it ({}), and statements are found in English \
+             messages alone: have the server log with lc_messages = 'C'",
+            survey.translated
+        );
+    }
     if left_out > 0 {
         return format!(
             "none of its {left_out} statements can be replayed: {} may write (--allow-writes replays \

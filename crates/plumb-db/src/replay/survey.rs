@@ -108,6 +108,8 @@ pub(super) struct Survey {
     pub(super) replayed: u64,
     pub(super) may_write: u64,
     pub(super) control: u64,
+    /// Lines that are not in English, in which no statement is found.
+    pub(super) translated: u64,
     pub(super) sessions: u64,
     /// When the first statement that is replayed began, and the last, microseconds.
     pub(super) first_us: i64,
@@ -146,7 +148,14 @@ impl Survey {
         for entry in entries {
             let entry = entry?;
             survey.entries += 1;
-            let Entry::Statement(logged) = entry else { continue };
+            let logged = match entry {
+                Entry::Statement(logged) => logged,
+                Entry::Translated => {
+                    survey.translated += 1;
+                    continue;
+                }
+                Entry::Other => continue,
+            };
             let fate = Fate::of(&reading.statement(&logged), reading.writes_allowed);
             let session = number_of(&logged.session);
             if fate != Fate::Replayed

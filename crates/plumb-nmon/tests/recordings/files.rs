@@ -262,6 +262,30 @@ fn garbage_is_named_and_passed_over() {
 }
 
 #[test]
+fn a_header_with_letters_of_iso_8859_1_names_its_columns() {
+    let rows = "ZZZZ,T0001,10:00:00,01-MAY-2026\nJFSFILE,T0001,40.0,50.0\n";
+    let text = [
+        &b"AAA,progname,topas_nmon\nJFSFILE,JFS Filespace %Used db1,/usr,/daten/b\xfcro\n"[..],
+        rows.as_bytes(),
+    ];
+    let nmon = read(text.concat());
+    assert!(nmon.troubles.is_empty(), "{:#?}", messages(&nmon));
+    let used = |column: &str| only(&nmon).column("JFSFILE", column).unwrap().stat.average();
+    assert_eq!((used("/usr"), used("/daten/büro")), (Some(40.0), Some(50.0)));
+}
+
+/// Nobody writes into the pipe: whoever opened it would wait for ever.
+#[test]
+fn a_pipe_is_refused_as_a_file_is_read_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("db1.nmon");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let error = plumb_nmon::open(&pipe, &Options::default()).unwrap_err().to_string();
+    assert!(error.contains("it is read twice"), "{error}");
+}
+
+#[test]
 fn a_snapshot_number_has_up_to_sixteen_digits() {
     let plain = text("small.nmon").replace("T000", "T123456789012345");
     let nmon = read(&plain);

@@ -10,6 +10,7 @@ fn day() -> Vec<Result<Entry, UnreadableLog>> {
     vec![
         logged(9_000, "a", "SELECT 2"),
         Ok(Entry::Other),
+        Ok(Entry::Translated),
         logged(4_000, "b", "select b from t where c = 'x'"),
         logged(5_000, "a", "BEGIN"),
         logged(5_500, "a", "UPDATE t SET a = 1"),
@@ -25,6 +26,7 @@ const READING: Reading = Reading { product: Product::Postgres, writes_allowed: f
 fn what_may_write_is_left_out_and_counted() {
     let survey = Survey::of(day().into_iter(), READING).unwrap();
     assert_eq!((survey.replayed, survey.may_write, survey.control), (3, 2, 2));
+    assert_eq!(survey.translated, 1);
     assert_eq!((survey.sessions, survey.first_us, survey.last_us), (3, 4_000, 9_000));
     assert_eq!(survey.rows, ["SELECT ?", OTHERS]);
     let allowed = Reading { writes_allowed: true, ..READING };
