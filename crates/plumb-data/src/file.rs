@@ -10,6 +10,7 @@ use plumb_serve::database::{
     DatabaseLimits, DatabaseTarget, Secret, authorities_of, holds_password,
 };
 use plumb_wire::document::{self, Wrong};
+use plumb_wire::secret;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -235,9 +236,9 @@ pub(super) fn first_line(path: &Path) -> Result<String, String> {
     let mut text = String::new();
     let file = fs::File::open(path).map_err(unreadable)?;
     file.take(PASSWORD_BYTES_MAX).read_to_string(&mut text).map_err(unreadable)?;
-    match text.lines().next().map(str::trim_end).filter(|line| !line.is_empty()) {
-        Some(password) => Ok(password.to_owned()),
-        None => Err(format!("{} is empty: its first line is the password", path.display())),
+    match secret::first_line(&text) {
+        "" => Err(format!("{} is empty: its first line is the password", path.display())),
+        password => Ok(password.to_owned()),
     }
 }
 
@@ -327,7 +328,7 @@ mod tests {
         let file = folder.path().join("password");
         fs::write(&file, "\n").unwrap();
         assert!(first_line(&file).unwrap_err().contains("is empty"));
-        fs::write(&file, "secret \nmore\n").unwrap();
-        assert_eq!(first_line(&file).unwrap(), "secret");
+        fs::write(&file, "\u{feff}secret \r\nmore\n").unwrap();
+        assert_eq!(first_line(&file).unwrap(), "secret ", "blanks are of the password");
     }
 }

@@ -330,13 +330,17 @@ mod tests {
     fn a_service_says_what_the_url_leaves_open() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("services");
-        std::fs::write(&file, "# all\n[other]\nhost=no\n[erp]\nhost=db7\ndbname=erp\n").unwrap();
+        let text =
+            b"# f\xfcr alle\n[other]\nhost=no\n[erp]\nhost=db7\ndbname=erp\n[old]\nhost=d\xfc\n";
+        std::fs::write(&file, text).unwrap();
         let file = file.display().to_string();
         let env = [("PGSERVICEFILE", file.as_str()), ("PGSERVICE", "erp"), ("USER", "me")];
         let erp = login("postgres://:99/", &env).unwrap();
         assert_eq!((erp.host.as_str(), erp.port, erp.database.as_str()), ("db7", 99, "erp"));
         let error = login("postgres://me@h/?service=crm", &env).unwrap_err().to_string();
         assert!(error.contains("no service `crm`") && error.contains("services"), "{error}");
+        let error = login("postgres://me@/?service=old", &env).unwrap_err().to_string();
+        assert!(error.contains("host in [old] is not UTF-8"), "{error}");
     }
 
     #[test]

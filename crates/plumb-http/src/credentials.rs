@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use plumb_wire::secret::first_line;
 
 use crate::{HttpError, prompt};
 
@@ -126,10 +127,8 @@ fn from_file(path: &Path) -> Result<Credentials, HttpError> {
     }
     let mut text = String::new();
     file.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(failed)?;
-    let (user, password) = text
-        .lines()
-        .next()
-        .and_then(|line| line.split_once(':'))
+    let (user, password) = first_line(&text)
+        .split_once(':')
         .ok_or_else(|| HttpError::Credentials(format!("{place} is no line USER:PASSWORD")))?;
     Credentials::basic(user, password)
 }
@@ -154,6 +153,7 @@ mod tests {
         let found = file("Aladdin:open sesame\n", 0o600).unwrap();
         assert_eq!(found.authorization(), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
         assert_eq!(format!("{found:?}"), "Credentials(..)");
+        assert_eq!(file("\u{feff}Aladdin:open sesame\r\n", 0o600).unwrap(), found);
     }
 
     #[test]

@@ -217,10 +217,10 @@ impl Resolver<'_> {
             return Ok(None);
         }
         let head = RawHead::new(&answer.head);
-        let Some(location) = head.values("location").next() else {
+        let Some(location) = head.locations().next() else {
             return Ok(None);
         };
-        let next = at.join(location).map_err(|error| HttpError::Astray {
+        let next = at.join(&location).map_err(|error| HttpError::Astray {
             url: at.masked(),
             status: answer.status,
             cause: error.to_string(),

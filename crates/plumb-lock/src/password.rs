@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use plumb_wire::resp;
+use plumb_wire::secret::first_line;
 
 use crate::LockError;
 
@@ -23,7 +24,7 @@ pub(crate) fn read(file: Option<&Path>, variable: &str) -> Result<Option<Vec<u8>
         }
         None => std::env::var(variable).ok(),
     };
-    let first = text.map(|text| text.lines().next().unwrap_or_default().as_bytes().to_vec());
+    let first = text.map(|text| first_line(&text).as_bytes().to_vec());
     if first.as_ref().is_some_and(Vec::is_empty) {
         return Err(LockError::NoPassword);
     }

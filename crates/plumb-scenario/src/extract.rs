@@ -208,6 +208,7 @@ mod tests {
 
     const HEAD: &[u8] = b"HTTP/1.1 302 Found\r\nLocation: /list?sid=abc&page=2\r\n\
         Set-Cookie: a=1\r\nset-cookie: b=2\r\n\r\n";
+    const LATIN_1: &[u8] = b"HTTP/1.1 302 Found\r\nLocation: /M\xfcller\r\n\r\n";
     const JSON: &[u8] =
         br#"{"d": {"results": [{"id": "LH 0400", "n": 1}, {"id": "LH 0402", "n": 2}]}}"#;
     const XML: &[u8] = b"<feed><entry id='1'>a</entry><entry id='2'>b</entry></feed>";
@@ -258,6 +259,17 @@ mod tests {
         ] {
             assert_eq!(value(&extract, content), Ok(Value::list(expected)), "{extract:?}");
         }
+    }
+
+    #[test]
+    fn an_address_of_other_letters_is_found_as_it_is_asked_for() {
+        let whole = file::Extract { header: Some("location".into()), ..extract() };
+        let extractor = Extractor::new(&whole, &mut Names::default()).unwrap();
+        let answer = Answer { status: 302, length: 0, took_ns: 0, head: LATIN_1, content: b"" };
+        assert_eq!(
+            extractor.value(&answer, &mut Draw::of_user(1, 1)),
+            Ok(Value::text("/M%FCller"))
+        );
     }
 
     #[test]

@@ -54,6 +54,7 @@ fn from_file(path: &Path) -> Result<String, String> {
     let shown = path.display();
     let text = fs::read_to_string(path)
         .map_err(|error| format!("{shown}: {error}; it is to hold the secret on one line"))?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text); // editors of Windows write it
     let secret = text.trim_end_matches(['\r', '\n']);
     match secret.is_empty() || secret.len() > FILE_BYTES_MAX {
         true => Err(format!("{shown} holds no secret: write it there, on one line")),
@@ -99,6 +100,8 @@ mod tests {
         let path = file.display().to_string();
         assert_eq!(of(&[("P_TOKEN_FILE", &path)]), Ok(Some("Bearer abc".into())));
         assert!(of(&[("P_TOKEN_FILE", &path), ("P_TOKEN", "x")]).is_err());
+        fs::write(&file, "\u{feff}abc\r\n").expect("a file");
+        assert_eq!(of(&[("P_TOKEN_FILE", &path)]), Ok(Some("Bearer abc".into())));
         fs::write(&file, "\n").expect("a file");
         assert!(of(&[("P_TOKEN_FILE", &path)]).is_err());
     }

@@ -12,6 +12,7 @@ use plumb_engine::{Address, Listener, Stop};
 use plumb_measure::Span;
 use plumb_serve::settings::{is_open, kib};
 use plumb_serve::{ConnectionLimits, Counters, Gauge, HttpServer, Log, TlsFiles, acceptor};
+use plumb_wire::secret::first_line;
 use tokio_rustls::TlsAcceptor;
 
 use crate::access::{Access, Secret, random_text};
@@ -242,7 +243,7 @@ fn password(options: &UiOptions) -> Result<Option<String>, UiError> {
                 place: place.clone(),
                 cause: format!("{cause}: name a file with the password in its first line"),
             })?;
-            (place, text.lines().next().unwrap_or_default().to_owned())
+            (place, first_line(&text).to_owned())
         }
         None => match std::env::var(PASSWORD) {
             Ok(text) => (PASSWORD.to_owned(), text),

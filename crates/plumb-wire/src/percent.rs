@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt::Display;
 
 use percent_encoding::{
-    AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode,
+    AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_decode_str, percent_encode, utf8_percent_encode,
 };
 
 /// Everything but letters, digits and `-._~`.
@@ -33,6 +33,19 @@ pub fn form_encoded(text: &str) -> String {
 /// Visible ASCII as it is, everything else encoded.
 pub(crate) fn visible(target: &str) -> String {
     utf8_percent_encode(target, INVISIBLE).to_string()
+}
+
+/// `bytes` as text: those that are no UTF-8 are encoded, one by one.
+pub(crate) fn utf8_or_encoded(bytes: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = str::from_utf8(bytes) {
+        return Cow::Borrowed(text);
+    }
+    let mut text = String::new();
+    for chunk in bytes.utf8_chunks() {
+        text += chunk.valid();
+        text.extend(percent_encode(chunk.invalid(), NON_ALPHANUMERIC));
+    }
+    Cow::Owned(text)
 }
 
 /// `text` without percent signs; `None` where what follows one is no pair of digits, or what comes

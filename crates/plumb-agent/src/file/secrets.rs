@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use plumb_wire::document::Wrong;
+use plumb_wire::secret::first_line;
 use toml::Spanned;
 
 use super::Place;
@@ -21,7 +22,7 @@ pub(super) fn secret(
                 let problem = format!("cannot read {}: {error}", path.display());
                 place.wrong(&file.span(), problem)
             })?;
-            let line = text.lines().next().unwrap_or_default().to_owned();
+            let line = first_line(&text).to_owned();
             if line.is_empty() {
                 let problem = format!("the first line of {} is empty", path.display());
                 return Err(place.wrong(&file.span(), problem));

@@ -29,10 +29,11 @@ pub(super) struct Profile {
 /// # Errors
 /// When it cannot be read, or a number in it is none.
 pub(super) fn read(path: &str) -> anyhow::Result<Profile> {
-    let text = fs::read_to_string(path).with_context(|| {
+    let bytes = fs::read(path).with_context(|| {
         format!("cannot read the profile {path}; name a readable file with pf=PROFILE")
     })?;
-    parse(&text).with_context(|| format!("in the profile {path}"))
+    // a comment may be of any encoding, and what is needed here is of none
+    parse(&String::from_utf8_lossy(&bytes)).with_context(|| format!("in the profile {path}"))
 }
 
 /// The parameters of a profile, by name.
@@ -110,6 +111,14 @@ mod tests {
         assert_eq!((profile.host.as_str(), profile.port), ("127.0.0.1", 3212));
         assert_eq!(parse("enque/encni/port = 3777").unwrap().port, 3777);
         assert_eq!(parse("").unwrap().port, 3200);
+    }
+
+    #[test]
+    fn a_comment_may_be_of_any_encoding() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("DEFAULT.PFL");
+        fs::write(&file, b"# \xc4nderung\nenque/serverhost = lockhost\n").unwrap();
+        assert_eq!(read(file.to_str().unwrap()).unwrap().host, "lockhost");
     }
 
     #[test]

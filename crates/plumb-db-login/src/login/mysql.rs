@@ -90,7 +90,11 @@ impl Login {
 /// # Errors
 /// Why the file is not used, in words: others can read it, or we cannot.
 fn read(file: &Path) -> Result<BTreeMap<String, String>, String> {
-    Ok(private::read(file)?.map(|text| client_options(&text)).unwrap_or_default())
+    let found = private::read(file)?.map(|text| client_options(&text)).unwrap_or_default();
+    match found.iter().find(|(_, value)| !private::is_text(value)) {
+        Some((name, _)) => Err(format!("the {name} in {} is not UTF-8", file.display())),
+        None => Ok(found),
+    }
 }
 
 /// Options under `[client]`, of those that are read.

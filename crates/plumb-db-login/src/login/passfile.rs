@@ -19,7 +19,12 @@ pub(super) struct Entry<'a> {
 /// Why the file is not used, in words: others can read it, or we cannot.
 pub(super) fn find(file: &Path, entry: &Entry<'_>) -> Result<Option<String>, String> {
     let Some(text) = private::read(file)? else { return Ok(None) };
-    Ok(text.lines().find_map(|line| password(line, entry)))
+    match text.lines().find_map(|line| password(line, entry)) {
+        Some(password) if !private::is_text(&password) => {
+            Err(format!("the password for {} in {} is not UTF-8", entry.user, file.display()))
+        }
+        found => Ok(found),
+    }
 }
 
 /// The password of a line, if the line is about `entry`.
@@ -80,5 +85,10 @@ mod tests {
         assert!(reason.contains("chmod 600") && !reason.contains("sesame"), "{reason}");
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
         assert_eq!(find(&file, &ENTRY), Ok(Some("sesame".into())));
+        fs::write(&file, b"# f\xfcr db1\n*:*:*:*:sesame\n").unwrap();
+        assert_eq!(find(&file, &ENTRY), Ok(Some("sesame".into())), "a comment of any encoding");
+        fs::write(&file, b"*:*:*:*:ses\xe4me\n").unwrap();
+        let reason = find(&file, &ENTRY).unwrap_err();
+        assert!(reason.contains("is not UTF-8") && !reason.contains("ses"), "{reason}");
     }
 }

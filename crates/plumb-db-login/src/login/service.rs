@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use super::Environment;
+use super::{Environment, private};
 use crate::LoginError;
 
 /// The parameters of the service `name`.
@@ -20,11 +20,16 @@ pub(super) fn read(
         (None, home) => PathBuf::from(home.unwrap_or_default()).join(".pg_service.conf"),
     };
     let complain = |complaint: String| LoginError::File { file: file.clone(), complaint };
-    let text = fs::read_to_string(&file)
+    let bytes = fs::read(&file)
         .map_err(|error| complain(format!("{error}; name the service file in PGSERVICEFILE")))?;
-    section(&text, name).ok_or_else(|| {
+    // a comment or another service may be of any encoding
+    let found = section(&String::from_utf8_lossy(&bytes), name).ok_or_else(|| {
         complain(format!("there is no service `{name}` in it; write a section [{name}]"))
-    })
+    })?;
+    match found.iter().find(|(_, value)| !private::is_text(value)) {
+        None => Ok(found),
+        Some((key, _)) => Err(complain(format!("the value of {key} in [{name}] is not UTF-8"))),
+    }
 }
 
 /// The lines below `[name]`.

@@ -42,7 +42,7 @@ impl Form {
             return unsupported(format!("the encoding is {charset}, expected UTF-8"));
         }
         match name.as_str() {
-            "" => Ok(match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
+            "" => Ok(match unmarked(body).iter().find(|byte| !byte.is_ascii_whitespace()) {
                 Some(b'{' | b'[') => Self::Json,
                 _ => Self::Xml,
             }),
@@ -160,9 +160,14 @@ fn first_element(bytes: &[u8]) -> Option<String> {
     }
 }
 
+/// A document without the byte order mark that may stand in front of it.
+fn unmarked(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes)
+}
+
 /// The name of the first member of the document; what is wrong is found later.
 fn first_member(bytes: &[u8]) -> Option<String> {
-    let mut reader = JsonStreamReader::new(bytes);
+    let mut reader = JsonStreamReader::new(unmarked(bytes));
     reader.begin_object().ok()?;
     if !reader.has_next().ok()? {
         return None;
@@ -222,6 +227,7 @@ mod tests {
             ("application/json;charset=\"UTF-8\"", "", Form::Json),
             ("application/problem+json", "", Form::Json),
             ("", " {}", Form::Json),
+            ("", "\u{feff}{}", Form::Json),
             ("", "<a/>", Form::Xml),
         ] {
             assert_eq!(Form::of(content_type, body.as_bytes()), Ok(expected), "{content_type}");
@@ -262,8 +268,9 @@ mod tests {
             <IDOCTYP>LOIPRO01</IDOCTYP><MESTYP>LOIPRO</MESTYP></EDI_DC40></IDOC></p:LOIPRO01>";
         let json = "{\"LOIPRO01\":{\"IDOC\":{\"EDI_DC40\":{\"MESTYP\":\"LOIPRO\",\
             \"IDOCTYP\":\"LOIPRO01\"}}}}";
-        for (form, text) in [(Form::Xml, xml), (Form::Json, json)] {
-            let (_, facts) = Document::check_message(form, Bytes::from(text)).unwrap();
+        let marked = format!("\u{feff}{json}");
+        for (form, text) in [(Form::Xml, xml), (Form::Json, json), (Form::Json, &marked)] {
+            let (_, facts) = Document::check_message(form, Bytes::from(text.to_owned())).unwrap();
             assert_eq!(facts.element, "LOIPRO01");
             assert_eq!(facts.idoc.as_deref(), Some("LOIPRO01"));
             assert_eq!(facts.message.as_deref(), Some("LOIPRO"));

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use plumb_serve::database::{DatabaseLimits, DatabaseTarget, Secret};
 
 use plumb_serve::nodes::NodeNumber;
+use plumb_wire::secret;
 
 use crate::config::QueueConfig;
 use crate::{FlowError, siblings};
@@ -66,5 +67,5 @@ pub(super) fn open(config: &QueueConfig, node: Option<NodeNumber>) -> Result<Ope
 
 fn first_line(path: &Path) -> Result<String, FlowError> {
     let text = std::fs::read_to_string(path).map_err(|error| FlowError::unreadable(path, error))?;
-    Ok(text.lines().next().unwrap_or_default().to_owned())
+    Ok(secret::first_line(&text).to_owned())
 }

@@ -11,6 +11,7 @@ use plumb_engine::layer::{JobError, Output, Verb};
 use plumb_engine::options::Apart;
 use plumb_engine::tls::TrustOptions;
 use plumb_wire::percent::form_encoded;
+use plumb_wire::secret::first_line;
 use serde_json::Value;
 
 pub(crate) use self::client::Client;
@@ -262,7 +263,7 @@ fn encoded(pairs: &[(&str, String)]) -> String {
 /// The first line of the file at `path`.
 pub(crate) fn secret(path: &Path) -> Result<String, FlowError> {
     let text = std::fs::read_to_string(path).map_err(|error| FlowError::unreadable(path, error))?;
-    Ok(text.lines().next().unwrap_or_default().to_owned())
+    Ok(first_line(&text).to_owned())
 }
 
 fn text<'a>(value: &'a Value, name: &str) -> &'a str {

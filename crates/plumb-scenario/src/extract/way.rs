@@ -1,11 +1,13 @@
 //! The ways in which values are found in an answer.
 
+use std::borrow::Cow;
+
 use memchr::memmem::Finder;
 use plumb_wire::http::RawHead;
 use plumb_wire::{jsonpath, xpath};
 use regex::bytes::Regex;
 
-use super::{ExtractError, NothingFound};
+use super::{ExtractError, LOCATION, NothingFound};
 use crate::answer::Answer;
 use crate::file;
 use crate::pattern::{self, Form};
@@ -77,16 +79,30 @@ impl Extraction {
             Self::Pattern(pattern) => pattern.matches(answer.content).take(most).collect(),
             Self::Between(between) => between.matches(answer.content).take(most).collect(),
             Self::Header(name, pattern) => {
-                let values = RawHead::new(answer.head).values(name);
-                match pattern {
-                    None => values.map(str::to_owned).take(most).collect(),
-                    Some(pattern) => {
-                        let matches = values.flat_map(|value| pattern.matches(value.as_bytes()));
-                        matches.take(most).collect()
-                    }
+                let (head, pattern) = (RawHead::new(answer.head), pattern.as_ref());
+                match name.eq_ignore_ascii_case(LOCATION) {
+                    true => of_header(head.locations(), pattern, most),
+                    false => of_header(head.values(name).map(Cow::Borrowed), pattern, most),
                 }
             }
         })
+    }
+}
+
+/// The first `most` of `values`, or of what `pattern` matches in them.
+fn of_header<'a>(
+    values: impl Iterator<Item = Cow<'a, str>>,
+    pattern: Option<&Pattern>,
+    most: usize,
+) -> Vec<String> {
+    match pattern {
+        None => values.map(Cow::into_owned).take(most).collect(),
+        Some(pattern) => {
+            let matches = |value: Cow<'_, str>| -> Vec<String> {
+                pattern.matches(value.as_bytes()).take(most).collect()
+            };
+            values.flat_map(matches).take(most).collect()
+        }
     }
 }
 

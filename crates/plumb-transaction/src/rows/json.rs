@@ -12,6 +12,8 @@ use super::row::Row;
 use super::walk::{DEPTH_MAX, RowReader, VALUE_MAX};
 use super::{Late, StreamError};
 
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// What a document is read from.
 type Source<'d> = JsonStreamReader<&'d [u8]>;
 
@@ -27,6 +29,8 @@ pub fn rows_of_json<E>(
     late: Late,
     sink: impl FnMut(Row<'_>) -> Result<(), E>,
 ) -> Result<u64, StreamError<E>> {
+    // a byte order mark is no part of the document (RFC 8259, section 8.1)
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let settings = ReaderSettings {
         track_path: false,
         max_nesting_depth: Some(u32::try_from(DEPTH_MAX).unwrap_or(u32::MAX)),

@@ -37,6 +37,11 @@ fn json(document: &str, plan: &RowPlan, late: Late) -> Result<Rows, String> {
     let counted = rows_of_json(document.as_bytes(), plan, late, collected(&mut rows));
     let counted = counted.map_err(|error| error.to_string())?;
     assert_eq!(counted, rows.len() as u64);
+    // a byte order mark is no part of a document
+    let mut marked = Vec::new();
+    let document = format!("\u{feff}{document}");
+    let counted = rows_of_json(document.as_bytes(), plan, late, collected(&mut marked));
+    assert_eq!((counted.ok(), &marked), (Some(rows.len() as u64), &rows));
     Ok(rows)
 }
 

@@ -1,6 +1,10 @@
 //! The head of a response: its status, and how its body ends.
 
+use std::borrow::Cow;
+
 use httparse::{EMPTY_HEADER, Header, ParserConfig, Status};
+
+use crate::percent::utf8_or_encoded;
 
 /// Bytes of a head that are read at most; a longer one is refused.
 pub const HEAD_BYTES_MAX: usize = 64 << 10;
@@ -88,6 +92,17 @@ impl<'a> RawHead<'a> {
     /// the next line has the end of its line within, as white space. A value that is not UTF-8 is left
     /// out.
     pub fn values(&self, name: &'a str) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.octets(name).filter_map(|value| std::str::from_utf8(value).ok())
+    }
+
+    /// The values of every line `Location`, in order. What is not UTF-8 in an address, as letters of ISO
+    /// 8859-1 are not, is asked for byte by byte, as browsers do it.
+    pub fn locations(&self) -> impl Iterator<Item = Cow<'a, str>> + use<'a> {
+        self.octets("location").map(utf8_or_encoded)
+    }
+
+    /// The values of every line called `name`: a value is bytes (RFC 9110, section 5.5).
+    fn octets(&self, name: &'a str) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let mut rest = self.bytes;
         let lines = std::iter::from_fn(move || {
             let end = (0..rest.len()).find(|at| ends_line(rest, *at))?;
@@ -97,9 +112,7 @@ impl<'a> RawHead<'a> {
         });
         lines.skip(1).filter_map(move |line| {
             let (found, value) = line.split_at(line.iter().position(|byte| *byte == b':')?);
-            found
-                .eq_ignore_ascii_case(name.as_bytes())
-                .then(|| std::str::from_utf8(value[1..].trim_ascii()).ok())?
+            found.eq_ignore_ascii_case(name.as_bytes()).then(|| value[1..].trim_ascii())
         })
     }
 }
@@ -321,5 +334,18 @@ mod tests {
             RawHead::new(b"HTTP/1.1 302 Found\r\nSet-Cookie: a=1\r\nset-cookie:b=2 \r\n\r\n");
         assert_eq!(head.values("SET-COOKIE").collect::<Vec<_>>(), ["a=1", "b=2"]);
         assert_eq!(head.values("Location").next(), None);
+        assert_eq!(head.locations().next(), None);
+    }
+
+    #[test]
+    fn letters_of_an_address_that_are_no_utf_8_are_encoded() {
+        for (location, expected) in [
+            (&b"/suche?q=M\xfcller"[..], "/suche?q=M%FCller"),
+            ("/suche?q=Müller".as_bytes(), "/suche?q=Müller"),
+            (b"/\xe4\xc3\xa4?%e4", "/%E4ä?%e4"),
+        ] {
+            let head = [b"HTTP/1.1 302 Found\r\nLocation: ", location, b"\r\n\r\n"].concat();
+            assert_eq!(RawHead::new(&head).locations().collect::<Vec<_>>(), [expected]);
+        }
     }
 }

@@ -18,6 +18,13 @@ pub use name::{is_forgery_token, is_of_log_on, is_secret};
 /// What stands in the place of a secret that is not shown.
 pub const MASK: &str = "MASKED";
 
+/// The secret that a file holds in its first line. What editors of Windows write in front of it, a byte order
+/// mark, is no part of it; blanks are.
+#[must_use]
+pub fn first_line(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text).lines().next().unwrap_or_default()
+}
+
 /// A secret in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
@@ -261,6 +268,14 @@ mod tests {
         ] {
             assert_eq!(url(whole), shown);
         }
+    }
+
+    #[test]
+    fn a_file_holds_a_secret_in_its_first_line() {
+        for text in ["s 1 \n", "s 1 \r\nmore\n", "\u{feff}s 1 "] {
+            assert_eq!(first_line(text), "s 1 ");
+        }
+        assert_eq!((first_line(""), first_line("\u{feff}\nmore")), ("", ""));
     }
 
     #[test]

@@ -13,9 +13,6 @@ use super::super::unsent::name_it;
 use crate::digest::{DigestProof, DigestSession};
 use crate::proof::Negotiation;
 
-/// The header that says where a redirect leads.
-pub(super) const LOCATION: &str = "location";
-
 /// A request of a step: from the first that it asks for to the last of its redirects.
 #[derive(Debug, Default)]
 pub(super) struct Exchange {
@@ -90,13 +87,13 @@ impl Exchange {
         (status, head): (u16, &[u8]),
         origins: &Origins,
     ) -> Result<bool, Astray> {
-        let location = RawHead::new(head).values(LOCATION).next();
+        let location = RawHead::new(head).locations().next();
         let (Some(location), Some(asked)) = (location, origins.url(self.route, &self.target))
         else {
             return Ok(false);
         };
-        let said = masked_url(location);
-        let url = asked.join(location).map_err(|error| {
+        let said = masked_url(&location);
+        let url = asked.join(&location).map_err(|error| {
             Astray(format!("the redirect {status} leads to {said}, which is no address: {error}"))
         })?;
         let Some(place) = origins.place_of(&url) else {
@@ -275,13 +272,13 @@ impl Chain {
 
 /// Where an answer would lead that nobody follows, in words.
 pub(super) fn led_to(status: u16, head: &[u8]) -> String {
-    let location = RawHead::new(head).values(LOCATION).next();
+    let location = RawHead::new(head).locations().next();
     match location.filter(|_| (300..400).contains(&status)) {
         Some(location) => format!(
             ": it leads to {}, which is not followed; write check = {{ status = \"{status}\" }} where \
              that is right, redirects = true to follow it, or extract the header Location and ask for \
              it",
-            masked_url(location),
+            masked_url(&location),
         ),
         None => String::new(),
     }

@@ -11,7 +11,7 @@ use plumb_wire::http::{Body, Head, RawHead};
 
 use super::super::coding::Coding;
 use super::super::origin::Origins;
-use super::exchange::{Astray, Exchange, LOCATION, led_to};
+use super::exchange::{Astray, Exchange, led_to};
 use super::{NOW_NS, Player, User};
 use crate::probe::{bad_head, unreadable_head};
 use crate::proof::Proof;
@@ -343,7 +343,7 @@ fn absolute(
     (origins, exchange): (&Origins, &Exchange),
 ) -> Value {
     let address = |text: &str| {
-        let is_whole = || RawHead::new(answer.head).values(LOCATION).any(|whole| whole == text);
+        let is_whole = || RawHead::new(answer.head).locations().any(|whole| whole == text);
         let asked = origins.url(exchange.route, &exchange.target);
         let asked = asked.filter(|_| which == Address::Any || is_whole());
         match asked.and_then(|asked| asked.join(text).ok()) {

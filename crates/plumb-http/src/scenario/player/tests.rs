@@ -6,6 +6,7 @@ use plumb_scenario::ScenarioSource;
 
 use super::super::origin::Origins;
 use super::super::script::{Overrides, compile};
+use super::exchange::led_to;
 use super::*;
 use crate::proof::Initiators;
 
@@ -159,6 +160,18 @@ fn a_secret_of_a_page_goes_to_no_other_server_behind_a_redirect_of_what_it_embed
             }
         }
     }
+}
+
+#[test]
+fn a_redirect_leads_to_letters_of_iso_8859_1_as_well() {
+    let player = player("redirects = true");
+    let Script { steps, origins, .. } = &*player.script;
+    let mut exchange = Exchange { target: "/a".into(), ..Exchange::default() };
+    let head = b"HTTP/1.1 302 x\r\nLocation: /suche?q=M\xfcller\r\n\r\n";
+    assert_eq!(exchange.lead_on(&steps[0], (302, head), origins), Ok(true));
+    let next = exchange.pending().map(|hop| hop.place.target.as_str());
+    assert_eq!(next, Some("/suche?q=M%FCller"));
+    assert!(led_to(302, head).contains("it leads to /suche?q=M%FCller"));
 }
 
 #[test]
