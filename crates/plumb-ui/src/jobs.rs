@@ -173,7 +173,10 @@ impl Jobs {
             stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
         let folder = self.free(&format!("{}-{stem}", started.replace(':', "")));
         let out = self.runs.join(&folder);
-        words.push(format!("--out={}", out.display()));
+        let path = out.to_str().ok_or_else(|| {
+            NotStarted::System(format!("{} is not UTF-8: name another folder", out.display()))
+        })?;
+        words.push(format!("--out={path}"));
         let job = Arc::new(Job {
             id: jobs.front().map_or(1, |job| job.id + 1),
             words,

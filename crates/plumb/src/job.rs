@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::path::Path;
 
 use anyhow::{anyhow, bail};
 use clap::parser::ValueSource;
@@ -130,6 +131,17 @@ pub(crate) fn with_further(words: &[String], further: &[String]) -> Vec<String> 
     [options, further, arguments].concat()
 }
 
+/// The word that has a measurement leave its run in `folder`.
+///
+/// # Errors
+/// When the path is not UTF-8: words are, and one with something else in its place is another folder.
+pub(crate) fn into_folder(folder: &Path) -> anyhow::Result<String> {
+    let Some(path) = folder.to_str() else {
+        bail!("{} is not UTF-8: name another folder with --out", folder.display());
+    };
+    Ok(format!("--out={path}"))
+}
+
 /// The words that watch this machine, and a far one, as `host` says.
 pub(crate) fn watching(host: &HostOptions) -> Vec<String> {
     let mut words = vec![
@@ -143,7 +155,18 @@ pub(crate) fn watching(host: &HostOptions) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+
     use super::*;
+
+    #[test]
+    fn a_folder_that_words_cannot_name_is_refused() {
+        assert_eq!(into_folder(Path::new("/data/München")).unwrap(), "--out=/data/München");
+        let latin_1 = Path::new(OsStr::from_bytes(b"/data/M\xfcnchen"));
+        let error = into_folder(latin_1).unwrap_err().to_string();
+        assert!(error.contains("is not UTF-8"), "{error}");
+    }
 
     #[test]
     fn further_options_stand_before_what_ends_options() {

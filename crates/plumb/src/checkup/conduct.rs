@@ -9,7 +9,7 @@ use plumb_host::{IdleOptions, idle_cost};
 use plumb_measure::{FindingKind, RemoteSelector, Scope, Share, Status};
 use plumb_net::NetError;
 
-use crate::job::{measurement, with_further};
+use crate::job::{into_folder, measurement, with_further};
 use crate::measure::{Run, measure};
 use crate::metrics::Receivers;
 use crate::remote::{MEASURED_ON, measure_there};
@@ -115,7 +115,7 @@ fn attempt(
     let part = checkup.parts[number].clone();
     let name = format!("{:02}-{}", number + 1, name(&part));
     let (shown, path) = folder.part(&name)?;
-    let words = with_further(&part.words, &[format!("--out={}", path.display())]);
+    let words = with_further(&part.words, &[into_folder(&path)?]);
     let title = format!("{}, {} s left: ", part.server, checkup.left_ns() / 1_000_000_000);
     let measured = measurement(&words).and_then(|mut job| {
         if let Some(remote) = remote {

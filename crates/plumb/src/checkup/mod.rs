@@ -20,6 +20,7 @@ use plumb_folder::CheckFolder;
 use plumb_measure::{Program, RemoteSelector, Span};
 
 use crate::far::FarHostWatch;
+use crate::job::into_folder;
 use crate::metrics::Receivers;
 use crate::pipeline::{self, VerdictFiles};
 use crate::{host, progress};
@@ -161,7 +162,10 @@ fn unreached(host: &mut HostOptions) -> anyhow::Result<Vec<String>> {
 
 fn open_folder(output: &OutputOptions, started: &str) -> anyhow::Result<CheckFolder> {
     Ok(match &output.out {
-        Some(path) => CheckFolder::create_new(path)?,
+        Some(path) => {
+            into_folder(path)?;
+            CheckFolder::create_new(path)?
+        }
         None => {
             let stem = format!("{}-checkup", started.replace(':', ""));
             CheckFolder::create_in(Path::new("plumb-runs"), &stem)?

@@ -16,7 +16,7 @@ use plumb_measure::Span;
 
 use super::of_shell::{self, ShellFigure};
 use super::words::{depth, split};
-use crate::job::{known, leaf, measurement, parse, receivers, watching, with_options};
+use crate::job::{into_folder, known, leaf, measurement, parse, receivers, watching, with_options};
 use crate::measure::measure;
 use crate::{layers, progress};
 
@@ -146,7 +146,7 @@ impl Probe {
                 let mut words: Vec<String> =
                     words.iter().map(|word| with_known(word, open, known)).collect();
                 words.splice(*depth..*depth, unsaid(&words, host)?);
-                words.insert(*depth, format!("--out={}", folder.display()));
+                words.insert(*depth, into_folder(folder)?);
                 let mut job = measurement(&words)?;
                 let receivers = receivers(&words)?;
                 let command: Vec<String> =

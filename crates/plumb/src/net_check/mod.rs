@@ -19,6 +19,7 @@ use plumb_measure::{FailureKind, Program};
 use plumb_net::{PASSWORD_VARIABLE, PORT, Ping, PingOptions, Stream, StreamOptions};
 use plumb_wire::route::Route;
 
+use crate::job::into_folder;
 use crate::measure::{Run, measure};
 use crate::metrics::Receivers;
 use crate::pipeline::{self, VerdictFiles};
@@ -109,6 +110,7 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
 
 /// The check in the folder `path`, in which nobody else works, and how far it has come.
 fn again(path: &Path) -> anyhow::Result<(CheckFolder, PathCheck)> {
+    into_folder(path)?;
     read_check(path)?; // a folder that holds none is left as it is
     let folder = CheckFolder::again(path)?;
     let check = read_check(path)?; // somebody may have gone on with it in between
@@ -147,7 +149,10 @@ fn begin(options: &CheckOptions) -> anyhow::Result<(CheckFolder, PathCheck)> {
         ping(&check.target, &part.words)?;
     }
     let folder = match &options.output.out {
-        Some(path) => CheckFolder::create_new(path)?,
+        Some(path) => {
+            into_folder(path)?;
+            CheckFolder::create_new(path)?
+        }
         None => {
             let stem = format!("{}-net-check", now.replace(':', ""));
             CheckFolder::create_in(Path::new("plumb-runs"), &stem)?
@@ -233,7 +238,7 @@ fn attempt(
     let (shown, path) = folder.part(&format!("{:02}-{name}-{}B", number + 1, part.size_bytes))?;
     let title = format!("part {} of {}, {}: ", number + 1, check.parts.len(), part.test.name());
     let mut words = part.words.clone();
-    words.push(format!("--out={}", path.display()));
+    words.push(into_folder(&path)?);
     let mut job: Box<dyn Measure> = match part.test {
         PathTest::Datagrams => Box::new(stream(&check.target, &words)?),
         _ => Box::new(ping(&check.target, &words)?),

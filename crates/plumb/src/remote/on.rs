@@ -14,7 +14,7 @@ use plumb_remote::{Fleet, Nats, PlanFiles};
 
 use super::drivers::without_options_file;
 use super::{measure_there, servers, target, told};
-use crate::job::{measurement, refuse, with_further, with_options};
+use crate::job::{into_folder, measurement, refuse, with_further, with_options};
 use crate::measure::print;
 
 #[derive(Args, Clone, Debug)]
@@ -60,8 +60,8 @@ const NOWHERE: [&str; 6] = ["junit", "sarif", "summary", "otlp", "remote_write",
 
 /// Has a remote measure, and keeps its run here.
 fn measured(options: &OnOptions) -> anyhow::Result<Exit> {
-    let out = options.out.iter().map(|out| format!("--out={}", out.display()));
-    let words = with_further(&options.words, &out.collect::<Vec<_>>());
+    let out = options.out.as_deref().map(into_folder).transpose()?;
+    let words = with_further(&options.words, out.as_slice());
     refuse(&words, &NOWHERE)?;
     let stop = signals::stop()?;
     let mut job = measurement(&words)?;

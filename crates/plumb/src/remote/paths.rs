@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::{measure_there, target};
 use crate::experiment::{ServerPlan, Servers};
-use crate::job::measurement;
+use crate::job::{into_folder, measurement};
 
 /// The name of the JSON form.
 const SCHEMA: &str = "plumb.paths/1";
@@ -199,7 +199,7 @@ fn paths_to(
             server.clone(),
             format!("--for={}", options.for_time),
             format!("--size={}", options.size),
-            format!("--out={}", out.display()),
+            into_folder(&out)?,
         ];
         let mut job = measurement(&words)?;
         let remote: RemoteSelector =

@@ -82,6 +82,7 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let stop = signals::stop()?;
     // what cannot be watched is said before anybody waits
     options.words = job::with_options(&options.words)?;
+    job::into_folder(&options.out)?;
     let points = measurement(&options.words)?.outline().points;
     if points > 1 {
         bail!("{points} results a measurement: watch one, in a folder of its own");
@@ -123,7 +124,7 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
 impl WatchOptions {
     /// Measures once, into the folder `out`.
     fn measure(&self, out: &Path, receivers: &Receivers, stop: &Stop) -> anyhow::Result<Run> {
-        let words = job::with_further(&self.words, &[format!("--out={}", out.display())]);
+        let words = job::with_further(&self.words, &[job::into_folder(out)?]);
         let mut job = measurement(&words)?;
         if let Some(remote) = &self.on {
             return measure_there(remote, job.as_mut(), &words, stop);
