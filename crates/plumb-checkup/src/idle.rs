@@ -243,14 +243,16 @@ fn doubt(sample: &IdleSample, cost: Option<IdleEffect>) -> Option<String> {
 
 /// Under which limit it was concluded, where that was raised.
 fn under(company: IdleCompany) -> String {
-    let IdleCompany { foreign_pct, limit_pct, .. } = company;
+    let IdleCompany { foreign_pct, steal_pct, limit_pct } = company;
     let usual = ForeignLimit::default();
     if limit_pct <= usual.percent() + 1e-6 {
         return String::new();
     }
     format!(
-        " Others took {:.1} % of all processors meanwhile: the limit was raised from {usual} to {} %.",
+        " Others took {:.1} % of all processors meanwhile, the hypervisor {:.1} %: the limit was raised \
+         from {usual} to {} %.",
         foreign_pct.unwrap_or(0.0),
+        steal_pct.unwrap_or(0.0),
         (limit_pct * 1e6).round() / 1e6
     )
 }
@@ -348,9 +350,9 @@ mod tests {
     #[test]
     fn a_raised_limit_is_part_of_what_is_said() {
         let company =
-            IdleCompany { foreign_pct: Some(83.9), steal_pct: Some(0.0), limit_pct: 100.0 };
+            IdleCompany { foreign_pct: Some(83.9), steal_pct: Some(7.0), limit_pct: 100.0 };
         let cost = IdleCost::of(IdleSample { company, ..slower() });
-        let end = " Others took 83.9 % of all processors meanwhile: the limit was raised from 5 % to 100 %.";
+        let end = " Others took 83.9 % of all processors meanwhile, the hypervisor 7.0 %: the limit was raised from 5 % to 100 %.";
         assert!(cost.sentence.ends_with(end), "{}", cost.sentence);
         assert!(!IdleCost::of(slower()).sentence.contains("raised"));
     }

@@ -268,13 +268,17 @@ fn connect(known: &Known<'_>) -> String {
     let mean = |times: Option<&Histogram>| times.map_or(0.0, Histogram::mean);
     let (whole, tls) = (known.found.connect.times.mean(), mean(known.tls));
     let wire = known.found.wire.times.mean();
-    let login = known.found.startup.times.mean() - LOGIN_TRIPS * wire;
+    let login = known.found.startup.times.mean();
     let largest = if wire > whole / 2.0 {
         format!("Most of it is the way to the server and back, {}.", show_ns(rounded(wire)))
     } else if tls > whole / 2.0 {
         "Most of it is the TLS handshake.".into()
-    } else if login > whole / 2.0 {
+    } else if login - LOGIN_TRIPS * wire > whole / 2.0 {
         "Most of it is the login: starting a process, checking the password.".into()
+    } else if login - wire > whole / 2.0 {
+        "Most of it is the login: starting a process, checking the password, and the round trips for \
+         that."
+            .into()
     } else {
         "It takes several round trips.".into()
     };

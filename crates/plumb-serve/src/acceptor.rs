@@ -22,13 +22,13 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rustix::net::sockopt;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 
 use crate::accept::{Caller, FULL, Taker, stopped};
 use crate::heard::{Heard, Listening, Stream};
 use crate::host;
-use crate::reserve::Reserve;
+use crate::reserve::{Entered, Reserve};
 use crate::service::{ConnectionLimits, Site};
 use crate::socket::Socket;
 use crate::stamping::Stamping;
@@ -110,8 +110,8 @@ impl Acceptor {
         let peer = Peer { address, tls: self.tls.is_some(), connection };
         if counters.connections.enter(limit as u64) {
             tokio::spawn(Present { acceptor: self.clone(), peer }.converse(stream));
-        } else if let Some((place, told)) = self.reserve.enter() {
-            tokio::spawn(beyond_the_limit(self.clone(), peer, place, told, stream));
+        } else if let Some(entered) = self.reserve.enter() {
+            tokio::spawn(beyond_the_limit(self.clone(), peer, entered, stream));
         } else {
             counters.refused();
             // a full socket buffer is no reason to wait for somebody who is turned away
@@ -122,18 +122,13 @@ impl Acceptor {
 
 /// Hears a connection beyond the limit until another one needs its place: one request, which is
 /// answered when it is urgent.
-async fn beyond_the_limit<T>(
-    acceptor: Acceptor,
-    peer: Peer,
-    place: u64,
-    told: oneshot::Receiver<()>,
-    mut stream: T,
-) where
+async fn beyond_the_limit<T>(acceptor: Acceptor, peer: Peer, entered: Entered, mut stream: T)
+where
     T: Stream + 'static,
 {
+    let Entered { number, begun, mut told } = entered;
     let reserve = Arc::clone(&acceptor.reserve);
-    let _place = reserve.hold(place);
-    let begun = AtomicBool::new(false);
+    let _place = reserve.hold(number);
     let heard = async {
         match &acceptor.tls {
             None => acceptor.hear_once(peer, &mut stream, &begun).await,
@@ -144,13 +139,14 @@ async fn beyond_the_limit<T>(
         }
     };
     let needed = async {
-        let mut told = told;
         let late = tokio::time::timeout(acceptor.reserve_patience, &mut told).await.is_err();
         if late && begun.load(Ordering::Relaxed) {
             let _ = told.await; // whoever tells may be gone
         }
     };
     tokio::select! {
+        // what has come is heard before anybody is sent away
+        biased;
         () = heard => farewell(&mut stream).await,
         // a request that was begun may be done, so that nobody is told that it was refused; and
         // nothing may follow an answer that is on its way

@@ -31,8 +31,7 @@ pub(super) fn judge(checkup: &Checkup) -> CheckupVerdict {
     let lost = loss::losses(&evidence);
     let (full, mut remarks) = pool::judged(&evidence);
     let wire = wire::findings(&evidence, &lost);
-    let to: Vec<&str> = lost.iter().map(|loss| loss.host.as_str()).collect();
-    remarks.extend(waits::remarks(&evidence, &to));
+    let ways: Vec<String> = lost.iter().map(|loss| loss.host.clone()).collect();
     let lost: Vec<CheckupFinding> = lost.into_iter().map(|loss| loss.finding).collect();
     let all = [
         failures::findings(&evidence),
@@ -44,6 +43,7 @@ pub(super) fn judge(checkup: &Checkup) -> CheckupVerdict {
         slow::findings(&evidence),
     ];
     let findings = ranked(all.concat());
+    remarks.extend(waits::remarks(&evidence, &ways, &findings));
     let sentence = sentence::of(&findings, &layers);
     CheckupVerdict { sentence, findings, remarks, layers }
 }

@@ -3,7 +3,7 @@
 
 use super::Evidence;
 use super::sentence::named;
-use crate::finding::CheckupRemark;
+use crate::finding::{CheckupFinding, CheckupRemark, FaultKind};
 use crate::outcome::Waited;
 use crate::{CheckupOutcome, CheckupPart};
 use plumb_measure::{counted, grouped, real, show_ns};
@@ -11,20 +11,37 @@ use plumb_measure::{counted, grouped, real, show_ns};
 /// A share of all the time of a part that is worth a word.
 const SHARE_MIN: f64 = 0.05;
 
-/// One for each operation of one user; hosts to which segments are `lost` have a finding that says it.
-pub(super) fn remarks(evidence: &Evidence<'_>, lost: &[&str]) -> Vec<CheckupRemark> {
-    let is_told =
-        |outcome: &CheckupOutcome| outcome.host.as_deref().is_some_and(|it| lost.contains(&it));
-    let alone = evidence.yardsticks().filter(|(part, it)| part.users == 1 && !is_told(it));
-    alone.filter_map(|(part, outcome)| remark(part, outcome)).collect()
+/// One for each operation of one user which `findings` do not explain; hosts to which segments are
+/// `lost` have one that does.
+pub(super) fn remarks(
+    evidence: &Evidence<'_>,
+    lost: &[String],
+    findings: &[CheckupFinding],
+) -> Vec<CheckupRemark> {
+    let is_told = |part: &CheckupPart, outcome: &CheckupOutcome| {
+        let of = |finding: &CheckupFinding| {
+            let explains = matches!(
+                finding.kind,
+                FaultKind::Slow | FaultKind::Loss | FaultKind::DelayedAcknowledgement
+            );
+            explains
+                && finding.server == part.server
+                && finding.operation.as_deref() == Some(&*part.operation)
+        };
+        let lost = outcome.host.as_deref().is_some_and(|host| lost.iter().any(|it| it == host));
+        lost || outcome.delayed.is_some() || findings.iter().any(of)
+    };
+    let alone = evidence.yardsticks().filter(|(part, it)| part.users == 1 && !is_told(part, it));
+    let who = evidence.checkup.who_asks();
+    alone.filter_map(|(part, outcome)| remark(&who, part, outcome)).collect()
 }
 
-fn remark(part: &CheckupPart, outcome: &CheckupOutcome) -> Option<CheckupRemark> {
+fn remark(who: &str, part: &CheckupPart, outcome: &CheckupOutcome) -> Option<CheckupRemark> {
     let Waited { operations, excess_ns } = outcome.waited.filter(|it| it.operations > 0)?;
     let share = real(excess_ns) / (real(outcome.mean_ns?) * real(outcome.operations)).max(1.0);
     let text = format!(
         "{} of {} ({}) took {} or more longer than usual, together {}: {:.0} % of all their time. What stood \
-         still, the {}, the way or this machine, is not known; measure longer (--for), or watch it \
+         still, the {}, the way or {who}, is not known; measure longer (--for), or watch it \
          (plumb watch).",
         grouped(operations),
         counted(outcome.operations, "operation"),

@@ -140,7 +140,8 @@ fn ids(queue: &dyn Queue, filter: Filter) -> Result<Vec<ExecutionId>, Failure> {
         let is_last = page.len() < PAGE;
         ids.extend(page.into_iter().map(|it| it.id));
         if is_last {
-            ids.reverse();
+            // lists go by time, and clocks differ: ids are in the order in which a queue took them
+            ids.sort_unstable();
             return Ok(ids);
         }
     }

@@ -69,9 +69,10 @@ impl SlowestRoundTrips {
 /// What the median of `stamped` messages lies above that of all, which is `all_ns`, nanoseconds; `None`
 /// unless its distribution-free interval of 95 % does so, too.
 fn stamp_costs_ns(stamped: &Histogram, all_ns: u64) -> Option<i64> {
-    // ranks of the interval of a median: half of n, and 1.96 standard deviations of a fair coin's count
-    let below = 0.5 - 0.98 / real(stamped.count().max(1)).sqrt();
-    let is_above = below > 0.0 && stamped.quantile(below) > all_ns;
+    // the rank of its lower end: half of n less 1.96 standard deviations of a fair coin's count
+    let count = real(stamped.count());
+    let rank = (0.5 * count - 0.98 * count.sqrt()).floor();
+    let is_above = rank >= 1.0 && stamped.quantile(rank / count) > all_ns;
     let costs = stamped.quantile(0.5).saturating_sub(all_ns);
     i64::try_from(costs).ok().filter(|_| is_above)
 }

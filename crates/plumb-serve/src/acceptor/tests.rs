@@ -2,6 +2,7 @@
 
 use plumb_measure::Span;
 use tokio::net::UnixStream;
+use tokio::sync::Notify;
 
 use super::*;
 use crate::Counters;
@@ -102,7 +103,7 @@ fn nothing_follows_an_answer_that_is_cut_off() {
         acceptor.admit(stream, None);
         client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
         client.read_exact(&mut [0; 64]).await.unwrap();
-        let _others: Vec<_> = (0..RESERVE).map(|_| acceptor.reserve.enter()).collect();
+        crowded(&acceptor);
         let mut rest = Vec::new();
         client.read_to_end(&mut rest).await.unwrap();
         rest
@@ -111,15 +112,31 @@ fn nothing_follows_an_answer_that_is_cut_off() {
     assert_eq!(site.1.figures(0).refused, 0);
 }
 
-/// Answers urgent requests later than a connection in the reserve may be silent.
-struct Late(ConnectionLimits, Counters);
+/// Others need every place in the reserve, for requests that have begun.
+fn crowded(acceptor: &Acceptor) {
+    (0..RESERVE).for_each(|_| {
+        let other = acceptor.reserve.enter().unwrap();
+        other.begun.store(true, Ordering::Relaxed);
+    });
+}
 
-/// Of a connection in the reserve of [`Late`].
-const SILENCE: Duration = Duration::from_millis(300);
+/// Answers an urgent request when it is let.
+struct Held {
+    limits: ConnectionLimits,
+    counters: Counters,
+    /// It has begun.
+    begun: Notify,
+    /// It may be answered.
+    let_go: Notify,
+}
 
-impl HttpService for Late {
+/// How long a connection in the reserve of [`Held`] may say nothing.
+const SILENCE: Duration = Duration::from_millis(20);
+
+impl HttpService for Held {
     async fn answer(&self, _: Request<Incoming>, _: Peer) -> Response<Body> {
-        tokio::time::sleep(2 * SILENCE).await;
+        self.begun.notify_one();
+        self.let_go.notified().await;
         Response::new(Body::whole(Bytes::from_static(b"done")))
     }
 
@@ -128,49 +145,55 @@ impl HttpService for Late {
     }
 
     fn limits(&self) -> &ConnectionLimits {
-        &self.0
+        &self.limits
     }
 
     fn counters(&self) -> &Counters {
-        &self.1
+        &self.counters
     }
 
     fn tell(&self, _: String) {}
 }
 
-/// What comes back of an urgent request beyond the limit, during which `meanwhile` happens, and the
+/// What comes back of an urgent request beyond the limit, behind whose begin `meanwhile` happens, and the
 /// connections that were counted as refused.
-fn late(meanwhile: impl FnOnce(&Acceptor)) -> (String, u64) {
-    let site = Arc::new(Late(limits(0, Span::from_ms(60_000)), Counters::default()));
+fn held(meanwhile: impl AsyncFnOnce(&Held, &Acceptor)) -> (String, u64) {
+    let limits = limits(0, Span::from_ms(60_000));
+    let (begun, let_go) = (Notify::new(), Notify::new());
+    let site = Arc::new(Held { limits, counters: Counters::default(), begun, let_go });
     let (_stop, stopped) = watch::channel(false);
     let (present, _ended) = mpsc::channel(1);
-    let served = Arc::<Late>::clone(&site) as Arc<dyn Site>;
+    let served = Arc::<Held>::clone(&site) as Arc<dyn Site>;
     let mut acceptor = Acceptor::new(served, None, stopped, present);
     acceptor.reserve_patience = SILENCE;
     let rest = run(async {
         let (mut client, stream) = UnixStream::pair().unwrap();
         client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
         acceptor.admit(stream, None);
-        tokio::time::sleep(SILENCE / 2).await; // the request is begun
-        meanwhile(&acceptor);
+        site.begun.notified().await;
+        meanwhile(&site, &acceptor).await;
         let mut rest = String::new();
         let _ = client.read_to_string(&mut rest).await; // it may be cut off
         rest
     });
-    (rest, site.1.figures(0).refused)
+    (rest, site.counters.figures(0).refused)
 }
 
 #[test]
 fn an_answer_beyond_the_limit_may_take_longer_than_silence() {
-    let (answer, refused) = late(|_| {});
+    let (answer, refused) = held(async |site, acceptor| {
+        // the timer of the connection began before this one
+        tokio::time::sleep(2 * SILENCE).await;
+        let _silent: Vec<_> = (0..2 * RESERVE).map(|_| acceptor.reserve.enter()).collect();
+        tokio::time::sleep(SILENCE).await;
+        site.let_go.notify_one();
+    });
     assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.ends_with("done"), "{answer}");
     assert_eq!(refused, 0);
 }
 
 #[test]
 fn nobody_is_told_that_a_request_was_refused_which_may_be_done() {
-    let (answer, refused) = late(|acceptor| {
-        (0..RESERVE).for_each(|_| drop(acceptor.reserve.enter()));
-    });
+    let (answer, refused) = held(async |_, acceptor| crowded(acceptor));
     assert_eq!((&*answer, refused), ("", 0));
 }

@@ -401,6 +401,9 @@ fn an_operation_that_stood_still_is_no_fault_and_is_not_passed_over() {
          1.51 s: 97 % of all their time. What stood still, the lock server, the way or this machine, \
          is not known; measure longer (--for), or watch it (plumb watch)."
     );
+    let delayed = Some(Waited { operations: 1, excess_ns: 205 * MS });
+    parts[1].outcome = Some(CheckupOutcome { delayed, ..waits(1_551 * US) });
+    assert_eq!(checkup(parts.clone()).verdict.remarks, [], "that is what it waited for");
     parts[1].outcome = Some(waits(60 * MS));
     assert_eq!(checkup(parts).verdict.remarks, [], "a fortieth of the time");
 }

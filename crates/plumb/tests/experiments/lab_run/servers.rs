@@ -101,7 +101,11 @@ fn servers_end_even_when_the_experiment_is_killed() {
 #[test]
 fn commands_end_even_when_the_experiment_is_killed() {
     let at = folder();
-    let figure = "trap 'touch ended; exit 1' TERM; touch begun; sleep 600 & wait; echo 10";
+    // plumb waits for it, and so has told its guard of it
+    let waited_for = "until grep -q '^State:.S' /proc/$PPID/status; do :; done";
+    let figure = format!(
+        "trap 'touch ended; exit 1' TERM; {waited_for}; touch begun; sleep 600 & wait; echo 10"
+    );
     let text = "rounds = 6\n[[variant]]\nname = \"one\"\n[[variant]]\nname = \"two\"\n[[probe]]\n";
     experiment(at.path(), &format!("{text}exec = \"{figure}\"\n"));
     let running = Program::start(&["lab", "run", "x.toml"], at.path());
