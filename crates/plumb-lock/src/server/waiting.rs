@@ -53,7 +53,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             };
             self.tried += 1;
             self.counts.cared += 1;
-            self.replicated.shows = true;
+            self.replicated.shows = !self.waits_to_log_on(client);
             if lost {
                 self.counts.errors += 1;
                 resp::push_error(out, Refusal::Ended.to_string().as_bytes());
@@ -74,6 +74,13 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             }
         }
         None
+    }
+
+    /// True for a client whose password is looked at late: what it is told shows no locks, so that
+    /// somebody can log on to a server that may tell nobody about them.
+    fn waits_to_log_on(&self, client: usize) -> bool {
+        let waits = self.clients[client].as_ref().map(|client| client.waits);
+        matches!(waits, Some(Waits::Turn(_)))
     }
 
     /// A request was tried and goes on waiting: in its place when it waits for a lock as before.

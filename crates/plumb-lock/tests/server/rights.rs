@@ -2,8 +2,8 @@
 
 use std::sync::Mutex;
 
-use plumb_engine::{Ended, Service as _};
-use plumb_lock::{Event, ServerPlan, Users};
+use plumb_engine::{Ended, Endpoint, Service as _};
+use plumb_lock::{Event, ReplicationPlan, ServerPlan, Users};
 use plumb_lock_table::table::Limits;
 
 use crate::lives::with_journal;
@@ -149,6 +149,29 @@ fn who_has_logged_in_waits_with_the_password_of_another_user_too() {
     let other = bench.client();
     assert_eq!(bench.say(other, "AUTH sales foobared"), "", "two came from its address");
     assert!(bench.say(client, "HELLO 2").starts_with('*'), "it names no password");
+}
+
+#[test]
+fn a_server_that_is_not_elected_lets_log_on_behind_a_wrong_password() {
+    let nobody = vec![Endpoint::Tcp(([127, 0, 0, 1], 1).into())];
+    let replication = ReplicationPlan { witnesses: vec![nobody], ..ReplicationPlan::default() };
+    let (clock, mut tell) = (Still::default(), |_: Event<'_>| {});
+    let mut bench = Bench::new(ServerPlan { replication, ..users() }, LIMITS, &clock, &mut tell);
+    for line in ["AUTH ops foobared", "HELLO 3 AUTH ops foobared"] {
+        let client = bench.client();
+        assert!(bench.say(client, "AUTH ops guess").starts_with("-WRONGPASS"));
+        assert_eq!(bench.say(client, line), "", "it is not looked at yet");
+        bench.pass(1_000_000_000);
+        bench.server.due(bench.clock.now_ns_now());
+        let mut said = Vec::new();
+        assert!(bench.server.late_reply(&mut said).is_some(), "{line}");
+        assert!(!said.is_empty() && said[0] != b'-', "{}", String::from_utf8_lossy(&said));
+        let mark = bench.server.mark(&client);
+        assert!(bench.server.may_tell(&client, mark), "{line}: it shows no locks");
+        bench.turn();
+        let refused = bench.say(client, "REPLICA PROMOTE");
+        assert!(refused.contains("FORCE"), "{refused}");
+    }
 }
 
 #[test]
