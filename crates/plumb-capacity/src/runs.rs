@@ -15,7 +15,7 @@ use plumb_measure::{
 use plumb_size::ladder::{Ladder, Step};
 use serde::Serialize;
 
-use self::machine::{Machine, is_of_server, shared};
+use self::machine::{Machine, busy_pct, is_of_server, shared};
 use crate::declared::Declared;
 use crate::figures::seconds;
 use crate::recorded::{Recorded, StepUse};
@@ -320,8 +320,7 @@ fn half_of(response: &Distribution) -> Option<f64> {
 
 /// Processors that were busy, without other programs.
 fn busy(host: &HostUse, cores: u64) -> Option<f64> {
-    let foreign = host.foreign_pct.unwrap_or(0.0);
-    Some((host.busy_pct? - foreign).max(0.0) / 100.0 * real(cores))
+    Some(busy_pct(host)? / 100.0 * real(cores))
 }
 
 /// The time of a server's account in which an operation holds no place of its pool.

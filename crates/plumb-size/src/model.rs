@@ -259,7 +259,8 @@ impl Model {
         let Delays { inside_s, outside_s } = self.demands.without_generator;
         for (name, longer_s) in [(INSIDE, inside_s), (OUTSIDE, outside_s)] {
             if let Some(delay) = landscape.station_mut(name) {
-                delay.service_s += longer_s;
+                // drawn shorter than it was found, it may be shorter than what it is less by
+                delay.service_s = (delay.service_s + longer_s).max(0.0);
             }
         }
     }

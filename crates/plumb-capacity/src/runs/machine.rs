@@ -80,7 +80,7 @@ impl Bounds {
         let cpus = hosts().find_map(|it| it.tested_cpus).map(f64::from);
         let quota: Option<CpuQuota> = hosts().find_map(|it| it.tested_quota);
         let of = |with_client| quota.filter(|it| it.with_client == with_client);
-        let is_full = |host: &HostUse| host.busy_pct.is_some_and(|it| it >= FULL_PCT);
+        let is_full = |host: &HostUse| busy_pct(host).is_some_and(|it| it >= FULL_PCT);
         let was_full =
             results().filter(|it| is_usable(it)).filter_map(|it| it.host.as_ref()).any(is_full);
         Self {
@@ -98,6 +98,11 @@ impl Bounds {
         let quota = self.server_quota.filter(|_| !self.is_contended);
         self.cpus.into_iter().chain(quota).reduce(f64::min)
     }
+}
+
+/// How busy the processors were without other programs, percent.
+pub(super) fn busy_pct(host: &HostUse) -> Option<f64> {
+    Some((host.busy_pct? - host.foreign_pct.unwrap_or(0.0)).max(0.0))
 }
 
 /// True when the load generator ran on the machine that was watched: this program, or remotes that it

@@ -197,6 +197,22 @@ fn a_load_generator_that_leaves_the_server_less_than_its_quota_is_no_unknown_lim
 }
 
 #[test]
+fn a_machine_that_others_keep_busy_leaves_the_server_its_quota() {
+    let mut record = record(&[7]);
+    record.results[0].validity = Validity::of([]);
+    let mut with = |busy_pct, foreign_pct| {
+        let host = record.results[0].host.as_mut().unwrap();
+        (host.busy_pct, host.foreign_pct) = (Some(busy_pct), foreign_pct);
+        host.tested_quota = quota(0.5, false);
+        let machine = machine_of(&record);
+        (machine.cores, machine.quota, machine.server_quota)
+    };
+    assert_eq!(with(97.0, Some(85.0)), (1, Some(0.5), None));
+    assert_eq!(with(97.0, Some(1.0)), (4, None, Some(0.5)), "it and the load generator do");
+    assert_eq!(with(97.0, None), (4, None, Some(0.5)));
+}
+
+#[test]
 fn a_run_in_which_nobody_found_the_server_does_not_take_its_processors() {
     let mut found = record(&[7]);
     found.results[0].host.as_mut().unwrap().tested_quota = quota(1.5, false);

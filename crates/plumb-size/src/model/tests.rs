@@ -82,3 +82,21 @@ fn operations_have_what_a_quota_leaves_of_the_processors() {
         assert!(drawn.iter().all(|(it, _)| it.check().is_ok()), "{drawn:?}");
     }
 }
+
+#[test]
+fn delays_that_are_drawn_short_are_none_and_not_less() {
+    // alone, with a quota of less than one processor, the server's work would fill more than the whole
+    // time of an operation: nothing is left of its delays
+    let setup = Setup {
+        cores: 4,
+        server_quota: Some(0.1),
+        pool: Some(("places".into(), 10)),
+        ..Setup::default()
+    };
+    let mut model = Model::fit(&ladder(&[("work", 0.006)], 0.010), &setup).unwrap();
+    model.misfit = 0.3;
+    assert!(model.demands.without_generator.outside_s < 0.0, "{:?}", model.demands);
+    let drawn = model.drawn(100, 1, Generator::LeftOut);
+    let wrong = drawn.iter().find_map(|(it, _)| it.check().err());
+    assert_eq!(wrong, None);
+}
