@@ -53,7 +53,7 @@ pub(crate) fn plain(it: Bounded) -> String {
         v if v > 0.0 && v < 0.001 => format!("{v:.2e}"),
         v => format!("{v:.5}"),
     };
-    format!("{} ({} to {})", shown(it.value), shown(it.low.max(0.0)), shown(it.high))
+    format!("{} ({} to {})", shown(it.value), shown(it.low), shown(it.high))
 }
 
 /// What is to be kept.

@@ -6,7 +6,7 @@
 //!
 //! # Source
 //! Gunther, Guerrilla Capacity Planning, 2007. Least squares in `X` as the package `usl` of R does,
-//! with its standard errors, and neither `a` nor `b` below 0.
+//! with its standard errors, and neither a figure nor an end of its interval below 0.
 
 use plumb_measure::statistics::student;
 use serde::Serialize;
@@ -81,7 +81,7 @@ impl Scalability {
             unit[at] = 1.0;
             let variance = solve(matrix, unit)?[at] * residual * residual;
             let bounded = Bounded::around(figures[at], t * variance.max(0.0).sqrt());
-            bounded.low.is_finite().then_some(bounded)
+            bounded.low.is_finite().then_some(bounded.not_negative())
         };
         Some(Self {
             single_per_s: around(0)?,
@@ -296,6 +296,7 @@ mod tests {
         near(error(fit.contention), (0.081_864 - 0.033_677) / 2.0 / theirs, 1e-5);
         near(error(fit.coherency), 0.000_214 / theirs, 1e-6);
         near(fit.coherency.value, 0.0, 1e-12);
+        near(fit.coherency.low, 0.0, 1e-12);
         assert_eq!(fit.peak_users(), None);
         near(fit.limit_per_s().unwrap(), 21.8488 / 0.0578, 0.5);
     }
@@ -309,6 +310,17 @@ mod tests {
         assert_eq!(Scalability::fit(&zero), Err(ScalabilityError::Step));
         let number = [(1.0, 1.0), (2.0, f64::NAN), (3.0, 1.0), (4.0, 4.0)];
         assert_eq!(Scalability::fit(&number), Err(ScalabilityError::Step));
+    }
+
+    #[test]
+    fn no_figure_is_said_to_lie_below_nothing() {
+        // four points that tell next to nothing of three figures
+        let steps = [(2.0, 30.0), (3.0, 20.0), (4.0, 45.0), (6.0, 40.0)];
+        let fit = Scalability::fit(&steps).unwrap();
+        assert!(fit.single_per_s.value < fit.single_per_s.high / 2.0, "{fit:?}");
+        for figure in [fit.single_per_s, fit.contention, fit.coherency] {
+            assert!(figure.low >= 0.0 && figure.holds(figure.value), "{fit:?}");
+        }
     }
 
     #[test]
