@@ -19,6 +19,10 @@ use crate::stream::Traffic;
 /// What keeps statements from writing where the server does.
 pub(crate) const READ_ONLY_SESSIONS: &str = "its sessions are read-only, by its own word";
 
+/// What to do about a server that takes no more connections.
+pub(crate) const TOO_MANY: &str = "make fewer connections (--pool, or --connections of a replay), or \
+                                   raise max_connections";
+
 /// Whether a statement may change data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {

@@ -8,7 +8,7 @@ use plumb_engine::Endpoint;
 use plumb_measure::Transport;
 
 use crate::client::{Door, LoggedOn, NotOpened, Reached, Remedies, Trouble};
-use crate::database::Way;
+use crate::database::{TOO_MANY, Way};
 use crate::stream::Wire;
 
 use super::PRODUCT;
@@ -188,7 +188,7 @@ fn remedy(code: i32) -> &'static str {
     match code {
         1045 => "check user and password: MYSQL_PWD and ~/.my.cnf are where it is looked for",
         1044 | 1049 => "check the name behind the last / (SHOW DATABASES lists them)",
-        1040 => "write a smaller --pool, or raise max_connections",
+        1040 => TOO_MANY,
         1129 => "the server blocks this host: FLUSH HOSTS there",
         1130 => "the server knows no user for this host: see mysql.user there",
         _ => "see the log of the server",

@@ -16,7 +16,7 @@ use tokio_postgres::{Client, Config};
 
 use crate::DbError;
 use crate::arrivals::Arrivals;
-use crate::database::Opened;
+use crate::database::{Opened, TOO_MANY};
 use crate::stream::{Traffic, Wire};
 
 use super::conversation::Conversation;
@@ -289,7 +289,7 @@ fn remedy(code: &SqlState) -> &'static str {
             "check the user, sslmode, and pg_hba.conf of the server"
         }
         SqlState::INVALID_CATALOG_NAME => "check the name behind the last / (psql -l lists them)",
-        SqlState::TOO_MANY_CONNECTIONS => "write a smaller --pool, or raise max_connections",
+        SqlState::TOO_MANY_CONNECTIONS => TOO_MANY,
         SqlState::CANNOT_CONNECT_NOW => "the server starts or stops: try again",
         _ => "see the log of the server",
     }

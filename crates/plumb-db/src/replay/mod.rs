@@ -5,6 +5,7 @@ mod options;
 mod survey;
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::thread;
 
@@ -90,6 +91,13 @@ impl Replay {
         u64::try_from(self.survey.last_us - self.survey.first_us).unwrap_or(0)
     }
 
+    /// As many as can be of use: a session has one connection.
+    fn connections(&self) -> NonZeroUsize {
+        let sessions = usize::try_from(self.survey.sessions).unwrap_or(usize::MAX);
+        let asked = self.options.connections;
+        NonZeroUsize::new(sessions).map_or(asked, |sessions| asked.min(sessions))
+    }
+
     fn plan(&self) -> LoadPlan {
         let options = &self.options;
         let length = lasts(self.recorded_us(), options.speed.times())
@@ -97,7 +105,7 @@ impl Replay {
         // the rate changes all the time: that work is due at times of its own is what matters
         let paced = "1/s".parse::<Rate>().ok().filter(|_| options.speed.times().is_some());
         LoadPlan {
-            connections: options.connections,
+            connections: self.connections(),
             pace: paced.map_or(Pace::AsFast, Pace::Rate),
             extent: Extent::Count(self.survey.replayed),
             connect_timeout: options.connect_timeout,

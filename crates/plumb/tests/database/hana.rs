@@ -271,6 +271,6 @@ fn a_log_is_replayed_in_transactions_that_only_read() {
     let directly: Vec<_> = asked.iter().filter(|it| it.0 == 2).map(|it| (it.1, &*it.2)).collect();
     let (sets, asks): (Vec<_>, Vec<_>) =
         directly.into_iter().partition(|it| it.1.starts_with("SET"));
-    assert_eq!(sets, [(false, "SET TRANSACTION READ ONLY"); 2]);
+    assert_eq!(sets, [(false, "SET TRANSACTION READ ONLY")], "one session, one connection");
     assert_eq!(asks, [(false, "SELECT A FROM T WHERE B = 'sesame'")]);
 }

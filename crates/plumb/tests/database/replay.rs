@@ -224,3 +224,17 @@ fn what_cannot_be_replayed_says_why() {
     assert!(none.stderr.contains("/nowhere/day"), "{}", none.stderr);
     assert!(!folder.path().join("plumb-runs").exists());
 }
+
+#[test]
+fn no_more_connections_are_made_than_there_are_sessions() {
+    let server = Postgres::start("max_connections = 8");
+    let replay_of = |sessions: u32| {
+        let file = server.folder().join("day");
+        let text: String = (0..sessions).map(|it| format!("0\t{it}\tselect 7\n")).collect();
+        fs::write(&file, text).expect("ours");
+        replay(&file, &server.url(), &["--json", "--lag", "10s"], server.folder())
+    };
+    assert_eq!(replay_of(2).with(0).json()["results"][0]["operations"], 2);
+    let refused = replay_of(16).with(2).stderr;
+    assert!(refused.contains("make fewer connections (--pool, or --connections of"), "{refused}");
+}
