@@ -260,6 +260,9 @@ impl<W: Write> Lines<'_, W> {
                     writeln!(self.out, "*** ERROR => the figures are not valid: {}", finding.text)?;
                 }
                 Scope::Latency => writeln!(self.out, "attention: {}", finding.text)?,
+                Scope::Nothing if finding.kind == FindingKind::Complaint => {
+                    writeln!(self.out, "attention: {}", finding.text)?;
+                }
                 Scope::Nothing => {}
             }
         }
@@ -313,5 +316,7 @@ mod tests {
         let (valid, text) = print(Validity::of([]).cut_short_by("the server went"));
         assert!(!valid && !text.contains("may be set against"), "{text}");
         assert!(text.contains("*** ERROR => the figures are not valid: the run ended"), "{text}");
+        let (valid, text) = print(Validity::of([]).with_remark("locks of this load may be left"));
+        assert!(valid && text.contains("\nattention: locks of this load may be left"), "{text}");
     }
 }

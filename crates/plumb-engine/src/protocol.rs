@@ -288,8 +288,8 @@ pub trait Protocol {
         After::Go
     }
 
-    /// The load is over for `user`: it asks for nothing more. Asked only of a protocol that is
-    /// [`SCRIPTED`](Self::SCRIPTED), of every user, those that never began among them.
+    /// The load is over for `user`: it asks for nothing more. Asked of every user, those that never
+    /// began among them.
     fn leave(&mut self, user: Self::User) {
         drop(user);
     }

@@ -97,9 +97,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         }
         let sockets = self.conns.iter_mut().filter_map(|conn| conn.phase.channel());
         self.proofs.confirm(&mut sockets.map(|channel| channel.socket()));
-        if P::SCRIPTED {
-            self.users.drain(..).for_each(|user| self.protocol.leave(user));
-        }
+        self.users.drain(..).for_each(|user| self.protocol.leave(user));
         let (slowest, tcp) = self.watch.finish();
         Driven {
             slowest,

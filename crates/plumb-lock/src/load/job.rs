@@ -1,6 +1,7 @@
 //! A verb of `plumb lock load` as a measurement.
 
 mod figures;
+mod release;
 mod spread;
 
 use std::collections::BTreeMap;
@@ -245,6 +246,7 @@ impl LoadJob {
         place.history = History::default();
         let (mut result, load) = self.drive(plan, workload.rows(), probe, place)?;
         let facts = Facts::of_one_run(before, Facts::ask(&self.target, place.stop));
+        self.leave_nothing(workload, &load.protocols, &mut result);
         let connections = plan.connections.get() as u64;
         if let (Some(cpu), Some((before, after))) = (&mut result.cpu, facts) {
             after.add_cost(before, connections, cpu);

@@ -1,12 +1,14 @@
 //! The load tool: clients that take and release locks, and what that costs.
 //!
 //! [`script`] says what a client says, [`probe`] whether the answer is right, [`walk`] whether
-//! every lock is there, [`advisory`] how PostgreSQL is asked; [`job`] measures with them, and [`live`] looks at a server's own figures.
+//! every lock is there, [`advisory`] how PostgreSQL is asked; [`job`] measures with them, [`leftover`]
+//! releases what they leave, and [`live`] looks at a server's own figures.
 
 mod advisory;
 mod facts;
 mod history;
 mod job;
+mod leftover;
 mod live;
 mod options;
 mod probe;

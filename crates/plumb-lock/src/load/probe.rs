@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use plumb_engine::{Next, Op, Protocol, Step as Read, Then};
-use plumb_measure::{Answer, FailureKind, Residence};
+use plumb_measure::{Answer, FailureKind, Outcome, Residence};
 use plumb_wire::resp::{self, Reply, ReplyLimits};
 
 use crate::stamps;
@@ -26,6 +26,8 @@ pub(crate) struct Probe {
     load: String,
     greeting: Vec<(Frame, Expect)>,
     complaint: Option<String>,
+    /// What its clients may have left on the server when the load was over.
+    left: Vec<Left>,
 }
 
 /// One client, over all its connections.
@@ -39,6 +41,21 @@ pub(crate) struct Client {
     digits: Digits,
     /// The last fence number that it was given.
     fence: i64,
+    /// Nothing of a round is under way: what it took is released.
+    released: bool,
+    /// That was not so of a connection that was lost.
+    lost: bool,
+}
+
+/// What a client was interrupted with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Left {
+    /// Which client.
+    pub(super) number: usize,
+    /// How often its connection was made: it was somebody else each time.
+    pub(super) life: u32,
+    /// Its last round.
+    pub(super) digits: Digits,
 }
 
 /// How much of its greeting a connection has said, and what the server tells beside its replies.
@@ -61,7 +78,12 @@ impl Probe {
             (Frame::new(&words), Expect::Welcome)
         });
         let greeting = auth.into_iter().chain(workload.greeting()).collect();
-        Self { workload, load, greeting, complaint: None }
+        Self { workload, load, greeting, complaint: None, left: Vec::new() }
+    }
+
+    /// What its clients may have left on the server, now that the load is over.
+    pub(super) fn left(&self) -> &[Left] {
+        &self.left
     }
 
     /// It asks only that of several servers which gives locks out.
@@ -156,8 +178,17 @@ impl Protocol for Probe {
     type Wire = Greeted;
 
     fn user(&mut self, number: usize) -> Client {
-        let (steps, digits) = (Vec::new(), Digits::of(0));
-        Client { number, life: 0, steps, at: 0, round: 0, digits, fence: 0 }
+        Client {
+            number,
+            life: 0,
+            steps: Vec::new(),
+            at: 0,
+            round: 0,
+            digits: Digits::of(0),
+            fence: 0,
+            released: true,
+            lost: false,
+        }
     }
 
     /// A client on a new connection begins a round as somebody new: what it held on the old one
@@ -165,6 +196,7 @@ impl Protocol for Probe {
     fn hello(&mut self, client: &mut Client, wire: &mut Greeted, out: &mut Vec<u8>) -> Option<Op> {
         if wire.said == 0 {
             client.life += 1;
+            client.lost |= !std::mem::replace(&mut client.released, true);
             if std::mem::take(&mut client.at) > 0 {
                 client.round += 1;
                 client.digits = Digits::of(client.round % self.workload.cycle());
@@ -196,6 +228,7 @@ impl Protocol for Probe {
         frame.push(out, client.digits);
         let tag = u16::try_from(client.at).unwrap_or(0); // scripts are short
         client.at += 1;
+        client.released = false;
         Next::Send(Op { label: step.row, tag })
     }
 
@@ -224,6 +257,10 @@ impl Protocol for Probe {
                     wire.telling = reply == Reply::Simple(b"OK");
                 }
                 let answer = self.judge(client, op.tag, reply);
+                let asked = usize::from(op.tag) + 1;
+                client.released |= asked == client.at
+                    && asked == client.steps.len()
+                    && answer.outcome == Outcome::Ok;
                 let then = if replaced { Then::Close } else { Then::Keep };
                 Read::Done { consumed, answer, then }
             }
@@ -248,12 +285,18 @@ impl Protocol for Probe {
     fn complaint(&self) -> Option<String> {
         self.complaint.clone()
     }
+
+    fn leave(&mut self, client: Client) {
+        if client.lost || !client.released {
+            let Client { number, life, digits, .. } = client;
+            self.left.push(Left { number, life, digits });
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_measure::Outcome;
 
     #[test]
     fn what_a_server_says_obeys_no_terminal() {
@@ -334,5 +377,42 @@ mod tests {
         let said = String::from_utf8(said).unwrap();
         assert_eq!(said.matches("KEEP").count(), 1);
         assert!(said.contains("000000000000") && said.contains("000000000001"));
+    }
+
+    #[test]
+    fn who_is_interrupted_in_an_order_has_left_something_and_who_has_ended_it_has_not() {
+        use super::super::script::SALES_REQUESTS;
+
+        let left = |asked: u64, answered: u64, connections: u64| {
+            let (mut probe, mut user) = client(Workload::Sales);
+            for _ in 1..connections {
+                probe.encode(&mut user, &mut Greeted::default(), &mut Vec::new());
+                probe.hello(&mut user, &mut Greeted::default(), &mut Vec::new());
+            }
+            let (mut wire, mut out) = (Greeted { said: 9, ..Greeted::default() }, Vec::new());
+            let ops: Vec<Op> = (0..asked)
+                .map(|_| match probe.encode(&mut user, &mut wire, &mut out) {
+                    Next::Send(op) => op,
+                    next => panic!("{next:?}"),
+                })
+                .collect();
+            for op in ops.into_iter().take(usize::try_from(answered).unwrap()) {
+                let reply = match &user.steps[usize::from(op.tag)].expect {
+                    Expect::Count(count) => format!(":{count}\r\n"),
+                    _ => ":1\r\n".into(),
+                };
+                probe.decode(&mut user, &mut wire, Some(op), reply.as_bytes(), &mut out);
+            }
+            probe.leave(user);
+            probe.left().iter().map(|it| it.life).collect::<Vec<_>>()
+        };
+        let order = SALES_REQUESTS;
+        assert!(left(0, 0, 1).is_empty());
+        assert_eq!(left(12, 12, 1), [1], "it has inherited");
+        assert!(left(order, order, 1).is_empty());
+        assert_eq!(left(order, order - 1, 1), [1], "nobody knows of the last one");
+        assert!(left(2 * order, 2 * order, 1).is_empty());
+        assert_eq!(left(order + 13, order, 1), [1], "the next one was begun");
+        assert_eq!(left(order, order, 3), [3], "its lost connections had begun some");
     }
 }

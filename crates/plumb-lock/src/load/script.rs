@@ -156,6 +156,27 @@ pub(crate) struct Who<'a> {
     pub(crate) life: u32,
 }
 
+impl Who<'_> {
+    fn owner(self) -> String {
+        let Self { load, number, life } = self;
+        format!("{load}-{number}-{life}")
+    }
+
+    /// With what the keys of its locks begin.
+    fn key(self) -> String {
+        format!("{}{:04}{:02}", key_of(self.load), self.number, self.life)
+    }
+
+    fn redis_key(self) -> String {
+        format!("VBAK{}{ROUND}", self.key())
+    }
+}
+
+/// With what the keys of all locks of a load begin.
+pub(crate) fn key_of(load: &str) -> String {
+    format!("800{load}")
+}
+
 impl Workload {
     /// The names of the rows.
     pub(crate) fn rows(self) -> &'static [&'static str] {
@@ -216,11 +237,23 @@ impl Workload {
         self.greeting().iter().any(|(_, expect)| *expect == Expect::Epoch)
     }
 
+    /// What releases whatever `who` has left of a round in which it was interrupted; `None` where that
+    /// ends with the connection, or is to stay.
+    pub(crate) fn release(self, who: Who<'_>) -> Option<Frame> {
+        match self {
+            Self::Sales => Some(Frame::new(&["DEQALL", &update_of(&who.owner())])),
+            Self::Keys(_) => {
+                // a server may know by whom a key was taken, and this goes over another connection
+                let words = ["EVAL", COMPARE_AND_DELETE, "1", &who.redis_key(), &who.owner()];
+                Some(Frame::new(&words))
+            }
+            Self::Pairs | Self::Fill(..) | Self::Clear(..) | Self::Look(_) | Self::Ping => None,
+        }
+    }
+
     /// One round of the client `who`.
     pub(crate) fn script(self, who: Who<'_>) -> Vec<Step> {
-        let Who { load, number, life } = who;
-        let owner = format!("{load}-{number}-{life}");
-        let key = format!("800{load}{number:04}{life:02}");
+        let (number, owner, key) = (who.number, who.owner(), who.key());
         match self {
             Self::Pairs => {
                 let argument = format!("{key}{ROUND}");
@@ -229,7 +262,7 @@ impl Workload {
                     Step::new(1, &["DEQ", &owner, "E", "VBAK", &argument], Expect::Count(1)),
                 ]
             }
-            Self::Keys(unlock) => keys(&owner, &format!("VBAK{key}{ROUND}"), unlock),
+            Self::Keys(unlock) => keys(&owner, &who.redis_key(), unlock),
             Self::Sales => sales(&owner, &key),
             Self::Fill(Keeper::Plumb, _) => {
                 let (owner, argument) = (fill_owner(number), format!("{number:04}{ROUND}"));
@@ -311,6 +344,11 @@ fn sales(owner: &str, key: &str) -> Vec<Step> {
     steps
 }
 
+/// The update to which an owner hands its locks.
+fn update_of(owner: &str) -> String {
+    format!("{owner}u")
+}
+
 fn sales_step(
     steps: &mut Vec<Step>,
     owner: &str,
@@ -320,7 +358,7 @@ fn sales_step(
     for (mode, name, argument) in enqueues {
         steps.push(Step::new(0, &["ENQ", owner, mode, name, &argument], Expect::Fence));
     }
-    let update = format!("{owner}u");
+    let update = update_of(owner);
     steps.push(Step::new(1, &["INHERIT", owner, &update], Expect::Count(distinct)));
     steps.push(Step::new(2, &["DEQALL", &update], Expect::Count(distinct)));
 }

@@ -13,6 +13,7 @@ mod lock;
 mod lock_exclusion;
 mod lock_faults;
 mod lock_journal;
+mod lock_left;
 mod lock_libraries;
 mod lock_load;
 mod lock_notice;
