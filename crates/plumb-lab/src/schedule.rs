@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use crate::experiment::{Extent, Failure};
 use crate::order::Turn;
 
-/// A block that failed so often and never worked is not tried again.
+/// A block that failed so often and never worked, or of which nothing came but answers that were wrong, is
+/// not tried again.
 pub const FAILURES_MAX: u64 = 3;
 
 /// An experiment of which the first so many blocks all met foreign load ends: so would the others.
@@ -18,6 +19,8 @@ pub enum BlockStatus {
     Sound,
     /// It was measured and does not count.
     Faulty,
+    /// It was measured and does not count because its operations failed, or their answers were wrong.
+    Broken,
     /// It was measured and does not count because of foreign load.
     Crowded,
     /// It came to nothing for a moment: another time it may work.
@@ -87,12 +90,12 @@ impl Schedule {
         let switches = &mut self.switches[turn.variant];
         match status {
             BlockStatus::Sound | BlockStatus::Faulty | BlockStatus::Crowded => tally.worked = true,
-            BlockStatus::Failed => tally.failures += 1,
+            BlockStatus::Broken | BlockStatus::Failed => tally.failures += 1,
             BlockStatus::NotSwitched => *switches = switches.map(|failures| failures + 1),
             BlockStatus::Disturbed => {}
         }
         match status {
-            BlockStatus::Sound | BlockStatus::Faulty => self.crowded = None,
+            BlockStatus::Sound | BlockStatus::Faulty | BlockStatus::Broken => self.crowded = None,
             BlockStatus::Crowded => self.crowded = self.crowded.map(|blocks| blocks + 1),
             BlockStatus::Disturbed | BlockStatus::Failed | BlockStatus::NotSwitched => {}
         }
@@ -230,6 +233,25 @@ mod tests {
         }
         assert!(schedule.given_up(turn(0, 0)), "nothing is left to compare it with");
         assert!(!schedule.is_hopeless());
+    }
+
+    #[test]
+    fn a_variant_whose_answers_are_all_wrong_is_given_up_unless_it_worked_once() {
+        let took = |statuses: &[BlockStatus]| {
+            let mut schedule = Schedule::new(1, 2);
+            for (round, status) in (1..).zip(statuses) {
+                schedule.took(round, turn(0, 1), *status);
+            }
+            schedule
+        };
+        let broken = [BlockStatus::Broken; 3];
+        assert!(!took(&broken[1..]).given_up(turn(0, 1)));
+        assert!(took(&broken).given_up(turn(0, 1)) && took(&broken).is_hopeless());
+        for worked in [BlockStatus::Sound, BlockStatus::Faulty, BlockStatus::Crowded] {
+            let mut statuses = vec![worked];
+            statuses.extend(broken);
+            assert!(!took(&statuses).given_up(turn(0, 1)), "{worked:?}");
+        }
     }
 
     #[test]

@@ -77,6 +77,14 @@ pub enum FindingKind {
     Lost,
 }
 
+impl FindingKind {
+    /// True of what operations themselves came to: they failed, or their answers were wrong.
+    #[must_use]
+    pub fn is_of_operations(self) -> bool {
+        matches!(self, Self::UnexpectedStatus | Self::NoOperations | Self::Failures)
+    }
+}
+
 /// One reason to doubt a result, in words that name the figures behind it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {

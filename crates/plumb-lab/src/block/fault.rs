@@ -65,6 +65,13 @@ impl Block {
         reasons.any(|it| it.kind == FindingKind::ForeignLoad && it.scope == Scope::Everything)
     }
 
+    /// True when what was asked went wrong: other blocks of such a variant will hardly fare better.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        let mut reasons = self.record.validity.reasons.iter();
+        reasons.any(|it| it.scope == Scope::Everything && it.kind.is_of_operations())
+    }
+
     fn unsettled(&self) -> Option<String> {
         if self.points.is_empty() {
             return Some("the run has no result".into());

@@ -73,6 +73,11 @@ impl<'a> Cell<'a> {
         measured.map(|(number, blocks)| (number, self.rounds_with(blocks).count() as u64))
     }
 
+    /// True when the baseline and a candidate count in one round.
+    pub(super) fn has_pairs(&self) -> bool {
+        self.pairs().any(|(_, pairs)| pairs > 0)
+    }
+
     /// Rounds in which the baseline and one of `candidate` count.
     fn rounds_with(&self, candidate: &[&'a Block]) -> impl Iterator<Item = u64> {
         let rounds = candidate.iter().map(|block| block.round);
@@ -106,6 +111,7 @@ impl<'a> Cell<'a> {
                 let troubles = [
                     question.unanswered(&contrast),
                     self.failed_switches(&[&variants[0], candidate]),
+                    self.left_out(variants, &[0, at]),
                 ];
                 let troubles: Vec<String> = troubles.into_iter().flatten().collect();
                 let trouble = (!troubles.is_empty()).then(|| troubles.join(", "));
@@ -113,6 +119,35 @@ impl<'a> Cell<'a> {
             }
         }
         Ok(found)
+    }
+
+    /// Of which of `variants`, by their numbers, no block counts in this cell although some were measured,
+    /// with the first reason of each.
+    fn left_out(&self, variants: &[VariantBlocks], numbers: &[usize]) -> Option<String> {
+        let of = |number: &usize| {
+            let variant = &variants[*number];
+            let (count, reason) = self.none_counts(*number, variant)?;
+            let what = match count {
+                1 => "the only block".to_owned(),
+                count => format!("none of the {count} blocks"),
+            };
+            let verb = if count == 1 { "does not count" } else { "counts" };
+            Some(format!("{what} of {} {verb} ({reason})", variant.name))
+        };
+        let all: Vec<String> = numbers.iter().filter_map(of).collect();
+        (!all.is_empty()).then(|| all.join(", "))
+    }
+
+    /// How many blocks of the `variant` of that number were measured in this cell, and why the first does
+    /// not count; `None` when one counts.
+    pub(super) fn none_counts(
+        &self,
+        number: usize,
+        variant: &VariantBlocks,
+    ) -> Option<(usize, String)> {
+        let of_cell = || variant.blocks.iter().filter(|block| block.turn.cell == self.number);
+        let first = of_cell().next().filter(|_| self.sound[number].is_empty())?;
+        Some((of_cell().count(), first.left_out(self.experiment.faults)?))
     }
 
     /// Which switches to `variants` failed in this cell, with the last cause of each.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use plumb_comparison::Difference;
 use plumb_measure::{RunRecord, show_ns};
+use serde_json::Value;
 
 use crate::LabError;
 use crate::driver::driver;
@@ -29,21 +30,27 @@ pub(super) fn same_kind(one: Named<'_>, other: Named<'_>) -> Result<(), LabError
     )))
 }
 
-/// Options and facts of the hosts in which the runs differ.
+/// Options and facts of the hosts in which the runs differ that there are.
 pub(super) fn differences(runs: &[Option<&RunRecord>]) -> Vec<Difference> {
-    let facts: Vec<BTreeMap<String, String>> =
-        runs.iter().map(|run| run.map_or_else(BTreeMap::new, facts)).collect();
-    let names: BTreeSet<&String> = facts.iter().flat_map(BTreeMap::keys).collect();
+    let facts: Vec<Option<BTreeMap<String, String>>> =
+        runs.iter().map(|run| run.map(facts)).collect();
+    let known = || facts.iter().flatten();
+    let names: BTreeSet<&String> = known().flat_map(BTreeMap::keys).collect();
+    let differs = |name: &&String| {
+        let mut values = known().map(|facts| facts.get(*name));
+        let first = values.next();
+        values.any(|value| Some(value) != first)
+    };
+    let value = |facts: &Option<BTreeMap<String, String>>, name: &String| {
+        facts.as_ref().and_then(|facts| facts.get(name)).cloned().unwrap_or_else(|| "-".into())
+    };
     names
         .into_iter()
+        .filter(differs)
         .map(|name| Difference {
             name: name.clone(),
-            values: facts
-                .iter()
-                .map(|facts| facts.get(name).cloned().unwrap_or_else(|| "-".into()))
-                .collect(),
+            values: facts.iter().map(|facts| value(facts, name)).collect(),
         })
-        .filter(|difference| difference.values.windows(2).any(|pair| pair[0] != pair[1]))
         .collect()
 }
 
@@ -72,12 +79,22 @@ fn facts(run: &RunRecord) -> BTreeMap<String, String> {
         .options
         .iter()
         .filter(|(name, _)| *name != "seed") // of the order of the points only
-        .map(|(name, value)| (format!("option {name}"), value.to_string().replace('"', "")))
+        .map(|(name, value)| (format!("option {name}"), shown(value)))
         .collect();
     facts.extend(circumstances(run));
     facts.insert("target".into(), run.target.address.clone());
     facts.insert("plumb".into(), run.plumb.version.clone());
     facts
+}
+
+/// The value of an option: a text as it is, and of others what they hold, without quotation marks.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            value.to_string().replace('"', "")
+        }
+    }
 }
 
 /// Where a run was made, and how it reached its target.
@@ -95,4 +112,46 @@ fn circumstances(run: &RunRecord) -> BTreeMap<String, String> {
     put("host placement", &host.placement);
     put("host clock", &host.clock);
     facts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    fn run(options: &[(&str, Value)]) -> RunRecord {
+        let mut run = fixture::run("closed", 1_000, None);
+        let options = options.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+        run.plan.options = options.collect();
+        run
+    }
+
+    fn names(runs: &[Option<&RunRecord>]) -> Vec<String> {
+        differences(runs).into_iter().map(|it| it.name).collect()
+    }
+
+    #[test]
+    fn a_run_that_is_not_there_differs_in_nothing() {
+        let one = run(&[("size", 1.into()), ("count", 5.into())]);
+        let other = run(&[("size", 2.into())]);
+        assert_eq!(names(&[Some(&one), None]), [""; 0]);
+        assert_eq!(names(&[None, None]), [""; 0]);
+        assert_eq!(names(&[Some(&one), Some(&one), None]), [""; 0]);
+        assert_eq!(names(&[Some(&one), Some(&other)]), ["option count", "option size"]);
+        let all = differences(&[Some(&one), None, Some(&other)]);
+        assert_eq!(all[0].values, ["5", "-", "-"]);
+        assert_eq!(all[1].values, ["1", "-", "2"]);
+    }
+
+    #[test]
+    fn a_text_of_several_lines_is_shown_as_it_is() {
+        let scenario = |think: &str| {
+            run(&[("scenario", format!("name = \"three\"\nthink = \"{think}\"\n").into())])
+        };
+        let all = differences(&[Some(&scenario("1s")), Some(&scenario("2s"))]);
+        assert_eq!(all[0].values[1], "name = \"three\"\nthink = \"2s\"\n");
+        let list = |last: &str| run(&[("urls", vec!["a", last].into())]);
+        let all = differences(&[Some(&list("b")), Some(&list("c"))]);
+        assert_eq!(all[0].values, ["[a,b]", "[a,c]"]);
+    }
 }

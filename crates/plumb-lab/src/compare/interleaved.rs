@@ -140,7 +140,7 @@ fn all_differences(cells: &[Cell<'_>]) -> Vec<Difference> {
     for cell in cells {
         let samples: Vec<Option<&RunRecord>> = cell.samples();
         if samples.iter().any(Option::is_none) && cells.len() > 1 {
-            continue; // what is not there differs in everything
+            continue; // another cell may tell it of all variants
         }
         let new = differences(&samples).into_iter().filter(|it| !all.contains(it));
         let new: Vec<Difference> = new.collect();

@@ -39,13 +39,16 @@ pub(super) fn warnings(
     cells: &[Cell<'_>],
     judged: Judged<'_>,
 ) -> Vec<String> {
+    let not_measured = not_measured(variants, cells);
     let few = few_pairs(experiment, variants, cells, judged);
+    // what never counts is not mended by more rounds
+    let few = few.filter(|_| not_measured.is_empty() || cells.iter().any(Cell::has_pairs));
     let mut warnings: Vec<String> = few.into_iter().collect();
     let Judged { contrasts, .. } = judged;
     if contrasts.len() > 1 {
         warnings.extend(same_treatment(variants)); // the sentence of a single one says so
     }
-    warnings.extend(not_measured(variants, cells));
+    warnings.extend(not_measured);
     warnings.extend(driver_warnings(variants, cells));
     for cell in cells {
         let of_cell = drivers_warning(cell.known().into_iter());
@@ -122,9 +125,13 @@ fn few_pairs(
         0 | 1 => "no exact test at 5 % can show a difference".into(),
         count => format!("a difference in each of {count} exact tests at 5 % cannot be shown"),
     };
+    let remedy = match experiment.rounds < needed {
+        true => format!("Take {needed} rounds or more."),
+        false => "Mend what leaves the others out, or take more rounds.".into(),
+    };
     Some(format!(
         "{place}{} of {} rounds are complete, and with fewer than {needed} {cannot}, however large. \
-         Take {needed} rounds or more.",
+         {remedy}",
         few.iter().min().unwrap_or(&0),
         experiment.rounds,
     ))
@@ -159,19 +166,20 @@ fn same_treatment(variants: &[VariantBlocks]) -> Option<String> {
 fn not_measured(variants: &[VariantBlocks], cells: &[Cell<'_>]) -> Vec<String> {
     let mut warnings = Vec::new();
     for (number, variant) in variants.iter().enumerate() {
-        let last = |cell: Option<usize>| {
-            let failed = variant.failed.iter().rev();
-            failed.filter(|it| cell.is_none_or(|cell| it.cell == cell)).map(|it| &it.reason).next()
-        };
         let is_empty = |cell: &Cell<'_>| cell.sound[number].is_empty();
         if cells.iter().all(is_empty) {
-            warnings.extend(
-                last(None).map(|why| format!("{} could not be measured: {why}.", variant.name)),
-            );
+            let last = variant.failed.last().map(|it| it.reason.clone());
+            let why = last
+                .or_else(|| cells.iter().find_map(|it| Some(it.none_counts(number, variant)?.1)));
+            warnings
+                .extend(why.map(|why| format!("{} could not be measured: {why}.", variant.name)));
             continue;
         }
         for (at, cell) in cells.iter().enumerate().filter(|(_, cell)| is_empty(cell)) {
-            warnings.extend(last(Some(at)).map(|why| {
+            let last = variant.failed.iter().rev().find(|it| it.cell == at);
+            let why = last.map(|it| it.reason.clone());
+            let why = why.or_else(|| Some(cell.none_counts(number, variant)?.1));
+            warnings.extend(why.map(|why| {
                 format!("{}: {} could not be measured: {why}.", cell.name(), variant.name)
             }));
         }
@@ -228,6 +236,7 @@ mod tests {
     use crate::experiment::CellRecord;
     use crate::fixture::{self, LIMITED};
     use crate::order::Turn;
+    use plumb_measure::{FindingKind, Scope};
 
     use super::*;
 
@@ -292,9 +301,40 @@ mod tests {
             few(&one),
             [
                 "In 1 of 2 places: 6 of 10 rounds are complete, and with fewer than 7 a difference in \
-              each of 2 exact tests at 5 % cannot be shown, however large. Take 7 rounds or more."
+              each of 2 exact tests at 5 % cannot be shown, however large. Mend what leaves the others \
+              out, or take more rounds."
             ]
         );
+    }
+
+    #[test]
+    fn a_variant_of_which_nothing_counts_says_why_and_not_to_take_more_rounds() {
+        let wrong = Some((FindingKind::UnexpectedStatus, Scope::Everything));
+        let of = |variant: usize, found| -> Vec<Block> {
+            let turn = Turn { cell: 0, variant };
+            let run = |round| fixture::block(turn, round, fixture::run("closed", 10_000, found));
+            (1..=10).map(run).collect()
+        };
+        let broken = compared(&["1B"], &[variant("a", of(0, None)), variant("b", of(1, wrong))]);
+        assert_eq!(few(&broken), [""; 0]);
+        assert_eq!(broken.warnings, ["b could not be measured: found."]);
+        assert_eq!(broken.differences, []);
+        assert_eq!(
+            broken.contrasts[0].sentence,
+            "At size 1B: none of the 10 blocks of b counts (found): b cannot be compared with a: there \
+             is no figure of a pair of both."
+        );
+        let mut one = of(0, wrong);
+        one.truncate(1);
+        let both = compared(&["1B"], &[variant("a", one), variant("b", of(1, wrong))]);
+        assert_eq!(few(&both), [""; 0]);
+        let said = &both.contrasts[0].sentence;
+        assert!(
+            said.contains("the only block of a does not count (found), none of the 10"),
+            "{said}"
+        );
+        let none = compared(&["1B"], &[variant("a", of(0, None)), variant("b", Vec::new())]);
+        assert_eq!(few(&none).len(), 1);
     }
 
     #[test]

@@ -150,7 +150,10 @@ impl<'a> Rounds<'a> {
                     let blocks = &variants[record.variant].blocks;
                     let is_it = |it: &&Block| it.round == record.round && it.turn == record.turn();
                     let block = blocks.iter().find(is_it).context("a block is there no more")?;
-                    status(block, plan.faults)
+                    match status(block, plan.faults) {
+                        BlockStatus::Broken if mended => BlockStatus::Disturbed,
+                        status => status,
+                    }
                 }
             };
             schedule.took(record.round, record.turn(), status);
@@ -381,11 +384,12 @@ impl<'a> Rounds<'a> {
     /// Why going on is of no use.
     fn hopeless(&self) -> String {
         let reason = |(variant, blocks): (usize, &VariantBlocks)| {
-            let failed =
-                blocks.failed.iter().rev().find(|failed| {
-                    self.schedule.never_works(Turn { cell: failed.cell, variant })
-                })?;
-            Some(format!("{} failed {FAILURES_MAX} times: {}", blocks.name, failed.reason))
+            let never = |cell| self.schedule.never_works(Turn { cell, variant });
+            let failed = blocks.failed.iter().rev().find(|it| never(it.cell));
+            let broken = blocks.blocks.iter().rev().find(|it| never(it.turn.cell));
+            let reason = failed.map(|it| it.reason.clone());
+            let reason = reason.or_else(|| broken?.left_out(self.plan.faults))?;
+            Some(format!("{} failed {FAILURES_MAX} times: {reason}", blocks.name))
         };
         let mut reasons = self.variants.iter().enumerate().filter_map(reason);
         reasons.next().unwrap_or_else(|| "nothing could be measured".into())
@@ -435,6 +439,7 @@ fn same_machine(variants: &[VariantBlocks]) -> anyhow::Result<()> {
 fn status(block: &Block, faults: Faults) -> BlockStatus {
     match block.left_out(faults) {
         Some(_) if block.is_crowded() => BlockStatus::Crowded,
+        Some(_) if block.is_broken() => BlockStatus::Broken,
         Some(_) => BlockStatus::Faulty,
         None => BlockStatus::Sound,
     }
