@@ -39,7 +39,8 @@ pub fn sentence(contrast: &Contrast, around: &Around) -> String {
     }
     let mut parts = vec![first_part(contrast, primary, around)];
     let aside = contrast.endpoints[1..].iter();
-    parts.extend(aside.filter(|it| AROUND.contains(&it.key.as_str())).filter_map(second_part));
+    let is_said = |it: &&Endpoint| AROUND.contains(&it.key.as_str()) || is_unsaid(it, primary);
+    parts.extend(aside.filter(is_said).filter_map(second_part));
     let in_words =
         matches!(primary.verdict, None | Some(Verdict::Better | Verdict::Worse | Verdict::None));
     let has_sign =
@@ -51,6 +52,20 @@ pub fn sentence(contrast: &Contrast, around: &Around) -> String {
 
 /// The keys of the figures that are said beside the primary one: its price.
 const AROUND: [&str; 2] = ["client-cpu", "server-cpu"];
+
+/// True of a throughput that changed although the primary figure shows nothing of it, or the opposite:
+/// few very slow operations leave a median as it is.
+fn is_unsaid(endpoint: &Endpoint, primary: &Endpoint) -> bool {
+    let Some((low, high)) = endpoint.improvement_interval() else { return false };
+    let (worse, better) = (high < 0.0, low > 0.0);
+    endpoint.key == "throughput"
+        && match primary.verdict {
+            Some(Verdict::NoDifferenceShown | Verdict::Equivalent) => worse || better,
+            Some(Verdict::Better) => worse,
+            Some(Verdict::Worse) => better,
+            Some(Verdict::Untestable | Verdict::None) | None => false,
+        }
+}
 
 fn nothing(contrast: &Contrast) -> String {
     match contrast.endpoints.first() {
@@ -270,6 +285,27 @@ mod tests {
             "no difference between candidate and baseline is shown at the median: a change without \
              a percentage."
         );
+    }
+
+    #[test]
+    fn a_throughput_that_the_median_does_not_show_is_said() {
+        let said = |verdict, rate: (f64, f64, f64)| {
+            let time = endpoint("p50", 0.999, 0.98, 1.02, Some(verdict));
+            of(vec![time, endpoint("throughput", rate.0, rate.1, rate.2, None)])
+        };
+        let slower = (0.571, 0.498, 0.811);
+        let even = said(Verdict::NoDifferenceShown, slower);
+        assert!(even.contains(", throughput -42.9 % (-50.2 to -18.9 %), not tested; +"), "{even}");
+        for (verdict, rate, expected) in [
+            (Verdict::Equivalent, slower, true),
+            (Verdict::Better, slower, true),
+            (Verdict::Worse, slower, false),
+            (Verdict::Worse, (1.2, 1.1, 1.3), true),
+            (Verdict::NoDifferenceShown, (0.9, 0.7, 1.1), false),
+        ] {
+            let said = said(verdict, rate);
+            assert_eq!(said.contains("throughput"), expected, "{said}");
+        }
     }
 
     #[test]
