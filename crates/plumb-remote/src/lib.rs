@@ -43,7 +43,7 @@ pub use fleet::{Fleet, RemoteError, RemotePart};
 pub use lead::{Conductor, lead};
 pub use led::{Carried, Led, serve};
 pub use message::{Hello, Part, RunOrder};
-pub use nats::{Nats, NatsError, NatsTarget};
+pub use nats::{NATS_VARIABLES, Nats, NatsError, NatsTarget};
 pub use offset::{ClockExchange, ClockOffset};
 pub use start::CommonStart;
 

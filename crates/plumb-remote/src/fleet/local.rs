@@ -15,6 +15,7 @@ use plumb_measure::Clock as _;
 use super::Heard;
 use crate::link::{LinkEnded, inbox, outbox};
 use crate::message::Order;
+use crate::nats::NATS_VARIABLES;
 
 /// Bytes of a complaint that are kept.
 const WORDS_MAX: u64 = 4_096;
@@ -44,7 +45,12 @@ impl Local {
         at: usize,
         heard: Sender<Heard>,
     ) -> io::Result<(Self, Sender<Order>)> {
-        let mut child = Command::new(program)
+        let mut command = Command::new(program);
+        // the server of the controller is none of a process that speaks over its streams
+        NATS_VARIABLES.iter().for_each(|name| {
+            command.env_remove(name);
+        });
+        let mut child = command
             .args(["remote", "--pipe", "--name", name])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

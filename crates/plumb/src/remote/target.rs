@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::Args;
-use plumb_remote::NatsTarget;
+use plumb_remote::{NATS_VARIABLES, NatsTarget};
 
-/// Names the variables of the options below, for controllers.
-const URL: &str = "PLUMB_NATS_URL";
-const CREDENTIALS: &str = "PLUMB_NATS_CREDENTIALS";
-const NKEY: &str = "PLUMB_NATS_NKEY";
-const CA: &str = "PLUMB_NATS_CA";
+/// The variables of the options below, for controllers.
+const URL: &str = NATS_VARIABLES[0];
+const CREDENTIALS: &str = NATS_VARIABLES[1];
+const NKEY: &str = NATS_VARIABLES[2];
+const CA: &str = NATS_VARIABLES[3];
 
 #[derive(Args, Clone, Debug)]
 pub(super) struct NatsOptions {

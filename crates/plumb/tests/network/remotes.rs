@@ -87,6 +87,21 @@ fn a_host_behind_the_end_of_options_is_that_of_every_remote() {
 }
 
 #[test]
+fn the_nats_server_of_the_controller_is_none_of_remotes_on_its_machine() {
+    let server = Server::start(&["--quiet"]);
+    let at = tempdir().expect("a folder");
+    let load = ["--remotes", "local:2", "--connections", "2", "--count", "30", "--interval", "50s"];
+    let asked = [&["net", "ping", &server.address], &CALM[..], &load, &["--json"]].concat();
+    let told = [
+        ("PLUMB_NATS_URL", "nats://127.0.0.1:1"),
+        ("PLUMB_NATS_CREDENTIALS", "none.creds"),
+        ("PLUMB_NATS_NKEY", "none.nkey"),
+    ];
+    let ended = Program::start_told(Path::new(PLUMB), &asked, at.path(), &told).wait();
+    assert_eq!(ended.with(0).json()["results"][0]["operations"], 30);
+}
+
+#[test]
 fn what_cannot_be_divided_or_reached_is_refused() {
     let server = Server::start(&["--quiet"]);
     let at = tempdir().expect("a folder");
