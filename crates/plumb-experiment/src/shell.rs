@@ -246,8 +246,8 @@ pub enum ShellError {
     #[error(transparent)]
     Unwatched(#[from] io::Error),
     /// What it printed is no figure.
-    #[error("`{command}` printed {figure}; a figure above zero is needed")]
-    NotPositive {
+    #[error("`{command}` printed {figure}; a figure of zero or more is needed")]
+    Negative {
         /// The command.
         command: String,
         /// The number.
@@ -281,13 +281,13 @@ fn last_words(complaint: &str) -> String {
 /// The last number that a command printed.
 ///
 /// # Errors
-/// When its last line ends in no number, or in one that is not above zero.
+/// When its last line ends in no number, or in one that is below zero.
 pub fn figure(command: &str, printed: &str) -> Result<f64, ShellError> {
     let line = printed.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("");
     let number = line.split_whitespace().next_back().and_then(|word| word.parse::<f64>().ok());
     match number {
-        Some(figure) if figure.is_finite() && figure > 0.0 => Ok(figure),
-        Some(figure) => Err(ShellError::NotPositive { command: command.to_owned(), figure }),
+        Some(figure) if figure.is_finite() && figure >= 0.0 => Ok(figure),
+        Some(figure) => Err(ShellError::Negative { command: command.to_owned(), figure }),
         None => Err(ShellError::NoNumber { command: command.to_owned(), line: line.to_owned() }),
     }
 }
@@ -349,7 +349,8 @@ mod tests {
     #[test]
     fn the_last_number_of_the_last_line_is_the_figure() {
         assert_eq!(figure("x", "1\ntook 12.5\n\n").ok(), Some(12.5));
-        for printed in ["", "fast\n", "12 ms\n", "0\n", "-1\n", "NaN\n", "inf\n"] {
+        assert_eq!(figure("x", "errors: 0\n").ok(), Some(0.0));
+        for printed in ["", "fast\n", "12 ms\n", "-1\n", "NaN\n", "inf\n"] {
             assert!(figure("x", printed).is_err(), "{printed:?}");
         }
     }

@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 
 use plumb_engine::Stop;
-use plumb_experiment::shell;
+use plumb_experiment::shell::{self, ShellError};
 
 use super::options::{AbOptions, CommandFigure};
 use crate::progress;
@@ -24,7 +24,7 @@ pub(super) fn figure(options: &AbOptions, stop: &Stop) -> anyhow::Result<Option<
         shell::run(first, options.patience(), stop)
     });
     progress::clear();
-    if is_one_figure(first, &printed?) {
+    if is_one_figure(first, &printed?)? {
         return Ok(Some(CommandFigure::Printed));
     }
     // nobody may be there to read it
@@ -38,9 +38,18 @@ pub(super) fn figure(options: &AbOptions, stop: &Stop) -> anyhow::Result<Option<
 
 /// True when a command printed one line, with a number at its end. Numbers at the end of more lines may
 /// be its work, as those of `sort`.
-fn is_one_figure(command: &str, printed: &str) -> bool {
-    let lines = printed.lines().filter(|line| !line.trim().is_empty()).count();
-    lines == 1 && shell::figure(command, printed).is_ok()
+///
+/// # Errors
+/// When that number can be no figure.
+fn is_one_figure(command: &str, printed: &str) -> Result<bool, ShellError> {
+    if printed.lines().filter(|line| !line.trim().is_empty()).count() != 1 {
+        return Ok(false);
+    }
+    match shell::figure(command, printed) {
+        Ok(_) => Ok(true),
+        Err(ShellError::NoNumber { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Runs each command so often as `--warmup` says.
@@ -66,7 +75,7 @@ fn prepared<T>(
     variant: usize,
     options: &AbOptions,
     stop: &Stop,
-    run: impl FnOnce() -> Result<T, shell::ShellError>,
+    run: impl FnOnce() -> Result<T, ShellError>,
 ) -> anyhow::Result<T> {
     if let Some(prepare) = options.before(variant) {
         shell::run(prepare, options.patience(), stop)?;
@@ -80,11 +89,13 @@ mod tests {
 
     #[test]
     fn a_number_at_the_end_of_much_is_no_figure() {
-        for printed in ["12.5\n", "took 12.5\n\n"] {
-            assert!(is_one_figure("x", printed), "{printed:?}");
+        for printed in ["12.5\n", "took 12.5\n\n", "errors: 0\n"] {
+            assert!(is_one_figure("x", printed).unwrap(), "{printed:?}");
         }
         for printed in ["", "done\n", "1\n2\n3\n", "12 ms\n"] {
-            assert!(!is_one_figure("x", printed), "{printed:?}");
+            assert!(!is_one_figure("x", printed).unwrap(), "{printed:?}");
         }
+        let refused = is_one_figure("x", "change: -3\n").unwrap_err().to_string();
+        assert!(refused.contains("printed -3; a figure of zero or more"), "{refused}");
     }
 }
