@@ -5,10 +5,12 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use plumb_command::exit;
 use plumb_folder::{Found, FoundRun, RECORD, read_record};
 use plumb_measure::{RunRecord, Status};
 
-/// The last run below `runs` that is no block of an experiment.
+/// The last run below `runs` that came to its end and is no block of an experiment. Later ones that did
+/// not are named on standard error.
 ///
 /// # Errors
 /// When there is none.
@@ -17,8 +19,8 @@ pub(super) fn of_any(runs: &Path) -> anyhow::Result<(PathBuf, RunRecord)> {
         .ok_or_else(|| anyhow!("no run in {}: measure one, or name a RUN", runs.display()))
 }
 
-/// The last run below `runs` that measured what `baseline` did; `path` is that of the baseline
-/// itself, which is none.
+/// The last run below `runs` that measured what `baseline` did and came to its end, as [`of_any`] has
+/// it; `path` is that of the baseline itself, which is none.
 ///
 /// # Errors
 /// When there is none.
@@ -45,11 +47,30 @@ fn last(runs: &Path, wanted: impl Fn(&Path, &RunRecord) -> bool) -> Option<(Path
         alone.filter_map(|run| Some((written_at(&run.path)?, run))).collect();
     // most are read only if the later ones are of other plans
     dated.sort_by_key(|(written, _)| std::cmp::Reverse(*written));
-    dated.into_iter().find_map(|(_, run)| {
+    let mut passed_over = Vec::new();
+    let last = dated.into_iter().find_map(|(_, run)| {
+        let record = read_record(&run.path).ok().filter(|record| wanted(&run.path, record))?;
         // one that is under way, or was not ended, lacks points
-        let record = read_record(&run.path).ok().filter(|it| it.status == Status::Complete)?;
-        wanted(&run.path, &record).then_some((run.path, record))
-    })
+        if let Some(how) = unfinished(record.status) {
+            passed_over.push(format!("{} {how} and is passed over", run.path.display()));
+            return None;
+        }
+        Some((run.path, record))
+    });
+    if last.is_some() {
+        passed_over.iter().for_each(|text| exit::note(text));
+    }
+    last
+}
+
+/// Why a run is not at its end, in words; `None` of one that is.
+fn unfinished(status: Status) -> Option<&'static str> {
+    match status {
+        Status::Complete => None,
+        Status::Running => Some("was not ended"),
+        Status::Interrupted => Some("was interrupted"),
+        Status::Broken => Some("was broken off"),
+    }
 }
 
 /// When the record was written: seconds since 1970 and nanoseconds.

@@ -1,6 +1,6 @@
 //! A measurement in the log of a watch.
 
-use plumb_measure::{FindingKind, RunRecord, Span};
+use plumb_measure::{FindingKind, RunRecord, show_ns};
 use serde::{Deserialize, Serialize};
 
 /// One measurement of a watch.
@@ -71,7 +71,7 @@ impl Entry {
 
     /// In a line, whatever of it comes from the other side.
     pub(super) fn shown(&self) -> String {
-        let time = |ns: Option<u64>| ns.map_or("-".into(), |ns| Span::from_ns(ns).to_string());
+        let time = |ns: Option<u64>| ns.map_or_else(|| "-".into(), show_ns);
         let problem = self.problem.as_ref().filter(|_| !self.valid);
         let remarks = problem.into_iter().chain(&self.missed).map(|text| format!("; {text}"));
         let remarks = remarks.collect::<String>().replace(char::is_control, " ");

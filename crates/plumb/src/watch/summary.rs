@@ -1,7 +1,7 @@
 //! What a watch has seen in all.
 
 use plumb_measure::statistics::{CHANGE_SIDE_MIN, change_points};
-use plumb_measure::{Span, counted, real};
+use plumb_measure::{counted, real, rounded, show_ns};
 
 use super::entry::Entry;
 
@@ -15,8 +15,8 @@ pub(super) struct Summary {
     invalid: usize,
     /// Those that missed a threshold.
     over: usize,
-    /// The first measurement at another level of the median, its level and the one before.
-    changes: Vec<(String, Span, Span)>,
+    /// The first measurement at another level of the median, the level before and its own, nanoseconds.
+    changes: Vec<(String, u64, u64)>,
 }
 
 impl Summary {
@@ -29,7 +29,7 @@ impl Summary {
         let series: Vec<f64> = valid.iter().map(|(_, ns)| *ns).collect();
         let changes = change_points(&series).into_iter().filter_map(|change| {
             let (entry, _) = valid.get(change.at)?;
-            Some((entry.at.clone(), span(change.before), span(change.after)))
+            Some((entry.at.clone(), rounded(change.before), rounded(change.after)))
         });
         let unusable = entries.iter().filter(|entry| !entry.valid);
         // streams have no response times
@@ -60,6 +60,7 @@ impl Summary {
         }
         text.push('\n');
         for (at, before, after) in changes {
+            let (before, after) = (show_ns(*before), show_ns(*after));
             text += &format!(
                 "the median changed with the measurement of {at}: {before} before, {after} since\n"
             );
@@ -78,15 +79,6 @@ impl Summary {
         }
         text
     }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a time that was measured; a cast to an integer saturates"
-)]
-fn span(ns: f64) -> Span {
-    Span::from_ns(ns.round() as u64)
 }
 
 #[cfg(test)]
@@ -111,7 +103,9 @@ mod tests {
         assert_eq!(summary.changes.len(), 1, "{summary:?}");
         assert_eq!(summary.changes[0].0, "t30");
         assert!(!summary.is_quiet());
-        assert!(summary.shown(&entries).contains("measurement of t30: 100"), "{summary:?}");
+        let shown = summary.shown(&entries);
+        assert!(shown.contains("measurement of t30: 100 us before, 150 us since"), "{shown}");
+        assert!(entries[30].shown().contains("p50 150 us, p95 -"), "{}", entries[30].shown());
         let even = Summary::of(&entries[..30]);
         assert!(even.is_quiet(), "{even:?}");
         assert!(even.shown(&entries[..30]).contains("no change of the median"));
