@@ -254,17 +254,19 @@ pub struct Endpoint {
     pub better: Better,
     /// What it is compared for.
     pub role: Role,
-    /// Median over the baseline's blocks; of an approximate figure, that of all of them together.
+    /// Median over the baseline's blocks; of an approximate figure, that of all of them together; of
+    /// separate runs that of the whole run.
     pub baseline: f64,
     /// The same over the candidate's blocks.
     pub candidate: f64,
     /// The figure of every complete round, in order of time; of separate runs, of every interval,
     /// and then the two have nothing to do with each other.
     pub blocks: Vec<BlockFigures>,
-    /// Candidate over baseline; absent when there is nothing to divide, or no finite ratio.
+    /// Candidate over baseline, of separate runs their quotient; absent when there is nothing to divide, or no finite ratio.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ratio: Option<f64>,
-    /// Interval of the ratio with its true level; absent with too few blocks, or without an end.
+    /// Interval of the ratio with its true level, which an approximate figure and one of separate runs have
+    /// only about; absent with too few blocks or intervals of time, or without an end.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub interval: Option<Interval>,
     /// Two-sided exact p; absent when it was not tested.

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use plumb_folder::{read_intervals, read_record};
 use plumb_measure::statistics::{
-    autocorrelation, correlation_time, mser5, standard_deviation, trend,
+    MSER5_DECIDES, autocorrelation, correlation_time, moves_one_way, mser5, standard_deviation,
+    trend,
 };
 use plumb_measure::{
     BatchMeans, Delivery, Distribution, Histogram, NipingFigures, ResultRecord, RoundTripMeans,
@@ -235,6 +236,10 @@ fn warm_up(batches: &BatchMeans) -> (Settling, u64) {
         (below + up_to) as f64
     };
     let ranks: Vec<f64> = means.iter().map(rank).collect();
+    // the rule looks for no end of the warm-up in the last part of a block, which is much of a short one
+    if means.len() < MSER5_DECIDES && moves_one_way(&ranks) {
+        return (Settling::Never, 0);
+    }
     match mser5(&ranks) {
         Some(found) if means.len() >= BATCHES_MIN => {
             if found.settled {
@@ -328,6 +333,16 @@ mod tests {
     fn times_that_move_one_way_to_the_end_never_settle() {
         let falling = batches((0..100).map(|n| 20_000 - 90 * n - n * n / 3));
         assert_eq!(warm_up(&falling), (Settling::Never, 0));
+    }
+
+    #[test]
+    fn a_short_block_that_moves_one_way_never_settles_either() {
+        for n in 6..65 {
+            let rising = batches((0..n).map(|at| 30_000 + 1_000 * at));
+            assert_eq!(warm_up(&rising), (Settling::Never, 0), "{n}");
+            let steady = batches((0..n).map(|at| around(100, at)));
+            assert_ne!(warm_up(&steady).0, Settling::Never, "{n}");
+        }
     }
 
     #[test]

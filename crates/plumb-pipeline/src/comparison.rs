@@ -47,13 +47,20 @@ pub enum Held {
     Within,
     /// It is worse.
     Beyond,
+    /// The tolerance is near, and the runs are too short or too unsteady to say how well the figure is
+    /// known.
+    Near,
     /// Nobody said what is allowed, or there is nothing to compare.
     Unknown,
 }
 
+/// Without an interval a change that lies no further than this share of the tolerance from the tolerance
+/// itself decides nothing.
+const NEAR: f64 = 0.5;
+
 impl Held {
     /// That of `contrast` where the candidate may be worse by `tolerance`, a share of the baseline
-    /// from 0 to 1.
+    /// from 0 to 1. Its change decides, wherever the ends of the interval lie.
     #[must_use]
     pub fn of(contrast: &Contrast, tolerance: Option<f64>) -> Self {
         let primary = contrast.endpoints.first();
@@ -61,8 +68,16 @@ impl Held {
         match (change, tolerance) {
             // what cannot be compared is not within anything
             (Some(change), Some(tolerance)) if change.is_finite() => {
+                let limit = -100.0 * tolerance;
+                let known = primary.is_some_and(|it| it.interval.is_some());
+                if !known && (change - limit).abs() < -NEAR * limit {
+                    Self::Near
                 // a figure exactly at the limit is within it, however its quotient is rounded
-                if change < -100.0 * tolerance - 1e-9 { Self::Beyond } else { Self::Within }
+                } else if change < limit - 1e-9 {
+                    Self::Beyond
+                } else {
+                    Self::Within
+                }
             }
             _ => Self::Unknown,
         }
@@ -96,6 +111,10 @@ impl Verdict {
                     let text = format!("{}: worse by more than {limit}", case.found);
                     Some(Remark::new("tolerance-exceeded", Grade::Fails, text))
                 }
+                Held::Near => {
+                    let text = format!("{}: {}", case.found, too_near(tolerance));
+                    Some(Remark::new("no-verdict", Grade::LeavesOpen, text))
+                }
                 Held::Unknown if tolerance.is_some() => {
                     // without any figure the sentence says why
                     let text = match contrast.endpoints.first() {
@@ -122,18 +141,30 @@ pub fn limit(tolerance: Option<f64>) -> String {
     format!("{} %", (tolerance.unwrap_or_default() * 1e8).round() / 1e6)
 }
 
+/// Why a change near `tolerance` decides nothing.
+#[must_use]
+pub fn too_near(tolerance: Option<f64>) -> String {
+    format!(
+        "too near to the tolerance of {} for runs so short or so unsteady: measure longer",
+        limit(tolerance)
+    )
+}
+
 /// How many points are worse than allowed, in a sentence.
 fn summed_up(held: &[Held], tolerance: Option<f64>) -> String {
     let count = |which| held.iter().filter(|it| **it == which).count();
     let (limit, all) = (limit(tolerance), counted(held.len() as u64, "point"));
     let are = |count: usize| if count == 1 { "is" } else { "are" };
-    match (count(Held::Beyond), count(Held::Unknown), tolerance) {
+    match (count(Held::Beyond), count(Held::Unknown) + count(Held::Near), tolerance) {
         (_, _, None) => "No tolerance was given, so there is no verdict.".into(),
         (0, 0, Some(_)) if held.is_empty() => "Nothing was compared.".into(),
         (0, 0, Some(_)) => {
             format!("None of {all} is worse than the baseline by more than {limit}.")
         }
-        (0, unknown, Some(_)) => format!("{unknown} of {all} cannot be compared."),
+        (0, open, Some(_)) if count(Held::Unknown) == 0 => {
+            format!("{open} of {all} {} too near to {limit} to tell.", are(open))
+        }
+        (0, open, Some(_)) => format!("{open} of {all} cannot be compared."),
         (worse, _, Some(_)) => {
             format!("{worse} of {all} {} worse than the baseline by more than {limit}.", are(worse))
         }
@@ -209,15 +240,17 @@ mod tests {
 
     use plumb_comparison::{Better, COMPARISON_SCHEMA, Checks, Design, Role};
     use plumb_measure::Program;
+    use plumb_measure::statistics::Interval;
 
     use super::*;
     use crate::State;
 
-    /// A contrast whose primary figure, a time, changed by `ratio`.
+    /// A contrast whose primary figure, a time, changed by `ratio`, which is known well.
     fn contrast(ratio: Option<f64>, verdict: Answer) -> Contrast {
         let time = ("p50", "median response time", FigureUnit::Ns, Better::Lower);
         let primary = Endpoint {
             ratio,
+            interval: ratio.map(|it| Interval { low: it * 0.99, high: it * 1.01, level: 0.95 }),
             role: Role::Primary,
             verdict: Some(verdict),
             ..Endpoint::described(time, 2e6, 2e6 * ratio.unwrap_or_default())
@@ -305,6 +338,21 @@ mod tests {
             (State::Unanswered, "So it is.")
         );
         let verdict = of(&[Some(1.2), Some(1.0)], Some(0.1));
+        let short = |ratio| {
+            let mut contrast = contrast(Some(ratio), Answer::None);
+            contrast.endpoints[0].interval = None;
+            let all = comparison(vec![contrast]);
+            Verdict::of_baseline(&all, Some(0.1), "t".into(), String::new())
+        };
+        for (ratio, state) in [
+            (1.04, State::Passed),
+            (1.06, State::Unanswered),
+            (1.14, State::Unanswered),
+            (1.16, State::Failed),
+        ] {
+            assert_eq!(short(ratio).state(), state, "{ratio} of runs that are too short");
+        }
+        assert_eq!(short(1.1).sentence, "1 of 1 point is too near to 10 % to tell.");
         let sentence = "1 of 2 points is worse than the baseline by more than 10 %.";
         assert_eq!(verdict.sentence, sentence);
         let found = "2.40 ms, the baseline 2.00 ms, -20.0 % (+ is better)";

@@ -20,5 +20,5 @@ pub mod summary;
 mod testing;
 mod verdict;
 
-pub use comparison::{Held, limit};
+pub use comparison::{Held, limit, too_near};
 pub use verdict::{Case, Grade, Remark, State, Verdict};

@@ -1,7 +1,7 @@
 //! The statistics of a comparison: exact rank tests, and what tells whether they may be used.
 //!
-//! Everything here works on effects `e = ln(candidate / baseline)`, one a pair of blocks, or on
-//! the blocks of two separate runs. Nothing is deleted from the samples, nothing is assumed of
+//! Tests work on effects `e = ln(candidate / baseline)`, one a pair of blocks; intervals of separate
+//! runs on the parts that these were measured in. Nothing is deleted from the samples, nothing is assumed of
 //! their distribution but that the two orders within a pair are alike under no effect.
 
 mod bootstrap;
@@ -11,7 +11,7 @@ mod mean;
 mod number;
 mod random;
 mod rank;
-mod rank_sum;
+mod ratio;
 mod series;
 mod signed_rank;
 mod warmup;
@@ -25,9 +25,9 @@ pub use mean::{half_width, standard_error, student};
 pub use number::{real, rounded, signed_real, truncated};
 pub use random::SplitMix64;
 pub use rank::{Interval, TestResult};
-pub use rank_sum::{mann_whitney, shift, shift_interval};
+pub use ratio::{Bounded, quotient_interval, ratio_half_width};
 pub use series::{
     Drift, autocorrelation, correlation_time, drift, mean, median, standard_deviation, trend,
 };
 pub use signed_rank::{hodges_lehmann, interval, wilcoxon};
-pub use warmup::{WarmUp, mser5};
+pub use warmup::{MSER5_DECIDES, WarmUp, moves_one_way, mser5};

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// What a test returns.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TestResult {
-    /// The statistic: the sum of positive ranks, or Mann-Whitney's U of the first sample.
+    /// The statistic: the sum of positive ranks.
     pub statistic: f64,
     /// Two-sided p: twice the smaller tail, at most 1.
     pub p: f64,

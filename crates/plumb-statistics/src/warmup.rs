@@ -1,7 +1,21 @@
 //! Where the warm-up of a series ends.
 
+use crate::series::trend;
+
 /// Values that make one batch of the rule.
 const BATCH: usize = 5;
+
+/// Values from which on the best place to cut can lie in the second half: of fewer, [`mser5`] always says
+/// that they settled, and [`moves_one_way`] has to be asked.
+pub const MSER5_DECIDES: usize = BATCH * (2 * BATCH + 3);
+
+/// Values below which nothing is said about the way that a series takes.
+const WAY_MIN: usize = 6;
+/// The rank correlation with time from which on a series moves one way, times the root of its degrees of
+/// freedom: it is by chance in one of a hundred.
+const WAY: f64 = 2.6;
+/// The same for any series: at least, and at most, which a short one reaches only in perfect order.
+const WAY_RANGE: (f64, f64) = (0.5, 0.95);
 
 /// What the rule says of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,9 +58,25 @@ pub fn mser5(series: &[f64]) -> Option<WarmUp> {
     Some(WarmUp { values: best.1 * BATCH, settled: 2 * best.1 <= batches.len() })
 }
 
+/// True when a series of at least six values moves one way from its beginning to its end, and in its
+/// second half, too. Of steady ones fewer than one in a hundred do.
+#[must_use]
+pub fn moves_one_way(series: &[f64]) -> bool {
+    let (whole, late) = (trend(series), trend(&series[series.len() / 2..]));
+    let (of_whole, of_late) = (way(series.len()), way(series.len().div_ceil(2)));
+    series.len() >= WAY_MIN
+        && (whole >= of_whole && late >= of_late || whole <= -of_whole && late <= -of_late)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "numbers of values")]
+fn way(values: usize) -> f64 {
+    (WAY / (values as f64 - 1.0).max(1.0).sqrt()).clamp(WAY_RANGE.0, WAY_RANGE.1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::SplitMix64;
 
     /// 400 values that vary a little, the first `slow` of which are twice as high.
     fn series(slow: usize) -> Vec<f64> {
@@ -65,6 +95,38 @@ mod tests {
     fn a_series_that_changes_late_never_settled() {
         let found = mser5(&series(300)).unwrap();
         assert_eq!(found, WarmUp { values: 300, settled: false });
+    }
+
+    #[test]
+    fn a_series_too_short_for_the_rule_is_asked_which_way_it_moves() {
+        let rising = |n: u8| -> Vec<f64> { (0..n).map(f64::from).collect() };
+        let decides = u8::try_from(MSER5_DECIDES).unwrap();
+        for n in 10..150 {
+            assert_eq!(mser5(&rising(n)).unwrap().settled, n < decides, "{n}");
+        }
+        for n in 6..150 {
+            let mut series = rising(n);
+            assert!(moves_one_way(&series), "{n}");
+            series.reverse();
+            assert!(moves_one_way(&series), "{n}");
+        }
+        assert!(!moves_one_way(&rising(5)) && !moves_one_way(&[]));
+        // a slow start is over in the second half
+        for n in 10..100_u8 {
+            let slow = |at| if at < n / 3 { 20.0 } else { 10.0 } + f64::from(u32::from(at) * 7 % 5);
+            assert!(!moves_one_way(&(0..n).map(slow).collect::<Vec<_>>()), "{n}");
+        }
+    }
+
+    #[test]
+    fn few_steady_series_move_one_way() {
+        let mut random = SplitMix64::new(1);
+        for n in [6, 8, 12, 20, 40, 64] {
+            let moved = (0..2_000)
+                .filter(|_| moves_one_way(&(0..n).map(|_| random.uniform()).collect::<Vec<_>>()))
+                .count();
+            assert!(moved < 20, "{moved} of 2,000 series of {n}");
+        }
     }
 
     #[test]

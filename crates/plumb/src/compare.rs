@@ -107,7 +107,8 @@ fn separate_runs(folders: &[PathBuf], faults: Faults) -> anyhow::Result<Comparis
             "{} is an experiment: its pairs are compared by naming it alone",
             folder.display()
         );
-        Ok(SeparateRun { name: folder.display().to_string(), record: read_record(folder)? })
+        let (name, record) = (folder.display().to_string(), read_record(folder)?);
+        Ok(SeparateRun { name, record, folder: folder.clone() })
     });
     compared(&runs.collect::<anyhow::Result<Vec<_>>>()?, faults)
 }

@@ -117,6 +117,9 @@ pub(crate) fn separate() -> Comparison {
     comparison.design.rounds_needed = None;
     comparison.design.rounds = 0;
     comparison.design.complete_rounds = 0;
+    for endpoint in comparison.contrasts.iter_mut().flat_map(|it| &mut it.endpoints) {
+        endpoint.ratio = Some(endpoint.candidate / endpoint.baseline);
+    }
     comparison.warnings = vec![
         "The runs were not interleaved: whatever changed between 09:12 and 09:31 (clock rate, \
          neighbours, caches) is part of the effect. Run plumb lab for a proof."

@@ -5,9 +5,11 @@ mod differences;
 mod interleaved;
 mod origin;
 mod points;
+mod quotient;
 mod separate;
 mod variant_blocks;
 mod warnings;
+mod whole_run;
 
 pub use interleaved::interleaved;
 pub use separate::{SeparateRun, separate};

@@ -1,27 +1,21 @@
 //! From separate runs to a comparison.
 
-use plumb_comparison::{
-    Better, BlockFigures, COMPARISON_SCHEMA, Checks, Comparison, Contrast, Design, Endpoint,
-    FigureUnit, Role, Variant, Verdict,
-};
-use plumb_measure::statistics::{Interval, median, shift, shift_interval};
-use plumb_measure::{Program, ResultRecord, RunRecord, Scope, Validity};
+use std::path::PathBuf;
+
+use plumb_comparison::{COMPARISON_SCHEMA, Checks, Comparison, Contrast, Design, Variant};
+use plumb_measure::{Program, RunRecord, Scope, Validity};
 
 use super::differences::{differences, same_kind, shared};
 use super::points::{Labels, common_labels, in_order, matched};
-use crate::contrast::LEVEL;
+use super::whole_run::{P50, WholeRun, endpoints_of};
 use crate::driver::drivers_warning;
 use crate::figures::THROUGHPUT;
 use crate::sentence::{Around, sentence};
 use crate::tick::{TickOf, same_tick};
 use crate::{Admission, Faults, LabError};
 
-/// Intervals of a run that are compared at most; of more, neighbours are averaged.
-const INTERVALS_MAX: usize = 100;
 /// Points that are named at most where response times are left out.
 const PLACES_MAX: usize = 5;
-/// The key of the median response time.
-const P50: &str = "p50";
 /// What separate runs cannot exclude.
 const SEPARATE: &str = "The runs were not interleaved: whatever changed on the machine, the network \
      or the target between them is part of the difference, and no statistics can take it out. In \
@@ -35,12 +29,16 @@ pub struct SeparateRun {
     pub name: String,
     /// Its record.
     pub record: RunRecord,
+    /// Its folder, where its interval log lies, or its record there.
+    pub folder: PathBuf,
 }
 
-/// Compares runs that were taken one after another; the first is the baseline. Ratios and
-/// intervals over the intervals of the runs are given, verdicts are not.
+/// Compares runs that were taken one after another; the first is the baseline. The quotients of the
+/// figures of whole runs are given, with intervals where the runs are long enough; verdicts are not.
 ///
 /// # Errors
+/// [`LabError::Folder`] for an interval log that cannot be read, [`LabError::Histogram`] for response
+/// times that cannot;
 /// [`LabError::Mismatch`] for runs of different kinds, [`LabError::Invalid`] for one that is not
 /// valid and [`LabError::Unchecked`] for one that was not checked, unless `faults` accepts it.
 pub fn separate(
@@ -155,17 +153,20 @@ fn contrasts_of(
     let together: Vec<(usize, usize)> = points
         .filter_map(|(one, other)| Some((result(baseline, &one)?, result(candidate, &other)?)))
         .collect();
-    Ok(together
-        .into_iter()
-        .map(|(one, other)| contrast_of((baseline, one), (candidate, other)))
-        .collect())
+    let contrasts = together.into_iter();
+    contrasts.map(|(one, other)| contrast_of((baseline, one), (candidate, other))).collect()
 }
 
 /// A run, and the place of one of its results.
 type Placed<'a> = (&'a SeparateRun, usize);
 
-fn contrast_of((baseline, one): Placed<'_>, (candidate, other): Placed<'_>) -> Contrast {
+fn contrast_of(
+    (baseline, one): Placed<'_>,
+    (candidate, other): Placed<'_>,
+) -> Result<Contrast, LabError> {
     let results = [&baseline.record.results[one], &candidate.record.results[other]];
+    let runs = [(baseline, results[0]), (candidate, results[1])]
+        .map(|(run, result)| WholeRun { folder: &run.folder, result });
     // both are of one kind; of a stream at a rate the throughput is what arrived
     let open = baseline.record.plan.load == "open" && results.iter().all(|it| it.stream.is_none());
     let timed = results.iter().all(|it| reason(&it.validity, Scope::Latency).is_none());
@@ -178,165 +179,27 @@ fn contrast_of((baseline, one): Placed<'_>, (candidate, other): Placed<'_>) -> C
         labels: common_labels(&results[0].labels, &results[1].labels),
         same_treatment: false,
         sentence: String::new(),
-        endpoints: endpoints_of(results, &deciding),
+        endpoints: endpoints_of(runs, &deciding)?,
         checks: Checks::default(),
         tails: Vec::new(),
     };
     let trouble = (open && !timed)
         .then(|| "response times may not be used, and the plan sets the rate".to_owned());
     contrast.sentence = sentence(&contrast, &Around { tests: None, trouble });
-    contrast
-}
-
-#[expect(clippy::cast_precision_loss, reason = "figures to compare, to three digits")]
-/// The figures that both runs have, the first that is `deciding` first.
-fn endpoints_of([baseline, candidate]: [&ResultRecord; 2], deciding: &[&str]) -> Vec<Endpoint> {
-    let p50 = |result: &ResultRecord| -> Vec<f64> {
-        let answered = whole_intervals(result).filter(|interval| interval.operations > 0);
-        answered.map(|interval| interval.p50 as f64).collect()
-    };
-    let rate = |result: &ResultRecord| -> Vec<f64> {
-        // calls that were looked into are in no interval, and count in every rate
-        let timed = result.operations.saturating_sub(result.looked_into()).max(1);
-        let all_of_timed = result.operations as f64 / timed as f64;
-        let per_s =
-            |it: &plumb_measure::Interval| it.operations as f64 * 1e9 / it.duration_ns as f64;
-        whole_intervals(result)
-            .filter(|_| result.operations > 0)
-            .map(|interval| per_s(interval) * all_of_timed)
-            .collect()
-    };
-    let p50s = [baseline, candidate].map(|it| it.response_ns.as_ref().map(|it| it.p50 as f64));
-    let rates = [baseline, candidate].map(|it| Some(it.throughput_per_s));
-    let cpu = [baseline, candidate].map(|it| it.cpu.map(|it| it.client_ns_per_op as f64));
-    let time = (P50, "median response time", FigureUnit::Ns, Better::Lower);
-    let throughput = (THROUGHPUT, "throughput", FigureUnit::PerSecond, Better::Higher);
-    let client = ("client-cpu", "CPU per operation, client", FigureUnit::Ns, Better::Lower);
-    let answers = [
-        endpoint_of(time, p50s, &p50(baseline), &p50(candidate)),
-        endpoint_of(throughput, rates, &rate(baseline), &rate(candidate)),
-    ];
-    let answers = answers.into_iter().flatten();
-    let mut endpoints: Vec<Endpoint> =
-        answers.filter(|it| deciding.contains(&it.key.as_str())).collect();
-    if let Some(first) = endpoints.first_mut() {
-        first.role = Role::Primary;
-        first.verdict = Some(Verdict::None);
-        // the price of an answer is none itself
-        endpoints.extend(endpoint_of(client, cpu, &[], &[]));
-    }
-    endpoints
-}
-
-/// The intervals that are as long as the plan wanted.
-fn whole_intervals(result: &ResultRecord) -> impl Iterator<Item = &plumb_measure::Interval> {
-    let longest = result.intervals.iter().map(|it| it.duration_ns).max().unwrap_or(0);
-    result.intervals.iter().filter(move |it| it.duration_ns * 2 > longest)
-}
-
-fn endpoint_of(
-    what: (&str, &str, FigureUnit, Better),
-    whole: [Option<f64>; 2],
-    baseline: &[f64],
-    candidate: &[f64],
-) -> Option<Endpoint> {
-    let [Some(of_baseline), Some(of_candidate)] = whole else {
-        return None;
-    };
-    // an interval without an answer has no ratio to any other: the whole runs are compared then
-    let has_ratios = baseline.iter().chain(candidate).all(|value| *value > 0.0);
-    let (baseline, candidate) = (thinned(baseline), thinned(candidate));
-    let logs = |values: &[f64]| -> Vec<f64> {
-        values.iter().filter(|_| has_ratios).map(|value| value.ln()).collect()
-    };
-    let (a, b) = (logs(&baseline), logs(&candidate));
-    let rounds = baseline.len().max(candidate.len());
-    Some(Endpoint {
-        blocks: (0..rounds)
-            .map(|at| BlockFigures {
-                round: at as u64 + 1,
-                baseline: baseline.get(at).copied(),
-                candidate: candidate.get(at).copied(),
-            })
-            .collect(),
-        ratio: shift(&a, &b)
-            .map(f64::exp)
-            .or_else(|| (of_baseline > 0.0).then(|| of_candidate / of_baseline)),
-        interval: shift_interval(&a, &b, LEVEL).map(|it| Interval {
-            low: it.low.exp(),
-            high: it.high.exp(),
-            level: it.level,
-        }),
-        ..Endpoint::described(what, of_baseline, of_candidate)
-    })
-}
-
-/// At most a hundred values: the medians of neighbours.
-fn thinned(values: &[f64]) -> Vec<f64> {
-    let each = values.len().div_ceil(INTERVALS_MAX).max(1);
-    values.chunks(each).filter_map(median).collect()
+    Ok(contrast)
 }
 
 #[cfg(test)]
 mod tests {
-    use plumb_measure::FindingKind;
+    use plumb_measure::{FindingKind, ResultRecord};
 
     use super::*;
     use crate::fixture;
 
-    /// A run of seconds with so many answers each.
-    fn run(operations: &[u64]) -> ResultRecord {
-        let all: u64 = operations.iter().sum();
-        let interval = |(at, operations): (u64, &u64)| plumb_measure::Interval {
-            users: 0,
-            start_ns: at * 1_000_000_000,
-            duration_ns: 1_000_000_000,
-            operations: *operations,
-            failures: 0,
-            p50: 1_000,
-            p99: 1_000,
-            max: 1_000,
-        };
-        ResultRecord {
-            operations: all,
-            throughput_per_s: f64::from(u32::try_from(all).unwrap()) / 10.0,
-            intervals: (0..).zip(operations).map(interval).collect(),
-            ..ResultRecord::default()
-        }
-    }
-
-    fn throughput(candidate: &[u64]) -> Endpoint {
-        let found = endpoints_of([&run(&[1_000; 10]), &run(candidate)], &[P50, THROUGHPUT]);
-        found.into_iter().find(|it| it.key == "throughput").unwrap()
-    }
-
-    #[test]
-    fn seconds_without_an_answer_belong_to_the_throughput() {
-        let stalled = throughput(&[1_000, 0, 1_000, 0, 1_000, 0, 1_000, 0, 1_000, 1_000]);
-        assert_eq!((stalled.candidate, stalled.ratio, stalled.interval), (600.0, Some(0.6), None));
-        assert_eq!(stalled.blocks[1].candidate, Some(0.0));
-        let slower = throughput(&[500; 10]);
-        assert!(slower.ratio.is_some_and(|it| (it - 0.5).abs() < 1e-9), "{slower:?}");
-        assert!(slower.interval.is_some());
-    }
-
-    #[test]
-    fn calls_that_were_looked_into_count_in_the_throughput() {
-        // of 1,250 and of 2,500 calls so many are in no interval
-        let looked_into = |timed: u64, observed: u64| ResultRecord {
-            operations: 10 * timed + observed,
-            observed,
-            throughput_per_s: f64::from(u32::try_from(10 * timed + observed).unwrap()) / 10.0,
-            ..run(&[timed; 10])
-        };
-        let found = endpoints_of([&looked_into(93, 320), &looked_into(218, 320)], &[THROUGHPUT]);
-        assert_eq!((found[0].baseline, found[0].candidate), (125.0, 250.0));
-        assert!(found[0].ratio.is_some_and(|it| (it - 2.0).abs() < 1e-9), "{found:?}");
-    }
-
     /// A run of 10 ms against one of 1 ms under `load`, in which something was `found`.
     fn slower(load: &str, found: Option<(FindingKind, Scope)>, faults: Faults) -> Comparison {
-        let run = |name: &str, record| SeparateRun { name: name.into(), record };
+        let run =
+            |name: &str, record| SeparateRun { name: name.into(), record, folder: PathBuf::new() };
         let runs = [
             run("a", fixture::run(load, 1_000_000, None)),
             run("b", fixture::run(load, 10_000_000, found)),
@@ -373,7 +236,7 @@ mod tests {
             result.response_ns = None;
             result.throughput_per_s = throughput_per_s;
             result.stream = Some(plumb_measure::StreamFigures::default());
-            SeparateRun { name: name.into(), record }
+            SeparateRun { name: name.into(), record, folder: PathBuf::new() }
         };
         let runs = [stream("a", 100.0), stream("b", 70.0)];
         let compared = separate(&fixture::plumb(), "now".into(), &runs, Faults::default()).unwrap();
@@ -403,7 +266,7 @@ mod tests {
             let of_all = record.results.iter().map(|it| (it.name(), &it.validity));
             let of_all: Vec<(String, &Validity)> = of_all.collect();
             record.validity = Validity::of_all(of_all.iter().map(|it| (it.0.as_str(), it.1)));
-            times_left_out(&SeparateRun { name: "b".into(), record })
+            times_left_out(&SeparateRun { name: "b".into(), record, folder: PathBuf::new() })
         };
         assert_eq!(left_out(&[false; 3]), None);
         let all = "Response times of b may not be used (the limit at 1) and are left out.";

@@ -68,9 +68,9 @@ pub(super) const LEGEND: &str = "A change is an improvement in percent of the ba
 
 /// The same where there are no pairs.
 pub(super) const LEGEND_SEPARATE: &str = "A change is an improvement in percent of the baseline: + is better, for times and for rates. \
-     Baseline and candidate are those of the whole runs; the change is estimated from their \
-     intervals and need not be their quotient. Intervals of the change \
-     have the level stated; they are not adjusted for several tests, the adjusted p (Holm) is.";
+     Baseline and candidate are those of the whole runs, and the change is their quotient. Its \
+     interval tells how well that is known from the intervals of time of both runs, to about the level \
+     stated; it is not adjusted for several figures.";
 
 /// The tails of both sides; `None` without any.
 pub(super) fn tails(contrasts: &[&Contrast]) -> Option<Table> {

@@ -7,7 +7,7 @@ use plumb_comparison::{Comparison, signed};
 use plumb_folder::{Baseline, Baselines, RECORD, read_record};
 use plumb_lab::{Admission, Faults, SeparateRun};
 use plumb_measure::{RunRecord, Share};
-use plumb_pipeline::{Held, Verdict, limit};
+use plumb_pipeline::{Held, Verdict, limit, too_near};
 use plumb_report::{comparison, terminal};
 
 use super::{RunsOptions, folder_of, latest, unknown};
@@ -49,13 +49,14 @@ pub(super) fn command() -> Command {
             "Compares a run with a baseline as plumb compare does. The primary figure, the median \
              response time or the throughput, may be worse by --tolerance. That is a limit, no \
              test: runs that were taken one after another hold whatever changed between them, too, \
-             so choose it wider than equal runs differ. Whether a change helped is for plumb ab to \
-             say.",
+             so choose it wider than equal runs differ. Where the runs are too short for an interval \
+             of the change, one between half and one and a half times the tolerance is not judged. \
+             Whether a change helped is for plumb ab to say.",
         )
         .after_help(
             "Exit codes: 0 the run is within the tolerance; 1 it is worse, or its figures are not \
-             valid; 2 refused; 3 nobody can tell: no tolerance was given, something was not \
-             checked, or no figure of both can be compared.",
+             valid; 2 refused; 3 nobody can tell: no tolerance was given, it is too near for such \
+             short runs, something was not checked, or no figure of both can be compared.",
         )
 }
 
@@ -81,8 +82,11 @@ pub(super) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     }
     // a baseline that was accepted when it was set stays one
     let of_both = Faults { invalid: Admission::Accept, unchecked: Admission::Accept };
-    let first = SeparateRun { name: baseline.name.clone(), record: read_record(&of_baseline)? };
-    let second = SeparateRun { name: name_of(&path, &baseline.name), record };
+    let name = baseline.name.clone();
+    let record_of_baseline = read_record(&of_baseline)?;
+    let second = name_of(&path, &name);
+    let first = SeparateRun { name, record: record_of_baseline, folder: of_baseline };
+    let second = SeparateRun { name: second, record, folder: path.clone() };
     let compared = compare::compared(&[first, second], of_both)?;
     let tolerance = options.tolerance.map(Share::of_one).or(baseline.tolerance);
     files.write(|| {
@@ -127,6 +131,7 @@ fn say(compared: &Comparison, baseline: &Baseline, tolerance: Option<f64>) -> an
         let said = match Held::of(contrast, tolerance) {
             Held::Within => format!("within the tolerance of {limit}"),
             Held::Beyond => format!("WORSE than the tolerance of {limit}"),
+            Held::Near => too_near(tolerance),
             Held::Unknown if tolerance.is_some() => "nothing can be compared".into(),
             Held::Unknown => "no verdict: give --tolerance".into(),
         };
@@ -142,7 +147,7 @@ fn exit(compared: &Comparison, tolerance: Option<f64>) -> Exit {
     let held: Vec<Held> = compared.contrasts.iter().map(|it| Held::of(it, tolerance)).collect();
     if held.contains(&Held::Beyond) {
         Exit::Finding
-    } else if held.is_empty() || held.contains(&Held::Unknown) {
+    } else if held.is_empty() || held.iter().any(|it| *it != Held::Within) {
         Exit::Unanswered
     } else {
         Exit::Ran

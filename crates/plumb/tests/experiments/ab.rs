@@ -54,6 +54,22 @@ fn more_of_a_rate_is_better_and_fail_on_makes_an_exit_code() {
 }
 
 #[test]
+fn a_printed_figure_of_zero_is_a_figure() {
+    let at = folder();
+    let ended = exec(&["--fail-on", "worse"], &["echo errors: 0", "echo errors: 3"], at.path());
+    let document = ended.with(1).json();
+    assert!(!ended.stderr.contains("prints no figure"), "{ended:?}");
+    assert_eq!(
+        (&primary(&document)["key"], &primary(&document)["verdict"]),
+        (&"figure".into(), &"worse".into())
+    );
+    let fewer = exec(&["--fail-on", "worse"], &["echo errors: 3", "echo errors: 0"], at.path());
+    assert_eq!(primary(&fewer.with(0).json())["verdict"], "better");
+    let negative = exec(&[], &["echo change: -3", "echo change: 3"], at.path()).with(2);
+    assert!(negative.stderr.contains("a figure of zero or more is needed"), "{negative:?}");
+}
+
+#[test]
 fn equal_figures_are_equivalent_within_a_margin_and_undecided_without() {
     let at = folder();
     let equal = ["echo 10", "echo 10"];
@@ -108,6 +124,29 @@ fn a_command_that_never_works_ends_the_experiment_early() {
     assert_eq!(document["design"]["rounds"], 3);
     assert!(document["design"]["cut_short"].as_str().is_some_and(|it| it.contains("oops")));
     assert_eq!(document["contrasts"][0]["endpoints"].as_array().map(Vec::len), Some(0));
+}
+
+#[test]
+fn a_variant_that_is_only_answered_wrongly_is_given_up_with_its_reason() {
+    let at = folder();
+    let site = kit::http::ReplyServer::start(kit::operations::page);
+    let asks = |path: &str| {
+        format!("http ping {} --count 20 --warmup 0s --lag 10s --as-given", site.url(path))
+    };
+    let ended = plumb(&["ab", "--json", &asks("/"), &asks("/gone")], at.path()).with(3);
+    let document = ended.json();
+    assert_eq!(document["design"]["rounds"], 3);
+    let sentence = document["contrasts"][0]["sentence"].as_str().expect("a sentence");
+    let begin =
+        "none of the 3 blocks of candidate counts (every answer had a status that was not expected";
+    assert!(sentence.starts_with(begin), "{sentence}");
+    assert!(
+        document["design"]["cut_short"].as_str().is_some_and(|it| it.contains("failed 3 times"))
+    );
+    let warnings = document["warnings"].as_array().expect("a list");
+    let about_rounds = |it: &&Value| it.as_str().is_some_and(|it| it.contains("rounds"));
+    assert_eq!(warnings.iter().find(about_rounds), None);
+    assert_eq!(document["differences"], Value::Array(Vec::new()));
 }
 
 #[test]

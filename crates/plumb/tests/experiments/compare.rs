@@ -21,7 +21,14 @@ fn runs_that_were_not_interleaved_get_a_warning_and_no_verdict() {
     let compared = plumb(&["compare", "one", "two", "--json"], at.path()).with(0).json();
     assert_eq!(compared["design"]["kind"], "separate");
     assert_eq!(primary(&compared)["verdict"], "none");
-    assert!(primary(&compared)["ratio"].as_f64().is_some_and(|ratio| ratio > 0.0));
+    let of = |name: &str| primary(&compared)[name].as_f64().expect("a number");
+    let quotient = of("candidate") / of("baseline");
+    assert!((of("ratio") / quotient - 1.0).abs() < 1e-12, "{compared:#}");
+    let record = kit::record(&at.path().join("two"));
+    assert_eq!(record["results"][0]["response_ns"]["p50"].as_f64(), Some(of("candidate")));
+    let interval = &primary(&compared)["interval"];
+    let end = |name: &str| interval[name].as_f64().expect("ten intervals of time have one");
+    assert!((end("low")..=end("high")).contains(&quotient), "{interval}");
     assert!(compared["warnings"][0].as_str().is_some_and(|it| it.contains("not interleaved")));
     let named = |name: &str| {
         let differences = compared["differences"].as_array().expect("a list");

@@ -1,0 +1,234 @@
+//! The figures of two whole runs, against each other.
+
+use std::path::Path;
+
+use plumb_comparison::{Better, BlockFigures, Endpoint, FigureUnit, Role, Verdict};
+use plumb_measure::ResultRecord;
+use plumb_measure::statistics::{self, Bounded, quotient_interval};
+
+use super::quotient::{median, response_intervals, shares, throughput};
+use crate::LabError;
+use crate::contrast::LEVEL;
+use crate::figures::THROUGHPUT;
+
+/// Intervals of a run that are shown at most; of more, the medians of neighbours.
+const INTERVALS_MAX: usize = 100;
+/// The key of the median response time.
+pub(super) const P50: &str = "p50";
+
+/// One result of a run, and the folder of the run or its record there.
+#[derive(Clone, Copy)]
+pub(super) struct WholeRun<'a> {
+    pub(super) folder: &'a Path,
+    pub(super) result: &'a ResultRecord,
+}
+
+/// A figure of a run.
+struct Measured {
+    /// That of the whole run.
+    whole: f64,
+    /// With its interval; `None` where that is not known.
+    bounded: Option<Bounded>,
+    /// That of each interval, to be shown.
+    by_interval: Vec<f64>,
+}
+
+/// The figures that both runs have, the first that is `deciding` first.
+///
+/// # Errors
+/// [`LabError::Folder`] and [`LabError::Histogram`] when response times cannot be read.
+pub(super) fn endpoints_of(
+    runs: [WholeRun<'_>; 2],
+    deciding: &[&str],
+) -> Result<Vec<Endpoint>, LabError> {
+    let time = (P50, "median response time", FigureUnit::Ns, Better::Lower);
+    let rate = (THROUGHPUT, "throughput", FigureUnit::PerSecond, Better::Higher);
+    let client = ("client-cpu", "CPU per operation, client", FigureUnit::Ns, Better::Lower);
+    let mut endpoints = Vec::new();
+    if deciding.contains(&P50) {
+        let [baseline, candidate] = runs.map(WholeRun::median);
+        endpoints.extend(endpoint_of(time, baseline?, candidate?));
+    }
+    if deciding.contains(&THROUGHPUT) {
+        let [baseline, candidate] = runs.map(WholeRun::throughput);
+        endpoints.extend(endpoint_of(rate, Some(baseline), Some(candidate)));
+    }
+    if let Some(first) = endpoints.first_mut() {
+        first.role = Role::Primary;
+        first.verdict = Some(Verdict::None);
+        let [baseline, candidate] = runs.map(WholeRun::client_cpu);
+        // the price of an answer is none itself
+        endpoints.extend(endpoint_of(client, baseline, candidate));
+    }
+    Ok(endpoints)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "figures to compare, to three digits")]
+impl WholeRun<'_> {
+    fn median(self) -> Result<Option<Measured>, LabError> {
+        let Some(times) = &self.result.response_ns else { return Ok(None) };
+        let bounded = match response_intervals(self.folder, self.result)? {
+            Some(intervals) => {
+                let whole = times.decode().map_err(LabError::Histogram)?;
+                median(&whole, |limit| shares(&intervals, limit))
+            }
+            None => None,
+        };
+        let answered = self.intervals().filter(|interval| interval.operations > 0);
+        let by_interval = answered.map(|interval| interval.p50 as f64).collect();
+        Ok(Some(Measured { whole: times.p50 as f64, bounded, by_interval }))
+    }
+
+    fn throughput(self) -> Measured {
+        let result = self.result;
+        // calls that were looked into are in no interval, and count in every rate
+        let timed = result.operations.saturating_sub(result.looked_into()).max(1);
+        let all_of_timed = result.operations as f64 / timed as f64;
+        let rate = |it: &plumb_measure::Interval| {
+            it.operations as f64 * 1e9 / it.duration_ns as f64 * all_of_timed
+        };
+        let counted = self.intervals().filter(|_| result.operations > 0);
+        Measured {
+            whole: result.throughput_per_s,
+            bounded: throughput(result),
+            by_interval: counted.map(rate).collect(),
+        }
+    }
+
+    fn client_cpu(self) -> Option<Measured> {
+        let whole = self.result.cpu?.client_ns_per_op as f64;
+        Some(Measured { whole, bounded: None, by_interval: Vec::new() })
+    }
+
+    /// The intervals that are as long as the plan wanted.
+    fn intervals(&self) -> impl Iterator<Item = &plumb_measure::Interval> {
+        let longest = self.result.intervals.iter().map(|it| it.duration_ns).max().unwrap_or(0);
+        self.result.intervals.iter().filter(move |it| it.duration_ns * 2 > longest)
+    }
+}
+
+fn endpoint_of(
+    what: (&str, &str, FigureUnit, Better),
+    baseline: Option<Measured>,
+    candidate: Option<Measured>,
+) -> Option<Endpoint> {
+    let (baseline, candidate) = (baseline?, candidate?);
+    let interval = match (candidate.bounded, baseline.bounded) {
+        (Some(of), Some(by)) => quotient_interval(of, by, LEVEL),
+        _ => None,
+    };
+    let shown = [thinned(&baseline.by_interval), thinned(&candidate.by_interval)];
+    let blocks = (0..shown[0].len().max(shown[1].len())).map(|at| BlockFigures {
+        round: at as u64 + 1,
+        baseline: shown[0].get(at).copied(),
+        candidate: shown[1].get(at).copied(),
+    });
+    Some(Endpoint {
+        blocks: blocks.collect(),
+        ratio: (baseline.whole > 0.0).then(|| candidate.whole / baseline.whole),
+        interval,
+        ..Endpoint::described(what, baseline.whole, candidate.whole)
+    })
+}
+
+/// At most a hundred values: the medians of neighbours.
+fn thinned(values: &[f64]) -> Vec<f64> {
+    let each = values.len().div_ceil(INTERVALS_MAX).max(1);
+    values.chunks(each).filter_map(statistics::median).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_measure::{Distribution, Histogram};
+
+    use super::*;
+
+    fn endpoints(results: [&ResultRecord; 2], deciding: &[&str]) -> Vec<Endpoint> {
+        let runs = results.map(|result| WholeRun { folder: Path::new("none"), result });
+        endpoints_of(runs, deciding).unwrap()
+    }
+
+    /// A run of seconds with so many answers each.
+    fn run(operations: &[u64]) -> ResultRecord {
+        let all: u64 = operations.iter().sum();
+        let interval = |(at, operations): (u64, &u64)| plumb_measure::Interval {
+            users: 0,
+            start_ns: at * 1_000_000_000,
+            duration_ns: 1_000_000_000,
+            operations: *operations,
+            failures: 0,
+            p50: 1_000,
+            p99: 1_000,
+            max: 1_000,
+        };
+        ResultRecord {
+            operations: all,
+            throughput_per_s: f64::from(u32::try_from(all).unwrap()) / 10.0,
+            intervals: (0..).zip(operations).map(interval).collect(),
+            ..ResultRecord::default()
+        }
+    }
+
+    fn throughput(candidate: &[u64]) -> Endpoint {
+        let found = endpoints([&run(&[1_000; 10]), &run(candidate)], &[P50, THROUGHPUT]);
+        found.into_iter().find(|it| it.key == "throughput").unwrap()
+    }
+
+    /// Intervals that hold one operation each have medians that say nothing of that of the whole run.
+    #[test]
+    fn the_change_is_the_quotient_of_both_whole_runs_whatever_single_intervals_are_like() {
+        let mixed = |list_ms: u64| {
+            let times = [5, list_ms, 500].map(|ms| ms * 1_000_000);
+            let mut all = Histogram::new();
+            let mut result = run(&[1; 30]);
+            for (at, interval) in result.intervals.iter_mut().enumerate() {
+                interval.p50 = times[at % 3];
+                all.record(interval.p50);
+            }
+            ResultRecord { response_ns: Distribution::of(&all), ..result }
+        };
+        let found = endpoints([&mixed(50), &mixed(60)], &[P50]);
+        let change = 100.0 * (1.0 - found[0].ratio.unwrap());
+        assert!((change + 20.0).abs() < 0.2, "{change}");
+        assert_eq!(found[0].ratio, Some(found[0].candidate / found[0].baseline));
+        assert_eq!(found[0].interval, None, "there is no interval log");
+        // four or five answers in an interval
+        let of = |few: u64, every: usize| -> Vec<u64> {
+            (0..50).map(|at| if at % every == 0 { few } else { 5 }).collect()
+        };
+        let (baseline, candidate) = (of(4, 5), of(4, 1));
+        let found = &endpoints([&run(&baseline), &run(&candidate)], &[THROUGHPUT])[0];
+        let (quotient, interval) = (200.0 / 240.0, found.interval.unwrap());
+        assert_eq!(found.ratio, Some(quotient));
+        assert!(interval.low < quotient && quotient < interval.high, "{interval:?}");
+    }
+
+    #[test]
+    fn seconds_without_an_answer_belong_to_the_throughput() {
+        let stalled = throughput(&[1_000, 0, 1_000, 0, 1_000, 0, 1_000, 0, 1_000, 1_000]);
+        assert_eq!((stalled.candidate, stalled.ratio), (600.0, Some(0.6)));
+        let wide = stalled.interval.unwrap();
+        assert!(wide.low < 0.5 && wide.high > 0.7, "{wide:?}");
+        assert_eq!(stalled.blocks[1].candidate, Some(0.0));
+        let slower = throughput(&[500; 10]);
+        assert_eq!(slower.ratio, Some(0.5));
+        let narrow = slower.interval.unwrap();
+        assert!(narrow.low > 0.49 && narrow.high < 0.51, "{narrow:?}");
+        let none = throughput(&[0; 10]);
+        assert_eq!((none.ratio, none.interval), (Some(0.0), None));
+    }
+
+    #[test]
+    fn calls_that_were_looked_into_count_in_the_throughput() {
+        // of 1,250 and of 2,500 calls so many are in no interval
+        let looked_into = |timed: u64, observed: u64| ResultRecord {
+            operations: 10 * timed + observed,
+            observed,
+            throughput_per_s: f64::from(u32::try_from(10 * timed + observed).unwrap()) / 10.0,
+            ..run(&[timed; 10])
+        };
+        let found = endpoints([&looked_into(93, 320), &looked_into(218, 320)], &[THROUGHPUT]);
+        assert_eq!((found[0].baseline, found[0].candidate), (125.0, 250.0));
+        assert!(found[0].ratio.is_some_and(|it| (it - 2.0).abs() < 1e-9), "{found:?}");
+    }
+}
