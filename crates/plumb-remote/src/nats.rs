@@ -34,8 +34,7 @@ const ANSWER: Duration = Duration::from_secs(5);
 /// The longest name of a conversation, bytes.
 const SESSION_MAX: usize = 64;
 
-/// Names the variables of the environment that say what stands in a [`NatsTarget`]: its URL, its
-/// credentials, its NKey and its authorities.
+/// The variables of the environment that make a [`NatsTarget`], in the order of its fields.
 pub const NATS_VARIABLES: [&str; 4] =
     ["PLUMB_NATS_URL", "PLUMB_NATS_CREDENTIALS", "PLUMB_NATS_NKEY", "PLUMB_NATS_CA"];
 

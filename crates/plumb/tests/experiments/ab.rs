@@ -56,13 +56,12 @@ fn more_of_a_rate_is_better_and_fail_on_makes_an_exit_code() {
 #[test]
 fn a_printed_figure_of_zero_is_a_figure() {
     let at = folder();
-    let ended = exec(&["--fail-on", "worse"], &["echo errors: 0", "echo errors: 3"], at.path());
-    let document = ended.with(1).json();
+    let worse = ["echo errors: 0", "echo errors: 3"];
+    let ended = exec(&["--fail-on", "worse"], &worse, at.path()).with(1);
+    let document = ended.json();
     assert!(!ended.stderr.contains("prints no figure"), "{ended:?}");
-    assert_eq!(
-        (&primary(&document)["key"], &primary(&document)["verdict"]),
-        (&"figure".into(), &"worse".into())
-    );
+    assert_eq!(primary(&document)["key"], "figure");
+    assert_eq!(primary(&document)["verdict"], "worse");
     let fewer = exec(&["--fail-on", "worse"], &["echo errors: 3", "echo errors: 0"], at.path());
     assert_eq!(primary(&fewer.with(0).json())["verdict"], "better");
     let negative = exec(&[], &["echo change: -3", "echo change: 3"], at.path()).with(2);
