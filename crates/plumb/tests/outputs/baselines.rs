@@ -58,14 +58,14 @@ fn a_later_run_of_the_plan_is_held_against_its_baseline() {
 fn a_later_run_that_was_interrupted_is_passed_over_and_named() {
     let (folder, server) = measured();
     let at = folder.path();
-    baseline(&["set", "main", "--tolerance=100000%"], at).with(0);
+    baseline(&["set", "main", "--tolerance=100%"], at).with(0);
     measure(&server, at);
     measure(&server, at);
     let last = runs(at)[2].clone();
     let text = read(&last.join("run.json")).replace("\"complete\"", "\"interrupted\"");
     fs::write(last.join("run.json"), text).expect("it can be written");
     fs::remove_file(last.join("SHA256SUMS")).expect("it was written");
-    let ended = baseline(&["check", "main"], at).with(0);
+    let ended = baseline(&["check", "main"], at); // how fast this machine is decides nothing here
     let name = last.file_name().expect("a name").to_string_lossy().into_owned();
     assert!(
         ended.stderr.contains(&format!("{name} was interrupted and is passed over")),
