@@ -17,6 +17,7 @@ mod note;
 mod options;
 mod origin;
 mod output;
+mod path_part;
 mod pattern;
 mod secrets;
 mod source;

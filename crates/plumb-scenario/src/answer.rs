@@ -5,6 +5,9 @@
 pub struct Answer<'a> {
     /// The status code.
     pub status: u16,
+    /// The address that answered, behind all redirects and without its query: a path of the base, or
+    /// an address of another server. Empty when nobody needs it.
+    pub address: &'a str,
     /// Bytes of content that came, whether they were kept or not.
     pub length: u64,
     /// From the moment the request was due until the last byte, in nanoseconds.

@@ -1,14 +1,16 @@
 //! Checks: whether an answer is what it must be.
 
-use memchr::memmem::Finder;
+mod content;
+
 use plumb_wire::http::{BatchError, batch_statuses};
-use regex::bytes::Regex;
 
 use crate::answer::Answer;
 use crate::extract::takes_location;
 use crate::file;
-use crate::pattern::{self, PatternError};
+use crate::pattern::PatternError;
+use crate::pattern_list::is_like;
 use crate::{Expected, NoStatus};
+use content::{ContentCheck, Search};
 
 /// The statuses of an answer when nothing is said about them.
 const USUAL_STATUS: &str = "2xx";
@@ -27,25 +29,14 @@ pub fn usual_status(step: &file::Step) -> &'static str {
 #[derive(Clone, Debug)]
 pub struct Checker {
     status: Expected,
+    /// The address that answers, with `*` for anything.
+    path: Option<String>,
     length_min: u64,
     length_max: u64,
     within_ns: u64,
     content: Vec<ContentCheck>,
     /// Of an answer to a batch: how many operations it answers, and with which statuses.
     batch: Option<(usize, Expected)>,
-}
-
-/// One thing that the content must hold, or must not.
-#[derive(Clone, Debug)]
-struct ContentCheck {
-    wanted: bool,
-    search: Search,
-}
-
-#[derive(Clone, Debug)]
-enum Search {
-    Text(Box<Finder<'static>>),
-    Pattern(Regex),
 }
 
 /// What is wrong in a check.
@@ -57,6 +48,9 @@ pub enum CheckError {
         /// What is wrong.
         cause: NoStatus,
     },
+    /// A path that none can be like.
+    #[error("path: `{0}` is none: write /PATH, or an address of one of the hosts, without a query")]
+    Path(String),
     /// A regular expression.
     #[error(transparent)]
     Pattern(#[from] PatternError),
@@ -90,6 +84,8 @@ pub enum CheckError {
 pub enum CheckFailed {
     /// Another status than expected.
     Status(u16),
+    /// Another address answered than expected.
+    Address,
     /// Other bytes of content than expected.
     Length(u64),
     /// The check of the content with this number, from 0.
@@ -127,18 +123,18 @@ impl Checker {
         let mut content = Vec::new();
         for (texts, wanted) in [(&check.contains, true), (&check.contains_not, false)] {
             for text in texts {
-                content.push(ContentCheck { wanted, search: text_search(text)? });
+                content.push(ContentCheck { wanted, search: Search::text(text)? });
             }
         }
         for (patterns, wanted) in [(&check.matches, true), (&check.matches_not, false)] {
             for pattern in patterns {
-                let search = Search::Pattern(pattern::compiled(pattern)?);
-                content.push(ContentCheck { wanted, search });
+                content.push(ContentCheck { wanted, search: Search::pattern(pattern)? });
             }
         }
         let status = check.status.as_deref().unwrap_or(USUAL_STATUS);
         Ok(Self {
             status: status.parse().map_err(|cause| CheckError::Status { cause })?,
+            path: check.path.clone().map(path).transpose()?,
             length_min,
             length_max,
             within_ns: check.within.map_or(u64::MAX, plumb_measure::Span::ns),
@@ -164,13 +160,19 @@ impl Checker {
         Ok(Self { batch, ..self })
     }
 
+    /// True when it judges which address answered.
+    #[must_use]
+    pub fn needs_address(&self) -> bool {
+        self.path.is_some()
+    }
+
     /// True when it judges the content, so that the content has to be kept.
     #[must_use]
     pub fn needs_content(&self) -> bool {
         !self.content.is_empty() || self.batch.is_some()
     }
 
-    /// Judges an answer: the status first, then length and content, the time last. Without checks
+    /// Judges an answer: the status first, then the address, length and content, the time last. Without checks
     /// of the content that takes a few comparisons.
     ///
     /// # Errors
@@ -179,6 +181,9 @@ impl Checker {
     pub fn judge(&self, answer: &Answer<'_>) -> Result<(), CheckFailed> {
         if !self.status.has(answer.status) {
             return Err(CheckFailed::Status(answer.status));
+        }
+        if self.path.as_ref().is_some_and(|path| !is_like(path, answer.address)) {
+            return Err(CheckFailed::Address);
         }
         if answer.length < self.length_min || answer.length > self.length_max {
             return Err(CheckFailed::Length(answer.length));
@@ -196,13 +201,18 @@ impl Checker {
         Ok(())
     }
 
-    /// What failed, in words.
+    /// What failed of `answer`, in words.
     #[must_use]
-    pub fn words(&self, failed: CheckFailed) -> String {
+    pub fn words(&self, failed: CheckFailed, answer: &Answer<'_>) -> String {
         match failed {
             CheckFailed::Status(status) => {
                 format!("the status is {status}, expected {}", self.status)
             }
+            CheckFailed::Address => format!(
+                "the answer is that of {}, expected that of {}",
+                answer.address,
+                self.path.as_deref().unwrap_or_default()
+            ),
             CheckFailed::Length(length) => {
                 format!("the content has {length} bytes, expected {}", self.lengths())
             }
@@ -243,6 +253,7 @@ impl CheckFailed {
     pub fn name(self) -> &'static str {
         match self {
             Self::Status(_) => "unexpected-status",
+            Self::Address => "wrong-address",
             Self::Length(_) => "wrong-length",
             Self::Content(_) | Self::Operation(..) | Self::Operations(_) | Self::Batch(_) => {
                 "wrong-content"
@@ -270,33 +281,11 @@ fn judge_batch(
     }
 }
 
-fn text_search(text: &str) -> Result<Search, CheckError> {
-    if text.is_empty() {
-        return Err(CheckError::EmptyText);
-    }
-    Ok(Search::Text(Box::new(Finder::new(text).into_owned())))
-}
-
-impl ContentCheck {
-    fn holds(&self, content: &[u8]) -> bool {
-        let found = match &self.search {
-            Search::Text(finder) => finder.find(content).is_some(),
-            Search::Pattern(regex) => regex.is_match(content),
-        };
-        found == self.wanted
-    }
-
-    fn words(&self) -> String {
-        let (what, sought) = match &self.search {
-            Search::Text(finder) => ("hold", String::from_utf8_lossy(finder.needle()).into_owned()),
-            Search::Pattern(regex) => ("match", regex.as_str().to_owned()),
-        };
-        match (self.wanted, what) {
-            (true, what) => format!("the content does not {what} `{sought}`"),
-            (false, "hold") => format!("the content holds `{sought}`"),
-            (false, _) => format!("the content matches `{sought}`"),
-        }
-    }
+/// A path that an address may be like.
+fn path(text: String) -> Result<String, CheckError> {
+    let starts = ["/", "*", "http://", "https://"];
+    let sound = starts.iter().any(|start| text.starts_with(start)) && !text.contains(['?', '#']);
+    if sound { Ok(text) } else { Err(CheckError::Path(text)) }
 }
 
 #[cfg(test)]
@@ -308,6 +297,7 @@ mod tests {
 
     const PAGE: Answer<'_> = Answer {
         status: 200,
+        address: "/flights/17",
         length: 21,
         took_ns: 5_000_000,
         head: b"",
@@ -317,7 +307,7 @@ mod tests {
     fn failure(check: &file::Check, answer: Answer<'_>) -> Option<(&'static str, String)> {
         let checker = Checker::new(check).unwrap();
         let failed = checker.judge(&answer).err()?;
-        Some((failed.name(), checker.words(failed)))
+        Some((failed.name(), checker.words(failed, &answer)))
     }
 
     fn texts(text: &str) -> Vec<String> {
@@ -328,6 +318,7 @@ mod tests {
     fn an_answer_that_is_right_passes() {
         let all = file::Check {
             status: Some("200".into()),
+            path: Some("/flights/*".into()),
             length: Some(21),
             contains: vec!["flight".into(), "</p>".into()],
             contains_not: texts("error"),
@@ -352,6 +343,13 @@ mod tests {
         assert_eq!(
             failed(none.clone(), Answer { status: 401, ..PAGE }),
             ("unexpected-status", "the status is 401, expected 2xx".into())
+        );
+        assert_eq!(
+            failed(file::Check { path: Some("/flights".into()), ..none.clone() }, PAGE),
+            (
+                "wrong-address",
+                "the answer is that of /flights/17, expected that of /flights".into()
+            )
         );
         for (check, words) in [
             (file::Check { length: Some(20), ..none.clone() }, "expected 20"),
@@ -386,6 +384,8 @@ mod tests {
         let none = file::Check::default();
         for check in [
             file::Check { status: Some("ok".into()), ..none.clone() },
+            file::Check { path: Some("home".into()), ..none.clone() },
+            file::Check { path: Some("/home?a".into()), ..none.clone() },
             file::Check { length: Some(1), length_min: Some(1), ..none.clone() },
             file::Check { length_min: Some(2), length_max: Some(1), ..none.clone() },
             file::Check { contains: texts(""), ..none.clone() },

@@ -223,7 +223,8 @@ mod tests {
 
     fn value(extract: &file::Extract, content: &[u8]) -> Result<Value, NothingFound> {
         let extractor = Extractor::new(extract, &mut Names::default()).unwrap();
-        let answer = Answer { status: 200, length: 0, took_ns: 0, head: HEAD, content };
+        let answer =
+            Answer { status: 200, address: "", length: 0, took_ns: 0, head: HEAD, content };
         extractor.value(&answer, &mut Draw::of_user(1, 1))
     }
 
@@ -281,7 +282,8 @@ mod tests {
             Err(NothingFound::TooFew { number: 3, found: 2 })
         );
         let extractor = Extractor::new(&json(Pick::Random), &mut Names::default()).unwrap();
-        let answer = Answer { status: 200, length: 0, took_ns: 0, head: b"", content: JSON };
+        let answer =
+            Answer { status: 200, address: "", length: 0, took_ns: 0, head: b"", content: JSON };
         let mut draw = Draw::of_user(1, 1);
         let drawn: Vec<Value> =
             (0..64).map(|_| extractor.value(&answer, &mut draw).unwrap()).collect();

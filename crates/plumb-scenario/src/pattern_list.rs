@@ -17,11 +17,14 @@ impl Patterns {
 }
 
 fn fits(pattern: &str, text: &str) -> bool {
+    if pattern.contains('*') { is_like(pattern, text) } else { text.contains(pattern) }
+}
+
+/// True when the whole of `text` is like `pattern`, in which `*` stands for anything.
+pub(crate) fn is_like(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
-    let Some(last) = parts.next_back() else {
-        return text.contains(pattern);
-    };
+    let Some(last) = parts.next_back() else { return text == pattern };
     let Some(mut rest) = text.strip_prefix(first) else {
         return false;
     };

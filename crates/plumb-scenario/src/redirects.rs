@@ -17,6 +17,8 @@ pub struct Redirects(u8);
 impl Redirects {
     /// None is followed.
     pub const NONE: Self = Self(0);
+    /// The most there can be.
+    pub const MOST: Self = Self(MOST);
 
     /// So many; the most there can be for more.
     #[must_use]

@@ -119,6 +119,7 @@ mod tests {
         let head = format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\n\r\n");
         let answer = Answer {
             status: 200,
+            address: "",
             length: 0,
             took_ns: 0,
             head: head.as_bytes(),

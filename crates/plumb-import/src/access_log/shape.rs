@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::path_part::shape as part;
+
 /// Characters of a shape.
 const SHAPE_CHARS: usize = 120;
 /// The row of what is asked too seldom to have one of its own.
@@ -22,19 +24,6 @@ pub(super) fn shape(target: &str) -> String {
     }
     let whole = parts.join("/");
     whole.chars().take(SHAPE_CHARS).collect()
-}
-
-/// A part of a path.
-fn part(text: &str) -> String {
-    // keys of OData: Flights('LH') and Flights(carrid='LH',connid='0400')
-    if let Some((set, _)) = text.split_once('(').filter(|_| text.ends_with(')')) {
-        return format!("{set}(*)");
-    }
-    let digits = text.bytes().filter(u8::is_ascii_digit).count();
-    let is_hex = text.len() >= 16 && text.bytes().all(|it| it.is_ascii_hexdigit() || it == b'-');
-    let is_version = text.strip_prefix('v').is_some_and(|it| it.len() <= 2);
-    let is_key = digits > 0 && !is_version && (digits * 2 >= text.len() || text.len() >= 24);
-    if is_hex || is_key || text.len() > 64 { "*".into() } else { text.into() }
 }
 
 /// The rows of `shapes`, each with its method, by how often they were asked: the `most` that are asked

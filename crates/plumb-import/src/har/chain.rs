@@ -7,27 +7,47 @@ use plumb_wire::http::Url;
 
 use super::headers::header;
 use super::read::Seen;
+use super::timeline::remove;
+use crate::origin::base_of;
+use crate::path_part::shape;
 
 /// Puts each request of `seen` into the one whose answer led to it. They stand in the order of their
-/// beginnings.
+/// beginnings. Of redirects whose end was not recorded each stays what it was: a step that expects a
+/// redirect follows none.
 pub(super) fn follow(seen: &mut Vec<Seen<'_>>) {
-    let most = usize::from(Redirects::default().most());
     let mut at = 0;
     while at < seen.len() {
-        while seen[at].hops.len() < most
-            && let Some((url, method)) = leads_to(&seen[at])
-            && let Some(next) = next(seen, at, &url, &method)
-        {
-            let hop = seen.remove(next);
-            // in front of a hop nobody thought: see below
-            seen[next - 1].think_ms = hop.think_ms;
+        let mut way = way(seen, at).unwrap_or_default();
+        for hop in &way {
+            let (entry, url, end_ns) =
+                (seen[*hop].entry, seen[*hop].url.clone(), seen[*hop].end_ns);
             let first = &mut seen[at];
-            first.hops.push(hop.entry);
-            first.reached = hop.url;
-            first.end_ns = first.end_ns.max(hop.end_ns);
+            first.hops.push(entry);
+            first.reached = url;
+            first.end_ns = first.end_ns.max(end_ns);
         }
+        way.sort_unstable();
+        way.iter().rev().for_each(|hop| remove(seen, *hop));
         at += 1;
     }
+}
+
+/// The requests to which the answer to the one at `at` led, one after the other; `None` where the last of
+/// them led to one that is not there, or there are more than a step follows.
+fn way(seen: &[Seen<'_>], at: usize) -> Option<Vec<usize>> {
+    let mut way: Vec<usize> = Vec::new();
+    while let Some((url, method)) = leads_to(&seen[way.last().copied().unwrap_or(at)]) {
+        let is_new = |next: &usize| !way.contains(next);
+        let next = (at + 1..seen.len())
+            .take_while(|next| are_at_once(&seen[at..*next]))
+            .filter(is_new)
+            .find(|next| asks(&seen[*next], &url, &method))?;
+        way.push(next);
+        if way.len() > usize::from(Redirects::MOST.most()) {
+            return None;
+        }
+    }
+    Some(way)
 }
 
 /// Where the last answer of `one` leads, and with which method, as browsers do.
@@ -50,12 +70,6 @@ fn leads_to(one: &Seen<'_>) -> Option<(Url, String)> {
     Some((one.reached.join(location).ok()?, method.to_owned()))
 }
 
-/// The first request behind `at` that begins where the answer to it ends, and asks for `url`.
-fn next(seen: &[Seen<'_>], at: usize, url: &Url, method: &str) -> Option<usize> {
-    let behind = (at + 1..seen.len()).take_while(|next| are_at_once(&seen[at..*next]));
-    behind.into_iter().find(|next| asks(&seen[*next], url, method))
-}
-
 /// True when the answer to a request before the one at `at` led to it.
 pub(super) fn is_led_to(seen: &[Seen<'_>], at: usize) -> bool {
     let before = (0..at).rev().take_while(|before| are_at_once(&seen[*before..at]));
@@ -72,6 +86,24 @@ fn are_at_once(seen: &[Seen<'_>]) -> bool {
 
 fn asks(one: &Seen<'_>, url: &Url, method: &str) -> bool {
     one.url == *url && one.entry.request.method == method
+}
+
+/// How many redirects a step follows; `None` where none was followed, as the file says.
+pub(super) fn redirects(one: &Seen<'_>) -> Option<Redirects> {
+    (!one.hops.is_empty()).then(|| Redirects::at_most(one.hops.len() as u64))
+}
+
+/// The address at which redirects must end, of a server that is not `base` with that. Parts that may be
+/// other ones the next time, such as the number of what was made, are open.
+pub(super) fn end(one: &Seen<'_>, base: &Url) -> Option<String> {
+    let end = one.hops.last().map(|_| &one.reached)?;
+    let path = end.target().split('?').next().unwrap_or_default();
+    let part = |part: &str| match part.split_once(';') {
+        Some((name, _)) => shape(name) + "*",
+        None => shape(part),
+    };
+    let path = path.split('/').map(part).collect::<Vec<_>>().join("/");
+    Some(if end.same_origin(base) { path } else { base_of(end) + &path })
 }
 
 /// What is said above a step that is led on: to where.

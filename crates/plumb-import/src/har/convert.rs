@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use plumb_measure::Span;
 use plumb_scenario::file::placed;
-use plumb_scenario::file::{Check, Pairs, Scenario, Step, Think};
+use plumb_scenario::file::{Check, Pairs, Redirects, Scenario, Step, Think};
 use plumb_scenario::har::{Entry, Har, Pair, Param, PostData};
 use plumb_wire::http::Url;
 use plumb_wire::percent::form_encoded;
@@ -26,6 +26,10 @@ use crate::origin::{Origins, base_of};
 use crate::secrets::Secrets;
 use crate::source::Source;
 use crate::template::literal;
+
+/// What is said above the redirects of a recording.
+const NOT_LED_ON: &str = "a redirect that the recording does not have, such as to a log-on page, \
+                          fails its step";
 
 /// Makes a scenario of a recording.
 ///
@@ -86,6 +90,8 @@ impl<'a> Importer<'a> {
         let draft = &mut self.draft;
         draft.head = vec![recorded(har, seen)];
         draft.file.name = Some(format!("recording of {}", base.host()));
+        draft.file.redirects = Some(Redirects::NONE);
+        draft.remark("redirects", NOT_LED_ON);
         draft.remark(
             "scenario.0",
             "one user, once: raise `users`, and replace `iterations` by `for`",
@@ -164,7 +170,8 @@ impl<'a> Importer<'a> {
         let mut step = Step {
             name: Some(placed(name)),
             headers: self.headers(one, at_base),
-            check: Some(placed(self.check(one))),
+            redirects: chain::redirects(one),
+            check: Some(placed(self.check(one, base))),
             ..Step::default()
         };
         if method == "GET" && body.is_none() {
@@ -287,7 +294,7 @@ impl<'a> Importer<'a> {
         }
     }
 
-    fn check(&mut self, one: &Seen<'_>) -> Check {
+    fn check(&mut self, one: &Seen<'_>, base: &Url) -> Check {
         let response = &one.last().response;
         let headers = &one.last().request.headers;
         let asked_changes = headers.iter().any(|pair| is_condition(&pair.name));
@@ -303,7 +310,8 @@ impl<'a> Importer<'a> {
         } else {
             None
         };
-        Check { status: Some(status.to_string()), length, ..Check::default() }
+        let path = chain::end(one, base);
+        Check { status: Some(status.to_string()), path, length, ..Check::default() }
     }
 }
 

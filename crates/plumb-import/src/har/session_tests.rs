@@ -61,6 +61,15 @@ fn a_log_on_over_two_servers_is_one_step_that_is_led_on() {
     assert_eq!(steps[1].check.as_ref().unwrap().get_ref().status.as_deref(), Some("200"));
     let led = "led on to https://idp/authorize, https://idp/form";
     assert_eq!(draft.remarks["scenario.0.step.0"], [led]);
+    // as many redirects as there were, and to where they led
+    assert_eq!(draft.file.redirects, Some(Redirects::NONE));
+    let chain = |at: usize| {
+        let path = steps[at].check.as_ref().unwrap().get_ref().path.clone();
+        (steps[at].redirects.map(Redirects::most), path)
+    };
+    assert_eq!(chain(0), (Some(2), Some("https://idp/form".into())));
+    assert_eq!(chain(1), (Some(2), Some("/home".into())));
+    assert_eq!(chain(3), (None, None));
     let hosts: Vec<&String> = draft.file.hosts.iter().map(|host| host.get_ref()).collect();
     assert_eq!(hosts, ["https://idp"]);
     assert!(draft.head[0].ends_with("8 of 8 entries."), "{:?}", draft.head);
@@ -103,17 +112,58 @@ fn a_redirect_that_the_recording_does_not_follow_stays_what_it_was() {
 }
 
 #[test]
+fn redirects_whose_end_was_not_recorded_stay_steps_of_their_own() {
+    let draft = drafted(&[
+        (0, 10, "GET", "http://a/start", 302, "/check"),
+        (10, 20, "GET", "http://a/check", 302, "/lost"),
+        (30, 40, "GET", "http://a/page", 200, "text/html"),
+    ]);
+    assert_eq!(outline(&draft), "/start /check /page");
+    let steps = &draft.file.scenario[0].step;
+    let check = |at: usize| steps[at].check.as_ref().unwrap().get_ref();
+    let asked: Vec<_> = (0..3).map(|at| (check(at).status.as_deref(), &check(at).path)).collect();
+    assert_eq!(asked, [(Some("302"), &None), (Some("302"), &None), (Some("200"), &None)]);
+    assert!(steps.iter().all(|step| step.redirects.is_none()));
+}
+
+#[test]
 fn no_more_redirects_are_one_step_than_a_step_follows() {
-    let urls: Vec<String> = (0..14).map(|at| format!("http://a/{at}")).collect();
-    let mut told: Vec<Told<'_>> = Vec::new();
-    for (at, pair) in (0..).zip(urls.windows(2)) {
-        told.push((at * 10, at * 10 + 10, "GET", &pair[0], 302, &pair[1]));
+    let chain = |count: u32| {
+        let urls: Vec<String> = (0..=count).map(|at| format!("http://a/p{at}")).collect();
+        let mut told: Vec<Told<'_>> = Vec::new();
+        for (at, pair) in (0..).zip(urls.windows(2)) {
+            told.push((at * 10, at * 10 + 10, "GET", &pair[0], 302, &pair[1]));
+        }
+        told.push((count * 10, count * 10 + 10, "GET", &urls[count as usize], 200, "text/html"));
+        drafted(&told)
+    };
+    let step = |draft: &Draft| draft.file.scenario[0].step[0].clone();
+    let most = chain(50);
+    assert_eq!(outline(&most), "/p0");
+    assert_eq!(step(&most).redirects.map(Redirects::most), Some(50));
+    let more = chain(52);
+    assert_eq!(outline(&more), "/p0 /p1 /p2");
+    assert_eq!(step(&more).redirects, None);
+    assert_eq!(step(&more).check.unwrap().get_ref().status.as_deref(), Some("302"));
+}
+
+#[test]
+fn what_may_be_another_one_each_time_is_open_where_redirects_end() {
+    for (to, expected) in [
+        ("/orders/4711/items", "/orders/*/items"),
+        ("/home;jsessionid=A1B2", "/home*"),
+        ("/flights(key='LH')?a=1", "/flights(*)"),
+        ("https://idp/in", "https://idp/in"),
+    ] {
+        let url = Url::parse("http://a/").unwrap().join(to).unwrap().to_string();
+        let draft = drafted(&[
+            (0, 10, "POST", "http://a/new", 303, to),
+            (10, 20, "GET", &url, 200, "text/html"),
+            (30, 40, "GET", "http://a/page", 200, "text/html"),
+        ]);
+        let check = draft.file.scenario[0].step[0].check.clone().unwrap().into_inner();
+        assert_eq!(check.path.as_deref(), Some(expected));
     }
-    told.push((130, 140, "GET", &urls[13], 200, "text/html"));
-    let draft = drafted(&told);
-    assert_eq!(outline(&draft), "/0 /11");
-    let first = draft.file.scenario[0].step[0].check.as_ref().unwrap().get_ref();
-    assert_eq!(first.status.as_deref(), Some("302"), "where ten lead to");
 }
 
 #[test]

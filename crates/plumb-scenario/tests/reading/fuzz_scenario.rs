@@ -156,7 +156,8 @@ fn read_written(folder: &Path, quotes: Quotes, at_end: AtEnd) {
 fn the_samples_themselves_are_read() {
     let found = |extract: &file::Extract, content| {
         let extractor = Extractor::new(extract, &mut Names::default()).expect("as above");
-        let answer = Answer { status: 200, length: 0, took_ns: 0, head: HEAD, content };
+        let answer =
+            Answer { status: 200, address: "", length: 0, took_ns: 0, head: HEAD, content };
         extractor.value(&answer, &mut Draw::of_user(1, 1))
     };
     let extracts = extracts();
@@ -194,9 +195,9 @@ proptest! {
         let head = changed(HEAD, &changes);
         for sample in [JSON, XML, CSV, PAGE] {
             let content = changed(sample, &changes);
-            let answer = Answer { status: 200, length: 1, took_ns: 1, head: &head, content: &content };
+            let answer = Answer { status: 200, address: "", length: 1, took_ns: 1, head: &head, content: &content };
             if let Err(failed) = checker.judge(&answer) {
-                prop_assert!(!checker.words(failed).is_empty());
+                prop_assert!(!checker.words(failed, &answer).is_empty());
             }
             all_ways(&answer);
         }
@@ -244,7 +245,7 @@ proptest! {
             ] {
                 let Ok(extractor) = Extractor::new(&extract, &mut names) else { continue };
                 for content in [JSON, XML] {
-                    let answer = Answer { status: 200, length: 1, took_ns: 1, head: b"", content };
+                    let answer = Answer { status: 200, address: "", length: 1, took_ns: 1, head: b"", content };
                     let _ = extractor.value(&answer, &mut Draw::of_user(1, 1));
                 }
             }

@@ -7,6 +7,8 @@ use crate::kit;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use kit::golden::check;
 use kit::http::{Reply, ReplyServer};
@@ -186,4 +188,43 @@ fn a_recorded_log_on_over_two_servers_is_played_as_it_was() {
     assert!(again[there + 1].contains("Cookie: sso=1\r\n"), "{}", again[there + 1]);
     // the base is resolved first
     assert!(site.asked().len() >= seen + 2);
+}
+
+#[test]
+fn users_who_all_land_on_the_log_on_page_fail_what_was_recorded() {
+    let lets_in = Arc::new(AtomicBool::new(true));
+    let knows = Arc::clone(&lets_in);
+    let site = ReplyServer::start(move |head, _| {
+        let asked: Vec<&str> = head.split(' ').take(2).collect();
+        match (asked.join(" ").as_str(), knows.load(Ordering::Relaxed)) {
+            ("GET /login" | "GET /login?failed=1", _) => Reply::page("who are you?"),
+            ("POST /login", true) => Reply::answer(302, "Location: /home\r\n", ""),
+            ("POST /login", false) => Reply::answer(302, "Location: /login?failed=1\r\n", ""),
+            (_, true) => Reply::page("hello"),
+            (_, false) => Reply::answer(302, "Location: /login\r\n", ""),
+        }
+    });
+    let recorder = Recorder::start(&[]);
+    let mut client = Web::connect(&recorder.address);
+    for (method, path, body, status) in [
+        ("POST", "/login", &b"user=anna"[..], 302),
+        ("GET", "/home", b"", 200),
+        ("GET", "/item", b"", 200),
+    ] {
+        client.ask(method, &site.url(path), &[("X-Who", "me")], body).with(status);
+        recorder.recorded();
+    }
+    let folder = tempdir().expect("a temporary folder");
+    fs::copy(recorder.file(), folder.path().join("s.har")).expect("a copy");
+    import(&["s.har", "--out", "s.toml"], folder.path()).with(0);
+    let words = ["http", "load", "s.toml", "--lag", "10s", "--json"];
+    let result = |code: i32| plumb(&words, folder.path()).with(code).json()["results"][0].clone();
+    assert_eq!(result(0)["failures"], json!({}));
+    lets_in.store(false, Ordering::Relaxed);
+    let turned_away = result(1);
+    let expected = json!({"check-failed": 1, "unexpected-status": 1});
+    assert_eq!(turned_away["failures"], expected);
+    let said = turned_away["validity"]["reasons"].to_string();
+    assert!(said.contains("the answer is that of /login, expected that of /home"), "{said}");
+    assert!(said.contains("it leads to /login, which is not followed"), "{said}");
 }

@@ -206,14 +206,19 @@ impl Player {
         if let Err(problem) = coming.coding.decode(&mut coming.content, KEPT_BYTES_MAX) {
             return Some(Fault { kind: FailureKind::Garbled, words: problem });
         }
+        let step = &self.script.steps[usize::from(tag)];
+        let address = match step.checker.needs_address() {
+            true => asked_for(&self.script.origins, &user.exchange),
+            false => String::new(),
+        };
         let answer = answer::Answer {
             status: coming.status,
+            address: &address,
             length: coming.body.content(),
             took_ns: 0, // judged when the time is known
             head: &coming.head,
             content: &coming.content,
         };
-        let step = &self.script.steps[usize::from(tag)];
         let answers = answer.status == 401 && !step.checker.expects(401);
         if let (true, Some(proof)) = (answers, &self.script.proof) {
             let exchange = &mut user.exchange;
@@ -250,7 +255,7 @@ impl Player {
                 CheckFailed::Status(_) => FailureKind::UnexpectedStatus,
                 _ => FailureKind::CheckFailed,
             };
-            let words = step.checker.words(failed) + &led_to(answer.status, answer.head);
+            let words = step.checker.words(failed, &answer) + &led_to(answer.status, answer.head);
             return Some(Fault { kind, words });
         }
         let fault = self.extract(user, tag, &answer);
@@ -323,6 +328,15 @@ impl Player {
         let kind = fault.kind;
         self.complain(tag, || fault.words);
         Reading::broken(kind, consumed, code)
+    }
+}
+
+/// The address that `exchange` asked for last, without its query: of the base the path alone.
+fn asked_for(origins: &Origins, exchange: &Exchange) -> String {
+    let path = exchange.target.split(['?', '#']).next().unwrap_or_default();
+    match exchange.route {
+        0 => path.to_owned(),
+        route => origins.name(route) + path,
     }
 }
 

@@ -353,6 +353,7 @@ fn think_words(think: &Think) -> String {
 fn check_words(check: &Check) -> String {
     let mut parts = Vec::new();
     parts.extend(check.status.as_ref().map(|status| format!("status {status}")));
+    parts.extend(check.path.as_ref().map(|path| format!("of {path}")));
     let lengths =
         [("length", check.length), ("at least", check.length_min), ("at most", check.length_max)];
     for (name, bytes) in lengths {
