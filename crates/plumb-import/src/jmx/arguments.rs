@@ -1,7 +1,7 @@
 //! Arguments of requests: a query, a form, or a body as it is written, in the charset that the request
 //! names.
 
-use plumb_scenario::placeholder::{Piece, pieces};
+use plumb_scenario::placeholder::{Piece, call_of, pieces};
 use plumb_wire::percent::form_encoded;
 use plumb_wire::secret::is_secret;
 
@@ -176,6 +176,23 @@ impl Importer {
         Some(masked_template("", &whole, &mut self.secrets))
     }
 
+    /// What stands between the path `target` and a query. Where a variable may hold a query already, the
+    /// load asks its value, as JMeter does.
+    pub(super) fn query_mark(target: &str) -> String {
+        let mut open = String::new();
+        for piece in pieces(target) {
+            match piece {
+                Piece::Text(text) if text.contains('?') => return "&".into(),
+                Piece::Text(_) => {}
+                Piece::Placeholder(inner) if may_hold_query(inner) => {
+                    open += &format!("${{{inner}}}");
+                }
+                Piece::Placeholder(_) => {}
+            }
+        }
+        if open.is_empty() { "?".into() } else { format!("${{query-mark({open})}}") }
+    }
+
     /// The arguments as `name=value&name=value`, without those that have no name.
     pub(super) fn form(&mut self, request: &Element<'_>, place: Form, letters: &Letters) -> String {
         let mut pairs = Vec::new();
@@ -243,6 +260,15 @@ fn encoded_template(template: &str, letters: &Letters) -> String {
         Piece::Placeholder(inner) => format!("${{{inner}:url}}"),
     };
     pieces(template).into_iter().map(encoded).collect()
+}
+
+/// True when the value of a placeholder may hold a `?`.
+fn may_hold_query(inner: &str) -> bool {
+    if inner.ends_with(":url") || inner.ends_with(":count") {
+        return false;
+    }
+    // what is drawn or counted holds none
+    call_of(inner).is_none() || inner.contains("${") || inner.contains('?')
 }
 
 /// A template of a form that is said to be encoded: JMeter puts its variables in, then decodes and

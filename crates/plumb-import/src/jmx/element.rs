@@ -54,6 +54,11 @@ impl<'a> Element<'a> {
         self.node.attribute("testname")
     }
 
+    /// What tells it from every other element of its tree.
+    pub(super) fn identity(&self) -> usize {
+        std::ptr::from_ref(self.node).addr()
+    }
+
     pub(super) fn is_enabled(&self) -> bool {
         self.node.attribute("enabled") != "false"
     }

@@ -5,6 +5,7 @@ use plumb_wire::http::Url;
 
 use super::Importer;
 use super::element::Element;
+use super::request::whole_address;
 use super::scope::Scope;
 use crate::login::Login;
 
@@ -25,6 +26,31 @@ impl Importer {
             }
         }
         found
+    }
+
+    /// Names managers of which JMeter tells the user to a part of `base` alone, where `request` to that
+    /// lies outside of it.
+    pub(super) fn name_outside(&mut self, request: &Element<'_>, scope: &Scope<'_>) {
+        let path = scope.property(request, "HTTPSampler.path").trim();
+        let path = whole_address(path).map_or(path, |(_, path)| path);
+        // of a path that only the load knows, its beginning
+        let beginning = || path.split("${").next().unwrap_or_default().to_owned();
+        let path = self.words.known(path).unwrap_or_else(beginning);
+        let path = format!("/{}", path.trim_start_matches('/'));
+        for manager in &scope.logins {
+            for entry in manager.members("AuthManager.auth_list") {
+                let url = self.words.known(entry.text("Authorization.url"));
+                let url = url.and_then(|url| Url::parse(&url).ok());
+                let url = url.filter(|url| self.base.as_ref().is_none_or(|it| url.same_origin(it)));
+                if let Some(url) = url.filter(|url| !path.starts_with(url.target())) {
+                    let why = format!(
+                        "JMeter names its user below {} alone, and here every request to `base` does",
+                        url.target()
+                    );
+                    self.draft.notes.add(manager.place(), manager.what(), why);
+                }
+            }
+        }
     }
 
     fn entry(&self, entry: &Element<'_>) -> Result<Login, String> {

@@ -378,5 +378,7 @@ mod group_tests;
 #[cfg(test)]
 mod meant_tests;
 #[cfg(test)]
+mod scope_tests;
+#[cfg(test)]
 #[path = "import_tests.rs"]
 mod tests;

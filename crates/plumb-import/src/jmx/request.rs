@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use plumb_scenario::extract::Extractor;
 use plumb_scenario::file::placed;
 use plumb_scenario::file::{Check, Extract, Pairs, Redirects, Step, Think};
+use plumb_scenario::placeholder::{Piece, pieces};
 use plumb_scenario::variables::Names;
 use plumb_wire::http::Url;
 use plumb_wire::secret::is_secret;
@@ -57,6 +58,7 @@ impl Importer {
         request: &Element<'a>,
         outer: &Scope<'a>,
     ) -> Option<(DraftStep, Option<Think>)> {
+        self.words.begin_request();
         let below = request.below();
         let scope = outer.with(&below);
         let server = self.server_in_step(request, &scope)?;
@@ -78,6 +80,9 @@ impl Importer {
         self.name_below(request, &below);
         let set = self.configured(&below);
         self.name_settings(request, &scope);
+        if server.is_empty() {
+            self.name_outside(request, &scope);
+        }
         let mut step = self.addressed(request, &scope, (method, &letters), &server);
         let kind = step.headers.remove("Content-Type").or_else(|| {
             let kind = if has_form(request) { FORM } else { TEXT };
@@ -227,7 +232,12 @@ impl Importer {
         let path = scope.property(request, "HTTPSampler.path").trim();
         let whole = whole_address(path);
         let path = whole.map_or(path, |(_, path)| path);
+        if has_dots(path) {
+            let why = "JMeter sends the `.` or `..` in its path as it is; here it is resolved";
+            self.draft.notes.add(request.place(), request.what(), why);
+        }
         let target = self.words.template(path, request, &mut self.draft.notes);
+        let target = without_empty_parts(&target);
         let mut target = masked_target_template(&target, &mut self.secrets);
         let begins_with_variable = target.starts_with("${");
         if !target.starts_with('/') && (!begins_with_variable || !server.is_empty()) {
@@ -254,7 +264,7 @@ impl Importer {
         } else if QUERIES.contains(&method.as_str()) && whole.is_none() {
             let query = self.form(request, Form::Query, letters);
             if !query.is_empty() {
-                target += if target.contains('?') { "&" } else { "?" };
+                target += &Self::query_mark(&target);
                 target += &query;
             }
         }
@@ -364,8 +374,37 @@ impl Importer {
     }
 }
 
+/// True of a path with a part that leads up, or nowhere.
+fn has_dots(path: &str) -> bool {
+    let path = path.split(['?', '#']).next().unwrap_or_default();
+    path.split('/').any(|part| matches!(part, "." | ".."))
+}
+
+/// The path in the template `target` without its empty parts but the last, as JMeter sends it.
+///
+/// # Source
+/// Apache HttpClient 4.5.14, `URIUtils.rewriteURI`.
+fn without_empty_parts(target: &str) -> String {
+    let mut out = String::new();
+    let mut in_path = true;
+    for piece in pieces(target) {
+        match piece {
+            Piece::Text(text) => {
+                for c in text.chars() {
+                    in_path &= !matches!(c, '?' | '#');
+                    if !(in_path && c == '/' && out.ends_with('/')) {
+                        out.push(c);
+                    }
+                }
+            }
+            Piece::Placeholder(inner) => out += &format!("${{{inner}}}"),
+        }
+    }
+    out
+}
+
 /// `scheme://server` and the rest of a path that is a whole address.
-fn whole_address(path: &str) -> Option<(&str, &str)> {
+pub(super) fn whole_address(path: &str) -> Option<(&str, &str)> {
     let path = path.trim();
     let scheme = path.split_once("://").map(|(scheme, _)| scheme)?;
     if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
@@ -389,5 +428,18 @@ mod tests {
         assert_eq!(whole_address("https://a:1/b?c"), Some(("https://a:1", "/b?c")));
         assert_eq!(whole_address("HTTP://${h}"), Some(("HTTP://${h}", "")));
         assert_eq!(whole_address("/b?u=http://x"), None);
+    }
+
+    #[test]
+    fn a_path_is_sent_as_jmeter_sends_it() {
+        for (target, expected) in [
+            ("//a///b//", "/a/b/"),
+            ("/a//b?u=http://x", "/a/b?u=http://x"),
+            ("/a//${base64(x//y)}//b$${c//d", "/a/${base64(x//y)}/b$${c/d"),
+            ("${path}/a", "${path}/a"),
+        ] {
+            assert_eq!(without_empty_parts(target), expected);
+        }
+        assert!(has_dots("/a/../b") && has_dots("./a") && !has_dots("/a..b/c?d=/../"));
     }
 }

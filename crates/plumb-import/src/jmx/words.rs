@@ -28,11 +28,18 @@ pub(super) struct Words {
     properties: BTreeMap<String, String>,
     /// Variables that functions store their values in, for the request at hand.
     stored: BTreeMap<String, String>,
-    /// Calls of counters so far.
-    counters: usize,
+    /// Counters by where they are called: one in an element that holds for several requests is the same
+    /// for all of them.
+    counters: BTreeMap<Called, usize>,
+    /// How often each call was met, for the request at hand.
+    met: BTreeMap<(usize, String), usize>,
     /// A variable is being defined: a property in it is its default, which the load may replace.
     pub(super) defines: bool,
 }
+
+/// A call in a plan: the identity of its element, how it is written, and how many of the same stand before
+/// it in that element.
+type Called = (usize, String, usize);
 
 impl Words {
     /// Takes down a user-defined variable.
@@ -107,8 +114,11 @@ impl Words {
             let given = function.arguments.iter();
             let arguments: Vec<String> =
                 given.map(|argument| self.template_within(argument, at, notes, depth)).collect();
-            self.counters += usize::from(function.name == "__counter");
-            if let Some(made) = equivalent(function.name, &arguments, self.counters) {
+            let number = match function.name {
+                "__counter" => self.counter(function.whole, at),
+                _ => 0,
+            };
+            if let Some(made) = equivalent(function.name, &arguments, number) {
                 let Some(name) = made.variable else { return made.template };
                 let name = variable_name(&name);
                 self.stored.insert(name.clone(), made.template);
@@ -119,6 +129,20 @@ impl Words {
         let why = format!("a function without an equivalent; the variable `{name}` stands for it");
         notes.add(at.place(), format!("{} in {}", function.whole, at.what()), why);
         variable(&name)
+    }
+
+    /// The number of the counter that is called in `at`.
+    fn counter(&mut self, whole: &str, at: &Element<'_>) -> usize {
+        let met = self.met.entry((at.identity(), whole.to_owned())).or_default();
+        let called = (at.identity(), whole.to_owned(), *met);
+        *met += 1;
+        let next = self.counters.len() + 1;
+        *self.counters.entry(called).or_insert(next)
+    }
+
+    /// Another request: whatever holds for several is met anew.
+    pub(super) fn begin_request(&mut self) {
+        self.met.clear();
     }
 
     /// The variables in which functions stored their values since it was asked last.

@@ -53,12 +53,13 @@ enum Function {
     Hmac,
     Url,
     FromUrl,
+    QueryMark,
 }
 
 /// Its name, the least and the most arguments, and how it is written.
 type Signature = (Function, &'static str, usize, usize, &'static str);
 
-const SIGNATURES: [Signature; 21] = [
+const SIGNATURES: [Signature; 22] = [
     (Function::Time, "time", 0, 3, "time(FORMAT, OFFSET, ZONE)"),
     (Function::Uuid, "uuid", 0, 0, "uuid()"),
     (Function::Random, "random", 2, 2, "random(FROM, TO)"),
@@ -80,6 +81,7 @@ const SIGNATURES: [Signature; 21] = [
     (Function::Hmac, "hmac", 3, 4, "hmac(sha1|sha256|sha512, KEY, TEXT, hex|base64)"),
     (Function::Url, "url", 1, 1, "url(TEXT)"),
     (Function::FromUrl, "from-url", 1, 1, "from-url(TEXT)"),
+    (Function::QueryMark, "query-mark", 1, 1, "query-mark(PATH)"),
 ];
 
 /// Why something is no call.
@@ -280,6 +282,8 @@ impl Call {
             Function::Hmac => text::hmac(text(0)?, bytes(1), bytes(2), text(3)?)?.into(),
             Function::Url => text::percent_encoded(bytes(0)).into(),
             Function::FromUrl => text::percent_decoded(text(0)?)?.into(),
+            Function::QueryMark if text(0)?.contains('?') => "&".into(),
+            Function::QueryMark => "?".into(),
         })
     }
 }

@@ -46,6 +46,8 @@ fn texts_are_coded_and_digested() {
         ("${sha256(abc, base64)}", "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0="),
         ("${url(${a} &)}|${a:url}|${upper(${a}):url}", "%C3%A9%2F1%20%26|%C3%A9%2F1|%C3%89%2F1"),
         ("${from-url(a%20b%25)}", "a b%"),
+        ("/a${query-mark(/a)}b", "/a?b"),
+        ("/a?b${query-mark(/a?b)}c", "/a?b&c"),
         ("${pad(${sum(40, 2)}, 5)} ${pad('x', 3, _)}", "00042 __x"),
         ("${lower(ÄB)}${upper('${a}')}", "äbÉ/1"),
     ] {
