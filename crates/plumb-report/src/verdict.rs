@@ -1,8 +1,10 @@
 //! What a run proves, in words.
 
+use std::collections::BTreeMap;
+
 use plumb_measure::{
-    Finding, FindingKind, ForeignLimit, ResultRecord, RunRecord, Scope, Status, Validity,
-    show_count, show_ns,
+    FailureKind, Finding, FindingKind, ForeignLimit, ResultRecord, RunRecord, Scope, Status,
+    Validity, show_count, show_ns,
 };
 
 use crate::attribution;
@@ -34,14 +36,24 @@ pub(crate) fn word(record: &RunRecord) -> String {
     Trust::of_run(record).word().to_owned() + &under(record)
 }
 
-/// The word over a report; what was mostly refused, or missed, is said at once.
+/// The word over a report; with what it was mostly refused, or what it missed, is said at once.
 fn word_of(record: &RunRecord) -> String {
     let word = word(record);
     let wrong = record.results.iter().flat_map(|result| &result.unexpected_codes);
-    match wrong.max_by_key(|(_, n)| **n) {
+    match wrong.max_by_key(|(_, n)| **n).filter(|_| is_mostly_refused(record)) {
         Some((code, _)) => format!("{word}: unexpected status {code}"),
         None => word + &missed(record),
     }
+}
+
+/// True when no other kind of failure is as frequent as a status that was not expected.
+fn is_mostly_refused(record: &RunRecord) -> bool {
+    let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
+    for (kind, n) in record.results.iter().flat_map(|result| &result.failures) {
+        *kinds.entry(kind).or_default() += n;
+    }
+    let refused = kinds.remove(FailureKind::UnexpectedStatus.name()).unwrap_or_default();
+    kinds.into_values().all(|n| n < refused)
 }
 
 /// The raised limit under which figures stand, behind a comma; nothing when none was raised, or

@@ -29,24 +29,36 @@ impl Validity {
     /// Judges the merged records of one load.
     #[must_use]
     pub fn of_load(recorder: &Recorder, facts: LoadFacts) -> Self {
+        // the first of them is what a report says of the run
+        let (refused_or_failed, others) = match is_mostly_refused(recorder) {
+            true => ([unexpected_status(recorder), no_operations(recorder)], failures(recorder)),
+            false => ([failures(recorder), no_operations(recorder)], unexpected_status(recorder)),
+        };
         Self::from_findings(
-            [
-                unexpected_status(recorder),
-                no_operations(recorder),
-                failures(recorder),
-                lost(recorder),
-                refused(recorder),
-                dropped(recorder),
-                driver_limited(recorder, facts),
-                scheduling_lag(recorder, facts),
-                length_varies(recorder, facts),
-                cut_short(facts),
-                few_samples(recorder),
-            ]
-            .into_iter()
-            .flatten(),
+            refused_or_failed
+                .into_iter()
+                .chain([
+                    others,
+                    lost(recorder),
+                    refused(recorder),
+                    dropped(recorder),
+                    driver_limited(recorder, facts),
+                    scheduling_lag(recorder, facts),
+                    length_varies(recorder, facts),
+                    cut_short(facts),
+                    few_samples(recorder),
+                ])
+                .flatten(),
         )
     }
+}
+
+/// True when no kind of failure is as frequent as a status that was not expected, where there is one.
+fn is_mostly_refused(recorder: &Recorder) -> bool {
+    let failures = recorder.failures();
+    let wrong = failures.of(FailureKind::UnexpectedStatus);
+    let others = failures.iter().filter(|(kind, _)| *kind != FailureKind::UnexpectedStatus);
+    wrong == 0 || others.map(|(_, n)| n).all(|n| n < wrong)
 }
 
 fn unexpected_status(recorder: &Recorder) -> Option<Finding> {
@@ -286,6 +298,20 @@ mod tests {
         recorder.record(0, moments, Answer::ok(5));
         let text = &Validity::of_load(&recorder, CLOSED).reasons[0].text;
         assert!(text.starts_with("3,000 answers of 3,001"), "{text}");
+    }
+
+    #[test]
+    fn a_status_that_hardly_an_answer_had_is_not_named_first() {
+        let moments = Moments { due: 0, sent: 0, first: 1, last: 1 };
+        let refused = Answer { code: Some(401), ..Answer::failed(FailureKind::UnexpectedStatus) };
+        let gone = Answer::failed(FailureKind::ConnectRefused);
+        let mut recorder = recorder_of(500);
+        (0..2).for_each(|_| recorder.record(0, moments, refused));
+        (0..300).for_each(|_| recorder.record(0, moments, gone));
+        let reasons = Validity::of_load(&recorder, CLOSED).reasons;
+        let first = "302 failures beside 500 operations: 300 connect-refused, 2 unexpected-status";
+        assert_eq!(reasons[0].text, first);
+        assert!(reasons[1].text.starts_with("2 answers of 802"), "{}", reasons[1].text);
     }
 
     #[test]
