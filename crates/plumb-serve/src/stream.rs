@@ -7,7 +7,7 @@ use plumb_engine::Connection as Socket;
 use plumb_engine::clock::MonotonicClock;
 use plumb_engine::tls::TrustOptions;
 use plumb_engine::{EngineError, TlsConnector};
-use plumb_measure::{Clock as _, Span};
+use plumb_measure::{Clock as _, Span, show_ns};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, StreamOwned};
 
@@ -140,8 +140,25 @@ impl Until {
     }
 
     fn over(&self) -> io::Error {
-        let problem = format!("it is not done within {}", self.limit);
+        // what is left of a longer limit is no round number
+        let limit = match self.limit.ns() % 1_000_000 {
+            0 => self.limit.to_string(),
+            _ => show_ns(self.limit.ns()),
+        };
+        let problem = format!("it is not done within {limit}");
         io::Error::new(ErrorKind::TimedOut, problem)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_said_as_a_person_says_it() {
+        let said = |ns| Until { at_ns: 0, limit: Span::from_ns(ns) }.over().to_string();
+        assert_eq!(said(50_000_000), "it is not done within 50ms");
+        assert_eq!(said(999_985_291), "it is not done within 1.00 s");
     }
 }
 

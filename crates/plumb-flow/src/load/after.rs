@@ -2,10 +2,10 @@
 
 use plumb_engine::Stop;
 use plumb_engine::clock::MonotonicClock;
-use plumb_measure::{Clock as _, Delivery, Figure, Span};
+use plumb_measure::{Clock as _, Delivery, Span};
 use serde_json::Value;
 
-use super::runtime_use::RuntimeAccount;
+use super::runtime_use::{InUse, RuntimeAccount};
 use super::sender::Tally;
 use super::sink::{Sink, Which};
 use crate::FlowError;
@@ -24,7 +24,7 @@ pub(super) struct After {
 }
 
 /// The state before a load.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Before {
     queue: QueueState,
     account: Option<RuntimeAccount>,
@@ -91,19 +91,23 @@ impl After {
         (first, end): (u64, u64),
         tally: Tally,
         stop: &Stop,
-    ) -> Result<(Delivery, Vec<Figure>), FlowError> {
-        let (drained, account) = self.drained(before, stop)?;
+    ) -> Result<(Delivery, InUse), FlowError> {
+        let deadline_ns = MonotonicClock.now_ns().saturating_add(self.drain.ns());
+        let (drained, account) = self.drained(&before, deadline_ns, stop)?;
         let elapsed_ns = MonotonicClock.now_ns().saturating_sub(before.at_ns);
         let in_use = account.zip(before.account).map(|(it, before)| it.since(&before, elapsed_ns));
         let which = match self.sink.is_numbered() {
             true => Which::Numbers(first, end),
             false => Which::After(before.last_us),
         };
-        let found = self.sink.read(which)?;
+        let found = self.sink.read_again(which, deadline_ns, stop)?;
         let rows = match self.sink.is_numbered() {
             true => found.rows,
             // rows whose time is that of the last one before are counted as well
-            false => self.sink.read(Which::After(None))?.rows.saturating_sub(before.rows),
+            false => {
+                let all = self.sink.read_again(Which::After(None), deadline_ns, stop)?;
+                all.rows.saturating_sub(before.rows)
+            }
         };
         let (queue, _) = self.look()?;
         let on_their_way = queue.on_their_way();
@@ -126,16 +130,16 @@ impl After {
             span_ns: found.span_ns().filter(|_| found.rows == rows),
             step_ns: found.step_ns(),
         };
-        Ok((delivery, in_use.unwrap_or_default()))
+        Ok((delivery, in_use.unwrap_or(Ok(Vec::new()))))
     }
 
     /// The queue once no more waits than before, or the time for that is over.
     fn drained(
         &self,
-        before: Before,
+        before: &Before,
+        deadline_ns: u64,
         stop: &Stop,
     ) -> Result<(QueueState, Option<RuntimeAccount>), FlowError> {
-        let deadline_ns = MonotonicClock.now_ns().saturating_add(self.drain.ns());
         loop {
             let (queue, account) = self.look()?;
             let now_ns = MonotonicClock.now_ns();

@@ -176,7 +176,13 @@ impl MessageLoad {
             match after.delivered(before, (first, end), tally, stop) {
                 Ok((delivery, in_use)) => {
                     add_delivery(&mut result, delivery);
-                    result.figures.extend(in_use);
+                    match in_use {
+                        Ok(figures) => result.figures.extend(figures),
+                        Err(remark) => {
+                            result.validity =
+                                std::mem::take(&mut result.validity).with(Some(remark));
+                        }
+                    }
                 }
                 Err(error) => add_unknown(&mut result, &error),
             }

@@ -1,15 +1,20 @@
 //! What of a runtime was in use during a load, as it reports: which of its parts was full?
 
-use plumb_measure::Figure;
+use plumb_measure::{Figure, Finding, FindingKind, Scope};
 use serde_json::Value;
 
 /// Where the edges of a load can lift a share that is whole, in percent: executions count when they
 /// end, those of before the load among them.
 const EDGES_PERCENT: f64 = 105.0;
 
+/// What was in use of a runtime, or why that is not known.
+pub(super) type InUse = Result<Vec<Figure>, Finding>;
+
 /// The account of a runtime at one moment, all its nodes together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct RuntimeAccount {
+    /// When each of its processes began: all that is told here has been counted since then.
+    began: Vec<String>,
     /// Time of its workers.
     execution_ns: u64,
     workers: u64,
@@ -36,7 +41,11 @@ impl RuntimeAccount {
         let back_ends = figures.get("back_ends").and_then(Value::as_array);
         let only_data = back_ends.is_none_or(Vec::is_empty);
         let nodes = answer.get("nodes").and_then(Value::as_array).map_or(0, Vec::len);
+        let of_nodes = answer.get("nodes").and_then(Value::as_array).into_iter().flatten();
+        let began = std::iter::once(figures).chain(of_nodes).map(|it| it.get("began"));
+        let began = began.map(|it| it.and_then(Value::as_str).unwrap_or_default().to_owned());
         Some(Self {
+            began: began.collect(),
             execution_ns: number("/queued/execution_ns")?,
             workers: number("/pools/workers/limit")?,
             data_ns: number("/queued/data_ns")? + number("/executions/data_ns")?,
@@ -49,7 +58,20 @@ impl RuntimeAccount {
     }
 
     /// What was in use between `before` and this one, `elapsed_ns` later.
-    pub(super) fn since(&self, before: &Self, elapsed_ns: u64) -> Vec<Figure> {
+    ///
+    /// # Errors
+    /// A remark, when not every process counted all that time.
+    pub(super) fn since(&self, before: &Self, elapsed_ns: u64) -> InUse {
+        if self.began != before.began {
+            let text = "the runtime or one of its nodes began anew during the load, or does not answer: \
+                        what was in use of it is not known";
+            let kind = FindingKind::Untold;
+            return Err(Finding { kind, scope: Scope::Nothing, text: text.into() });
+        }
+        Ok(self.used_since(before, elapsed_ns))
+    }
+
+    fn used_since(&self, before: &Self, elapsed_ns: u64) -> Vec<Figure> {
         let mut figures = Vec::new();
         let mut share = |name: &str, after: u64, before: u64, places: u64, formula: &str| {
             let whole_ns = elapsed_ns.saturating_mul(places);
@@ -116,7 +138,7 @@ mod tests {
     #[test]
     fn shares_are_of_the_places_and_of_the_time_that_went_by() {
         let of = |ns, reached| RuntimeAccount::of(&answer(ns, reached)).unwrap();
-        let figures = of(3_000, Some(12)).since(&of(1_000, Some(2)), 1_000);
+        let figures = of(3_000, Some(12)).since(&of(1_000, Some(2)), 1_000).unwrap();
         let told: Vec<(&str, f64)> = figures.iter().map(|it| (&*it.name, it.value)).collect();
         assert_eq!(
             told,
@@ -128,7 +150,7 @@ mod tests {
             ]
         );
         // a node that does not know leaves the sum unknown, and no time has no share
-        let untold = of(3_000, None).since(&of(1_000, Some(2)), 0);
+        let untold = of(3_000, None).since(&of(1_000, Some(2)), 0).unwrap();
         assert!(untold.is_empty(), "{untold:?}");
     }
 
@@ -136,7 +158,7 @@ mod tests {
     fn a_share_of_more_than_there_was_is_left_out() {
         let of = |ns| RuntimeAccount::of(&answer(ns, None)).unwrap();
         let busy = |ns: u64| {
-            let figures = of(ns).since(&of(0), 1_000);
+            let figures = of(ns).since(&of(0), 1_000).unwrap();
             figures.iter().find(|it| it.name == "workers busy").map(|it| it.value)
         };
         // four workers
@@ -145,10 +167,28 @@ mod tests {
     }
 
     #[test]
+    fn counters_of_a_process_that_began_anew_are_no_share_of_the_load() {
+        let began = |own: &str, nodes: [&str; 2]| {
+            let mut told = answer(3_000, None);
+            told["figures"]["began"] = json!(own);
+            told["nodes"] = nodes.map(|it| json!({ "began": it })).into();
+            RuntimeAccount::of(&told).unwrap()
+        };
+        let before = began("1", ["1", "2"]);
+        assert!(began("1", ["1", "2"]).since(&before, 1_000).is_ok());
+        for after in [began("5", ["5", "2"]), began("1", ["1", "5"]), began("1", ["1", ""])] {
+            let said = after.since(&before, 1_000).unwrap_err();
+            assert_eq!(said.scope, Scope::Nothing);
+            assert!(said.text.contains("began anew during the load"), "{said:?}");
+        }
+    }
+
+    #[test]
     fn calls_of_back_ends_are_not_taken_for_work_in_sessions() {
         let mut called = answer(3_000, None);
         called["figures"]["back_ends"] = json!([{ "name": "erp" }]);
-        let figures = RuntimeAccount::of(&called).unwrap().since(&RuntimeAccount::default(), 1_000);
+        let before = RuntimeAccount::of(&answer(0, None)).unwrap();
+        let figures = RuntimeAccount::of(&called).unwrap().since(&before, 1_000).unwrap();
         assert!(figures.iter().all(|it| it.name != "sessions busy"), "{figures:?}");
         assert_eq!(figures.len(), 2);
     }

@@ -1,13 +1,19 @@
 //! The table that messages become rows of: how many there are, and when they came.
 
+use plumb_engine::Stop;
+use plumb_engine::clock::MonotonicClock;
+use plumb_measure::Clock as _;
 use plumb_serve::database::{
-    Database, DatabaseError, DatabaseLimits, DatabaseTarget, Dialect, Secret, Statement,
+    Answer, Database, DatabaseError, DatabaseLimits, DatabaseTarget, Dialect, Secret, Statement,
 };
 
 use super::messages::written;
 use super::options::SinkOptions;
 use crate::FlowError;
 use crate::verbs::secret;
+
+/// Between two questions to a database that was lost.
+const AGAIN_NS: u64 = 100_000_000;
 
 /// A table, and a session that reads it.
 #[derive(Debug)]
@@ -101,8 +107,38 @@ impl Sink {
     /// # Errors
     /// [`FlowError::Plan`] with what the database says.
     pub(super) fn read(&mut self, which: Which) -> Result<Rows, FlowError> {
+        let answer = self.database.ask(&self.statement(which));
+        self.rows(answer)
+    }
+
+    /// The same behind a load, in which the database may have been started anew: a session that was lost
+    /// is opened again, and one that does not answer yet is asked until `deadline_ns`.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), and when there is no timer.
+    pub(super) fn read_again(
+        &mut self,
+        which: Which,
+        deadline_ns: u64,
+        stop: &Stop,
+    ) -> Result<Rows, FlowError> {
         let statement = self.statement(which);
-        let answer = self.database.ask(&statement).map_err(|error| self.refused(&error))?;
+        let mut was_open = self.database.connected();
+        loop {
+            let answer = self.database.ask(&statement);
+            let lost = matches!(answer, Err(DatabaseError::Lost(_) | DatabaseError::Silent(_)));
+            let now_ns = MonotonicClock.now_ns();
+            if !lost || stop.asked() || (now_ns >= deadline_ns && !was_open) {
+                return self.rows(answer);
+            }
+            if !std::mem::take(&mut was_open) {
+                stop.wait_until((now_ns + AGAIN_NS).min(deadline_ns))?;
+            }
+        }
+    }
+
+    fn rows(&self, answer: Result<Answer, DatabaseError>) -> Result<Rows, FlowError> {
+        let answer = answer.map_err(|error| self.refused(&error))?;
         let first = answer.first.unwrap_or_default();
         let number = |at: usize| -> Option<i64> { first.get(at)?.as_deref()?.parse().ok() };
         let count = |at: usize| number(at).and_then(|count| u64::try_from(count).ok());

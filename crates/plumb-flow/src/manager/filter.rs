@@ -75,7 +75,9 @@ impl Chosen {
         if self.all || id.is_some() || transaction.is_some() {
             return Ok(());
         }
-        Err(Failure::bad_request("this would mean all: name an id or a transaction, or all=yes"))
+        Err(Failure::bad_request(
+            "this would mean all: name an id or a transaction, or all=yes (--all)",
+        ))
     }
 
     /// The filter without the bound of a page.

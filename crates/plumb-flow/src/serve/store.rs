@@ -51,11 +51,16 @@ pub(super) fn open(config: &QueueConfig, node: Option<NodeNumber>) -> Result<Ope
     };
     let password = password_file.as_deref().map(first_line).transpose()?;
     let refused = |server: &dyn Display, error: QueueError| {
-        FlowError::Plan(format!("the queue in {server} cannot be opened: {error}"))
+        let why = match error {
+            QueueError::Store(why) => why, // nothing is written yet
+            error => error.to_string(),
+        };
+        FlowError::Plan(format!("the queue in {server} cannot be opened: {why}"))
     };
-    if url.starts_with("nats://") {
+    if let Some(place) = url.strip_prefix("nats://") {
+        let host = place.rsplit('@').next().unwrap_or_default();
         let opened = NatsQueue::open(url, password.as_deref(), limits, *lease, clock);
-        let queue = opened.map_err(|error| refused(&"NATS", error))?;
+        let queue = opened.map_err(|error| refused(&format_args!("NATS at {host}"), error))?;
         let in_force = Some(queue.in_force());
         return Ok(Opened { queue: Arc::new(queue), in_force });
     }

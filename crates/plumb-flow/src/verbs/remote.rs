@@ -289,7 +289,7 @@ fn listed(answer: &Value) -> String {
             out += &format!("  failures: {}", it["failures"]);
         }
         if let Some(error) = it["error"].as_str() {
-            out += &format!("  {}", printable(error));
+            out += &format!("  {}", printable(error).replace('\n', " "));
         }
         out.push('\n');
     }
@@ -337,13 +337,13 @@ mod tests {
             "figures": { "queue": { "waiting": 1, "running": 0, "failed": 2 } },
             "executions": [{
                 "id": "00000000000000ff", "state": "failed", "accepted": "2026-01-01T00:00:00.000Z",
-                "transaction": "a", "bytes": 3, "failures": 4, "error": "no \u{1b}[2J place"
+                "transaction": "a", "bytes": 3, "failures": 4, "error": "no \u{1b}[2J place\nDETAIL: none"
             }]
         });
         assert_eq!(
             listed(&answer),
             "in the queue: 1 waiting, 0 running, 2 failed\n00000000000000ff  failed   2026-01-01T00:00:00.000Z  \
-             a  3 bytes  failures: 4  no \u{fffd}[2J place\n"
+             a  3 bytes  failures: 4  no \u{fffd}[2J place DETAIL: none\n"
         );
         assert_eq!(counted(&json!({ "retried": 1 }), "retried"), "1 execution retried\n");
         let one = json!({ "id": "ff", "state": "done", "trace": "a\nb\n", "message": "" });

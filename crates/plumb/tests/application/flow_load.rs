@@ -215,13 +215,14 @@ fn whoever_logs_on_does_it_by_the_environment_or_a_file() {
     assert_eq!(result(&refused)["codes"]["401"], 3);
 }
 
-#[test]
-fn rows_in_postgres_are_counted_by_its_own_time_stamps() {
+/// 200 messages that become rows of a PostgreSQL, in which `further` was done before.
+fn into_postgres(further: &str) -> Ended {
     let server = postgres::Postgres::start("");
     postgres::psql(
         &server.url(),
         "CREATE TABLE orders (number bigint, created_at timestamptz DEFAULT clock_timestamp())",
     );
+    postgres::psql(&server.url(), further);
     let servers =
         format!("[server.plant]\nurl = \"{}\"\npassword-file = \"password\"\n", server.url());
     let files = [
@@ -241,7 +242,22 @@ fn rows_in_postgres_are_counted_by_its_own_time_stamps() {
         "--number-column=number",
         "--sink-password-file=flows/password",
     ];
-    let ended = load(&flow, &words).with(0);
+    load(&flow, &words)
+}
+
+#[test]
+fn rows_are_counted_in_a_postgres_that_ended_the_session_meanwhile() {
+    let ends = "CREATE FUNCTION ends() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+        PERFORM pg_terminate_backend(pid) FROM pg_stat_activity \
+        WHERE query LIKE 'SELECT count(*)%' AND pid <> pg_backend_pid(); RETURN NULL; END $$; \
+        CREATE TRIGGER ends AFTER INSERT ON orders EXECUTE FUNCTION ends()";
+    let found = result(&into_postgres(ends).with(0));
+    assert_eq!(found["delivery"]["numbers"], 200, "{found:#}");
+}
+
+#[test]
+fn rows_in_postgres_are_counted_by_its_own_time_stamps() {
+    let ended = into_postgres("").with(0);
     let found = result(&ended);
     assert_eq!(
         (&found["delivery"]["rows"], &found["delivery"]["numbers"]),
