@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use page::{assert_balanced, assert_self_contained};
 use plumb_comparison::{Better, BlockFigures, Comparison, FigureUnit, LeftOut, Role, Verdict};
 use plumb_measure::{
-    Distribution, FarHost, Finding, FindingKind, Histogram, Interval, PartRecord, Scope, StepRecord,
+    Distribution, FarHost, Finding, FindingKind, Histogram, Interval, PartRecord, RunRecord, Scope,
+    StepRecord,
 };
 use plumb_report::{comparison, html, markdown, terminal};
 use proptest::prelude::*;
@@ -131,9 +132,12 @@ fn what_is_not_drawn_is_said_and_stands_in_the_table() {
 
 #[test]
 fn an_invalid_run_says_so_first_in_every_format() {
-    let first = |record| terminal::render(&record).lines().next().unwrap().to_owned();
-    let refused = records::all().pop().unwrap().1;
-    assert!(first(refused).ends_with("INVALID: unexpected status 401"));
+    let first = |record: &RunRecord| terminal::render(record).lines().next().unwrap().to_owned();
+    let mut refused = records::all().pop().unwrap().1;
+    assert!(first(&refused).ends_with("INVALID: unexpected status 401"));
+    // a server that is gone is no question of passwords
+    refused.results[0].failures.insert("connect-refused".into(), 1_000_000_000);
+    assert!(first(&refused).ends_with("INVALID"), "{}", first(&refused));
     let record = records::open_with_drops();
     assert!(terminal::render(&record).lines().next().unwrap().ends_with("INVALID"));
     assert!(markdown::render(&record).lines().nth(2).unwrap().starts_with("**INVALID**"));
