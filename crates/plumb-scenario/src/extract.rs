@@ -266,7 +266,8 @@ mod tests {
     fn an_address_of_other_letters_is_found_as_it_is_asked_for() {
         let whole = file::Extract { header: Some("location".into()), ..extract() };
         let extractor = Extractor::new(&whole, &mut Names::default()).unwrap();
-        let answer = Answer { status: 302, length: 0, took_ns: 0, head: LATIN_1, content: b"" };
+        let answer =
+            Answer { status: 302, address: "", length: 0, took_ns: 0, head: LATIN_1, content: b"" };
         assert_eq!(
             extractor.value(&answer, &mut Draw::of_user(1, 1)),
             Ok(Value::text("/M%FCller"))
