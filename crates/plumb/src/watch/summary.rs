@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(summary.changes[0].0, "t30");
         assert!(!summary.is_quiet());
         let shown = summary.shown(&entries);
-        assert!(shown.contains("measurement of t30: 100 us before, 150 us since"), "{shown}");
+        assert!(shown.contains("measurement of t30: 101 us before, 151 us since"), "{shown}");
         assert!(entries[30].shown().contains("p50 150 us, p95 -"), "{}", entries[30].shown());
         let even = Summary::of(&entries[..30]);
         assert!(even.is_quiet(), "{even:?}");
