@@ -43,7 +43,7 @@ pub enum TrendFigure {
 }
 
 /// Charts of as many lines as can be told apart, `charts_max` at most; none unless runs began at two
-/// moments. All have the same axes.
+/// moments, and where no figure is above zero. All have the same axes.
 #[must_use]
 pub fn trends(
     title: &str,
@@ -56,6 +56,9 @@ pub fn trends(
     all.truncate(LINES_MAX * charts_max);
     let Some((x, first_ns)) = moments(&all) else { return Vec::new() };
     let values = || all.iter().flat_map(|trend| &trend.points).map(|point| point.value);
+    if values().all(|value| value <= 0.0) {
+        return Vec::new(); // an axis of nothing would have a scale all the same
+    }
     let range = (values().fold(f64::MAX, f64::min), values().fold(f64::MIN, f64::max));
     let y = match figure {
         TrendFigure::Time(words) => Axis::times_around(words, range, BOTTOM, TOP),
@@ -167,6 +170,14 @@ mod tests {
         assert_eq!(path.matches('L').count(), 3, "four of five: {path}");
         assert!(page.contains("start of the run, UTC") && page.contains("A cross:"), "{page}");
         assert!(drawn(vec![trend(1)]).is_empty() && drawn(Vec::new()).is_empty());
+    }
+
+    #[test]
+    fn runs_that_all_did_nothing_have_no_chart() {
+        let mut nothing = trend(3);
+        nothing.points.iter_mut().for_each(|point| point.value = 0.0);
+        assert!(drawn(vec![nothing.clone()]).is_empty());
+        assert_eq!(drawn(vec![nothing, trend(3)]).len(), 1);
     }
 
     #[test]

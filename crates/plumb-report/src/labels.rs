@@ -51,11 +51,15 @@ impl<'a> Labels<'a> {
     }
 }
 
-/// Some labels of a thing in words: `connections 1, size 500B`.
+/// Some labels of a thing in words: `connections 1, size 500B`. One that has none of them is called by
+/// what it lacks: `no delay`.
 pub(crate) fn words_of<'l>(thing: &LabelMap, labels: impl Iterator<Item = &'l str>) -> String {
-    let words: Vec<String> = labels
-        .filter_map(|label| thing.get(label).map(|value| format!("{label} {value}")))
-        .collect();
+    let labels: Vec<&str> = labels.collect();
+    let value = |label: &&str| thing.get(*label).map(|value| format!("{label} {value}"));
+    let words: Vec<String> = labels.iter().filter_map(value).collect();
+    if words.is_empty() {
+        return labels.iter().map(|label| format!("no {label}")).collect::<Vec<_>>().join(", ");
+    }
     words.join(", ")
 }
 
@@ -102,6 +106,17 @@ mod tests {
         let mut mixed = vec!["all", "16", "2"];
         mixed.sort_by(|a, b| by_value(a, b));
         assert_eq!(mixed, ["2", "16", "all"]);
+    }
+
+    #[test]
+    fn a_thing_without_the_label_that_names_others_has_a_name() {
+        let of = |pairs: &[(&str, &str)]| -> LabelMap {
+            pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect()
+        };
+        let (plain, late) = (of(&[("size", "1B")]), of(&[("size", "1B"), ("delay", "1ms")]));
+        let labels = Labels::of(&[&plain, &late]);
+        assert_eq!((&*labels.name(&plain), &*labels.name(&late)), ("no delay", "delay 1ms"));
+        assert_eq!(words_of(&plain, std::iter::empty()), "", "nothing is asked for");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 use plumb_folder::FoundExperiment;
 
 use super::plan::{self, Plan};
-use crate::labels::LabelMap;
+use crate::labels::{LabelMap, number};
 
 /// Options that say how long and how patiently, not what: they name a plan only where nothing else
 /// does.
@@ -14,7 +14,11 @@ const PROCEDURE: [&str; 6] = ["--count", "--for", "--timeout", "--warmup", "cloc
 
 /// The labels of every plan in `numbers`: the variant of an experiment, and of the options and
 /// circumstances that differ those that are needed. `points` are the labels of the results of each
-/// plan, which tell many plans apart already.
+/// plan.
+///
+/// A label that is a number may become the axis of a chart. Two plans have the same labels beside it
+/// only if they differ in nothing else but how long and how patiently they measured: a curve through
+/// both would show as its own what something else did.
 pub(super) fn labels(
     numbers: &[usize],
     plans: &[Plan],
@@ -29,28 +33,70 @@ pub(super) fn labels(
     let mut names: Vec<String> =
         plan::differences(&all).into_iter().map(|(name, _)| name).collect();
     names.retain(|name| !known.contains(name.trim_start_matches("--")));
-    names.sort_by_key(|name| {
-        (PROCEDURE.contains(&name.as_str()), !name.starts_with("--"), name.clone())
-    });
-    for name in names {
-        let alike = alike(&named, points);
-        let splits = |group: &Vec<usize>| {
-            let values: BTreeSet<_> = group.iter().map(|at| plans[*at].facts.get(&name)).collect();
-            values.len() > 1
-        };
-        for at in alike.into_iter().filter(splits).flatten() {
-            if let Some(labels) = named.get_mut(&at) {
-                labels.extend(plan::label(&plans[at], &name));
+    names.sort_by_key(|name| (!name.starts_with("--"), name.clone()));
+    let (how, what): (Vec<String>, Vec<String>) =
+        names.into_iter().partition(|name| PROCEDURE.contains(&name.as_str()));
+    // those of the labels that are no axis
+    let mut words = named.clone();
+    for name in &what {
+        if splits(&same(&words), plans, name) {
+            put(&mut named, plans, name);
+            if !is_number(&all, name) {
+                put(&mut words, plans, name);
             }
         }
     }
-    for at in alike(&named, points).into_iter().flatten() {
+    for name in &how {
+        if splits(&alike(&named, points), plans, name) {
+            put(&mut named, plans, name);
+        }
+    }
+    // a long value may differ behind what its label shows
+    let mut unnamed = same(&words);
+    unnamed.retain(|group| {
+        let differs = |name: &&String| values(group, plans, name) > 1;
+        what.iter().filter(differs).any(|name| !is_number(&all, name))
+    });
+    unnamed.extend(alike(&named, points));
+    for at in unnamed.into_iter().flatten() {
         if let Some(labels) = named.get_mut(&at) {
             // a name, and no number that could stand along an axis
             labels.insert("plan".into(), format!("#{}", at + 1));
         }
     }
     named
+}
+
+/// Gives every plan that has the fact `name` that label.
+fn put(named: &mut BTreeMap<usize, LabelMap>, plans: &[Plan], name: &str) {
+    for (at, labels) in named {
+        labels.extend(plan::label(&plans[*at], name));
+    }
+}
+
+/// True when the fact `name` tells plans of one of the groups apart.
+fn splits(groups: &[Vec<usize>], plans: &[Plan], name: &str) -> bool {
+    groups.iter().any(|group| values(group, plans, name) > 1)
+}
+
+/// How many values the fact `name` has in a group.
+fn values(group: &[usize], plans: &[Plan], name: &str) -> usize {
+    let values: BTreeSet<_> = group.iter().map(|at| plans[*at].facts.get(name)).collect();
+    values.len()
+}
+
+/// True when every value of the fact `name` may stand along an axis.
+fn is_number(plans: &[&Plan], name: &str) -> bool {
+    plans.iter().filter_map(|plan| plan.facts.get(name)).all(|value| number(value).is_some())
+}
+
+/// The plans of the same labels.
+fn same(named: &BTreeMap<usize, LabelMap>) -> Vec<Vec<usize>> {
+    let mut groups: BTreeMap<&LabelMap, Vec<usize>> = BTreeMap::new();
+    for (at, labels) in named {
+        groups.entry(labels).or_default().push(*at);
+    }
+    groups.into_values().filter(|group| group.len() > 1).collect()
 }
 
 /// The plans that cannot be told from another by their labels and those of a result.
@@ -129,6 +175,35 @@ mod tests {
             plan(&[("--size", "9B"), ("--timeout", "9s"), ("target", "db1")]),
         ];
         assert_eq!(named(&plans, &["1B", "9B"]), [LabelMap::new(), LabelMap::new()]);
+    }
+
+    #[test]
+    fn plans_of_different_targets_are_named_although_their_results_differ() {
+        let plans = [
+            plan(&[("--size", "1B"), ("target", "db1")]),
+            plan(&[("--size", "9B"), ("target", "db2")]),
+        ];
+        let target = |name: &str| LabelMap::from([("target".into(), name.into())]);
+        assert_eq!(named(&plans, &["1B", "9B"]), [target("db1"), target("db2")]);
+        // the same of an option that may become an axis
+        let plans = [
+            plan(&[("--delay", "1ms"), ("host", "a"), ("kernel", "1"), ("target", "db1")]),
+            plan(&[("--delay", "2ms"), ("host", "b"), ("kernel", "2"), ("target", "db1")]),
+        ];
+        let of = |delay: &str, host: &str| {
+            LabelMap::from([("delay".into(), delay.into()), ("host".into(), host.into())])
+        };
+        assert_eq!(named(&plans, &["1B", "1B"]), [of("1ms", "a"), of("2ms", "b")]);
+        let long = |end: &str| format!("{}{end}", "x".repeat(60));
+        let plans = [plan(&[("--url", &long("a"))]), plan(&[("--url", &long("b"))])];
+        assert_eq!(named(&plans, &["1B", "9B"])[0]["plan"], "#1", "values that a label cuts off");
+    }
+
+    #[test]
+    fn plans_of_one_landscape_stand_along_the_option_they_differ_in() {
+        let plans = ["1ms", "2ms"].map(|delay| plan(&[("--delay", delay), ("target", "db1")]));
+        let of = |delay: &str| LabelMap::from([("delay".into(), delay.into())]);
+        assert_eq!(named(&plans, &["1B", "1B"]), [of("1ms"), of("2ms")]);
     }
 
     #[test]
