@@ -78,6 +78,13 @@ impl Transport {
             == (&other.kind, other.network, &other.tls, &other.smc)
     }
 
+    /// Its kind, with TLS where that is there: `tcp`, `tcp+TLSv1.3 TLS13_AES_256_GCM_SHA384`.
+    #[must_use]
+    pub fn kind_with_tls(&self) -> String {
+        let tls = self.tls.as_ref().map_or_else(String::new, |tls| format!("+{tls}"));
+        format!("{}{tls}", self.kind)
+    }
+
     /// The way without its ends, for example `tcp over IPv4 with TLSv1.3 ...`.
     fn describe(&self) -> String {
         let network = match self.network {

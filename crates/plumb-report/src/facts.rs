@@ -130,13 +130,12 @@ pub(crate) fn floor(record: &RunRecord) -> String {
 fn transport(record: &RunRecord) -> String {
     match &record.target.transport {
         None => "not proven: no connection could be read back".into(),
-        Some(proven) => {
-            let tls = proven.tls.as_ref().map_or(String::new(), |tls| format!("+{tls}"));
-            format!(
-                "{}{tls} {} -> {}, read back from the socket",
-                proven.kind, proven.local, proven.peer
-            )
-        }
+        Some(proven) => format!(
+            "{} {} -> {}, read back from the socket",
+            proven.kind_with_tls(),
+            proven.local,
+            proven.peer
+        ),
     }
 }
 

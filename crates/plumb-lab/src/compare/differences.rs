@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use plumb_comparison::Difference;
-use plumb_measure::{RunRecord, show_ns};
+use plumb_measure::{RunRecord, Transport, show_ns};
 use serde_json::Value;
 
 use crate::LabError;
@@ -103,7 +103,8 @@ fn circumstances(run: &RunRecord) -> BTreeMap<String, String> {
     let known = host.facts.iter().map(|(name, value)| (format!("host {name}"), value.clone()));
     let mut facts: BTreeMap<String, String> = known.collect();
     let mut put = |name: &str, value: &str| facts.insert(name.into(), value.into());
-    put("target transport", run.target.transport.as_ref().map_or("-", |it| &it.kind));
+    let transport = run.target.transport.as_ref().map(Transport::kind_with_tls);
+    put("target transport", transport.as_deref().unwrap_or("-"));
     put("driver", driver(run));
     put("tick", tick::ticks(run).map_or("-", |ticks| ticks.name()));
     put("host name", &host.name);
@@ -153,5 +154,27 @@ mod tests {
         let list = |last: &str| run(&[("urls", vec!["a", last].into())]);
         let all = differences(&[Some(&list("b")), Some(&list("c"))]);
         assert_eq!(all[0].values, ["[a,b]", "[a,c]"]);
+    }
+
+    #[test]
+    fn whether_a_target_was_reached_over_tls_is_a_difference() {
+        let reached = |tls: Option<&str>| {
+            let mut run = run(&[]);
+            run.target.transport = Some(Transport {
+                kind: "tcp".into(),
+                network: None,
+                local: "a:1".into(),
+                peer: "b:2".into(),
+                tls: tls.map(Into::into),
+                smc: None,
+            });
+            run
+        };
+        let (plain, secured) = (reached(None), reached(Some("TLSv1.3 X")));
+        let found = differences(&[Some(&plain), Some(&secured)]);
+        let [only] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(only.name, "target transport");
+        assert_eq!(only.values, ["tcp", "tcp+TLSv1.3 X"]);
+        assert_eq!(shared(&[&plain, &secured]).get("target transport"), None);
     }
 }

@@ -260,13 +260,17 @@ fn series_of(record: &RunRecord) -> (String, String) {
     let options = plan.distinctive().filter(|(name, _)| !MANNER.contains(name));
     let known: BTreeMap<&str, String> =
         options.map(|(name, value)| (name, of_series(name, &value).to_string())).collect();
+    // whether a database is asked over TLS stands in its URL alone, which is no option of a record;
+    // of everything else an option or the target says it, in runs without any connection, too
+    let is_secured = || record.target.transport.as_ref().is_some_and(|it| it.tls.is_some());
+    let tls = if plan.layer == "db" && is_secured() { " over TLS" } else { "" };
     let text = format!(
-        "{} {} {} {target} {} {known:?}",
+        "{} {} {} {target}{tls} {} {known:?}",
         plan.layer, plan.verb, plan.load, record.host.name
     );
     let bytes = digest(&SHA256, text.as_bytes());
     let id = bytes.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    (id, cut(&format!("{} {} {target}, from {}", plan.layer, plan.verb, record.host.name)))
+    (id, cut(&format!("{} {} {target}{tls}, from {}", plan.layer, plan.verb, record.host.name)))
 }
 
 /// The value of the option `name` without what each checkup has anew: ports in all its texts, and the

@@ -121,6 +121,31 @@ fn parts_of_checkups_are_of_one_series_whatever_was_drawn_for_them() {
 }
 
 #[test]
+fn a_database_over_tls_is_of_another_series_than_one_without() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let plain = record("2026-11-21T10:00:00Z", "db1", 1_000).replace("\"net\"", "\"db\"");
+    let way = |tls: serde_json::Value| {
+        let way = serde_json::json!({"kind": "tcp", "local": "a:1", "peer": "b:2", "tls": tls});
+        let with = format!("\"address\":\"db1\",\"transport\":{way}");
+        plain.replace("\"address\":\"db1\"", &with)
+    };
+    put(root, "a", &plain);
+    put(root, "b", &way(serde_json::Value::Null));
+    put(root, "c", &way("TLSv1.2 X".into()));
+    put(root, "d", &way("TLSv1.3 Y".into()));
+    let index = Index::open(root).unwrap();
+    look(&index, 1);
+    let name = |path: &str| {
+        let row = index.find(path).unwrap().unwrap();
+        index.series(&row.series).unwrap().unwrap().0
+    };
+    assert_eq!(name("a"), "db ping db1, from vm");
+    assert_eq!(name("c"), "db ping db1 over TLS, from vm");
+    assert_eq!((name("b"), name("d")), (name("a"), name("c")));
+}
+
+#[test]
 fn a_run_in_which_nothing_failed_has_a_share_of_failures() {
     let root = tempfile::tempdir().unwrap();
     let root = root.path();
