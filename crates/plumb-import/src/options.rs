@@ -67,6 +67,10 @@ pub struct ImportOptions {
     #[arg(long, help_heading = "HAR")]
     pub keep_conditions: bool,
 
+    /// Ask for what the browser took out of its cache, too, which no server was asked for
+    #[arg(long, help_heading = "HAR")]
+    pub keep_cached: bool,
+
     /// A pause inside a page becomes a think time from here on
     #[arg(long, value_name = "TIME", default_value = "200ms", help_heading = "HAR")]
     pub think_min: Span,
@@ -105,6 +109,7 @@ impl ImportOptions {
             drop_static: false,
             check_length: false,
             keep_conditions: false,
+            keep_cached: false,
             think_min: Span::from_ms(200),
             speed: 1.0,
             all_methods: false,

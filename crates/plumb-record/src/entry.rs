@@ -53,6 +53,7 @@ impl Writer {
             cache: Cache::default(),
             timings,
             resource_type: None,
+            from_cache: false,
             connection: exchange.port.map(|port| port.to_string()),
             comment: (!remarks.is_empty()).then(|| remarks.join("; ")),
         }
@@ -122,6 +123,7 @@ impl Writer {
             redirect_url: self.secrets.url(&first(headers, &LOCATION)),
             headers_size: UNKNOWN,
             body_size: signed(kept.length()),
+            transfer_size: None,
         }
     }
 

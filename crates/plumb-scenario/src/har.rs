@@ -85,6 +85,15 @@ pub struct Entry {
     /// What it is to the page, as Chromium and what is built on it tell.
     #[serde(default, rename = "_resourceType", skip_serializing_if = "Option::is_none")]
     pub resource_type: Option<String>,
+    /// True where the writer says that the answer came out of a cache of the browser, as Chromium does
+    /// (`memory`, `disk`).
+    #[serde(
+        default,
+        rename = "_fromCache",
+        deserialize_with = "lenient::is_said",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pub from_cache: bool,
     /// What is to be said of it: why it has no answer, why a body was not kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
@@ -194,6 +203,15 @@ pub struct Response {
     /// Bytes of the body as received, -1 when not known.
     #[serde(default)]
     pub body_size: i64,
+    /// Bytes of head and body that came over the network, as Chromium and what is built on it tell: 0
+    /// where nothing did.
+    #[serde(
+        default,
+        rename = "_transferSize",
+        deserialize_with = "lenient::integer",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub transfer_size: Option<i64>,
 }
 
 /// A body that was received.

@@ -45,6 +45,16 @@ pub(crate) fn import(source: &Source, options: &ImportOptions) -> Result<Draft, 
     seen.sort_by_key(|one| (one.start_ns, one.number));
     find_thinks(&mut seen, options.think_min);
     import.leave_internal_out(&mut seen);
+    let is_any = !seen.is_empty();
+    if !options.keep_cached {
+        import.leave_cached_out(&har, &mut seen);
+    }
+    if is_any && seen.is_empty() {
+        return Err(source.nothing(
+            "the browser took all of it out of its cache: import it with --keep-cached, or record \
+             with an empty cache",
+        ));
+    }
     let mut origins = Origins::default();
     seen.iter().for_each(|one| origins.count(&one.url));
     let base = origins.main(options.base.as_ref())?.cloned();

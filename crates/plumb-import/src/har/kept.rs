@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plumb_scenario::har::{Entry, Response};
+use plumb_scenario::har::{Entry, Har, Response};
 use plumb_wire::http::Url;
 
 use super::chain::is_led_to;
@@ -61,6 +61,35 @@ impl Importer<'_> {
         }
     }
 
+    /// Leaves out what the browser took out of its cache. One to which an answer led stays: the load is
+    /// led there, too, and asks.
+    pub(super) fn leave_cached_out(&mut self, har: &Har, seen: &mut Vec<Seen<'_>>) {
+        let came = |entry: &Entry| entry.response.transfer_size.is_some_and(|bytes| bytes > 0);
+        let sizes = match har.log.entries.iter().any(came) {
+            true => TransferSizes::Told,
+            false => TransferSizes::NotTold,
+        };
+        let (mut at, mut left) = (0, 0);
+        while at < seen.len() {
+            let one = &seen[at];
+            if !is_cached(one.entry, sizes) {
+                at += 1;
+            } else if is_led_to(seen, at) {
+                let why = "the browser had it in its cache, where the load asks the server";
+                self.draft.notes.add(Place::Entry(one.number), what(one), why);
+                at += 1;
+            } else {
+                remove(seen, at);
+                left += 1;
+            }
+        }
+        if left > 0 {
+            let left = counted(left, "request");
+            let what = format!("{left} that the browser answered out of its cache (--keep-cached)");
+            self.draft.notes.add_no_part(Place::File, what);
+        }
+    }
+
     /// Leaves out what servers were asked that are neither `base` nor one of `hosts`, and names each
     /// server once.
     pub(super) fn keep_hosts(&mut self, seen: &mut Vec<Seen<'_>>, base: &Url, hosts: &[Url]) {
@@ -110,6 +139,27 @@ impl Importer<'_> {
             let left = counted(before - seen.len(), "static file");
             self.draft.notes.add_no_part(Place::File, format!("{left} (--drop-static)"));
         }
+    }
+}
+
+/// Whether a recording says how much came over the network. A writer that does not know may say 0 of
+/// everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TransferSizes {
+    Told,
+    NotTold,
+}
+
+/// True of an answer that came out of a cache of the browser, with nothing over the network: not even a
+/// head, as when a server says that nothing has changed.
+///
+/// # Source
+/// Chromium DevTools, `HARWriter` (`_fromCache`, `_transferSize`); Playwright, `harTracer`.
+fn is_cached(entry: &Entry, sizes: TransferSizes) -> bool {
+    match (entry.response.transfer_size, sizes) {
+        (Some(1..), _) => false,
+        (Some(0), TransferSizes::Told) => true,
+        _ => entry.from_cache,
     }
 }
 

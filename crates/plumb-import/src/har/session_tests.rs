@@ -264,3 +264,67 @@ fn a_redirect_of_the_browser_to_which_a_server_led_is_followed() {
     assert!(notes[0].starts_with("entry 2: ") && notes[0].contains("where the load asks"));
     assert_eq!((notes.len(), draft.notes.changes()), (3, 1), "{notes:?}");
 }
+
+/// A page twice, the second time with a style sheet and the end of a redirect out of the cache.
+/// `told` is what the writer says of an entry, from its number and whether it was cached.
+fn cached_at_the_second_page(told: impl Fn(&mut serde_json::Value, bool)) -> String {
+    let text = har(&[
+        (0, 40, "GET", "http://h/one", 200, "text/html"),
+        (50, 60, "GET", "http://h/a.css", 200, "text/css"),
+        (5_000, 5_040, "GET", "http://h/two", 200, "text/html"),
+        (5_050, 5_050, "GET", "http://h/a.css", 200, "text/css"),
+        (9_000, 9_040, "GET", "http://h/go", 302, "/there"),
+        (9_040, 9_040, "GET", "http://h/there", 200, "text/html"),
+    ]);
+    let mut har: serde_json::Value = serde_json::from_str(&text).unwrap();
+    for (at, entry) in har["log"]["entries"].as_array_mut().unwrap().iter_mut().enumerate() {
+        told(entry, [3, 5].contains(&at));
+    }
+    har.to_string()
+}
+
+fn imported(text: &str, options: &ImportOptions) -> Draft {
+    let source = Source { path: "a.har".into(), text: text.into(), format: Format::Har };
+    import(&source, options).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn what_the_browser_took_out_of_its_cache_is_asked_of_no_server() {
+    const ONCE: &str = "/one /a.css > /two > /go";
+    const EACH: &str = "/one /a.css > /two /a.css 2 > /go";
+    let by_size = cached_at_the_second_page(|entry, is_cached| {
+        entry["response"]["_transferSize"] = if is_cached { 0 } else { 140 }.into();
+    });
+    let options = ImportOptions::of("a.har");
+    let draft = imported(&by_size, &options);
+    assert_eq!(outline(&draft), ONCE);
+    let notes: Vec<String> = draft.notes.sorted().iter().map(ToString::to_string).collect();
+    assert!(notes[0].contains("1 request that the browser answered out of its cache"), "{notes:?}");
+    assert!(notes[1].starts_with("entry 6: GET http://h/there: "), "{notes:?}");
+    assert_eq!((notes.len(), draft.notes.changes()), (2, 1), "what was led there is asked for");
+    let keeps = ImportOptions { keep_cached: true, ..ImportOptions::of("a.har") };
+    let kept = imported(&by_size, &keeps);
+    assert_eq!((outline(&kept).as_str(), kept.notes.sorted().len()), (EACH, 0));
+    let by_word = cached_at_the_second_page(|entry, is_cached| {
+        entry["_fromCache"] = if is_cached { "memory".into() } else { serde_json::Value::Null };
+    });
+    assert_eq!(outline(&imported(&by_word, &options)), ONCE);
+    // a writer without sizes, and an answer that says that nothing has changed
+    let without =
+        cached_at_the_second_page(|entry, _| entry["response"]["_transferSize"] = 0.into());
+    assert_eq!(outline(&imported(&without, &options)), EACH);
+    let asked = cached_at_the_second_page(|entry, is_cached| {
+        entry["_fromCache"] = is_cached.into();
+        entry["response"]["_transferSize"] = 90.into();
+    });
+    assert_eq!(outline(&imported(&asked, &options)), EACH);
+}
+
+#[test]
+fn a_recording_out_of_the_cache_alone_is_refused_with_what_to_do() {
+    let text = cached_at_the_second_page(|entry, _| entry["_fromCache"] = "disk".into());
+    let text = text.replace("302", "200");
+    let source = Source { path: "a.har".into(), text, format: Format::Har };
+    let error = import(&source, &ImportOptions::of("a.har")).err().unwrap().to_string();
+    assert!(error.contains("--keep-cached"), "{error}");
+}

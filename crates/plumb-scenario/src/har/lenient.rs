@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::{DeserializeOwned, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::Pair;
@@ -38,6 +38,36 @@ where
     T: Deserialize<'de> + Default,
 {
     Ok(Option::<T>::deserialize(from)?.unwrap_or_default())
+}
+
+/// True of `true` and of a text that says something; anything else says nothing.
+pub(super) fn is_said<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Said {
+        Whether(bool),
+        What(String),
+        Nothing(IgnoredAny),
+    }
+    Ok(match Said::deserialize(from)? {
+        Said::Whether(is_said) => is_said,
+        Said::What(text) => !text.is_empty(),
+        Said::Nothing(_) => false,
+    })
+}
+
+/// An integer; anything else is none.
+pub(super) fn integer<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Told {
+        Integer(i64),
+        Nothing(IgnoredAny),
+    }
+    Ok(match Told::deserialize(from)? {
+        Told::Integer(value) => Some(value),
+        Told::Nothing(_) => None,
+    })
 }
 
 /// A member of an object that stands for a list.
