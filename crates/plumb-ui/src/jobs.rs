@@ -93,7 +93,7 @@ impl Jobs {
         Self { program, runs, files, read_only, jobs: Mutex::default() }
     }
 
-    /// True when nothing may be started.
+    /// True when nothing may be started, and nothing of the folders changed.
     pub(crate) fn is_read_only(&self) -> bool {
         self.read_only
     }

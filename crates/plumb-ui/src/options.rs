@@ -44,7 +44,7 @@ pub struct UiOptions {
     #[arg(long, value_name = "DIR")]
     pub experiments: Option<PathBuf>,
 
-    /// Start nothing from the page: look only
+    /// Start and change nothing from the page, baselines neither: look only
     #[arg(long, conflicts_with = "experiments")]
     pub read_only: bool,
 

@@ -1,6 +1,7 @@
 //! A request becomes an answer.
 
-use std::error::Error;
+mod baselines;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,9 +9,8 @@ use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::{Method, Response, StatusCode};
-use plumb_engine::clock;
-use plumb_folder::{Baseline, Baselines, baseline_name, read_record, record_digest};
-use plumb_measure::{Span, Status};
+use plumb_folder::Baselines;
+use plumb_measure::Span;
 use plumb_serve::settings::kib;
 use plumb_serve::{
     Body, ConnectionLimits, Counters, Gauge, HttpService, Log, Peer, ReadError, Request,
@@ -35,8 +35,6 @@ const STREAMS_MAX: u64 = 24;
 const REPORTS_MAX: u64 = 4;
 /// Runs that are compared at once.
 const COMPARED_MAX: usize = 12;
-const NOT_ENDED: &str =
-    "This run is no baseline: its measurement did not come to its end. Measure again.";
 
 /// The app behind its listeners.
 pub(crate) struct Site {
@@ -299,7 +297,7 @@ impl Shared {
         }
         let all = Baselines::read(self.index.folder());
         let actions = match &all {
-            Ok(all) if row.kind == "run" => pages::actions(path, &row.series, all),
+            Ok(all) if row.kind == "run" => pages::actions(path, &row.series, all, &self.jobs),
             _ => maud::html! {},
         };
         let folder = self.index.folder().join(path);
@@ -349,21 +347,6 @@ impl Shared {
         }
     }
 
-    fn show_baselines(&self) -> Answer {
-        match Baselines::read(self.index.folder()) {
-            Ok(all) => {
-                let unknown: Vec<&str> = all
-                    .baselines
-                    .iter()
-                    .filter(|it| self.folder_of(&it.run).is_none())
-                    .map(|it| it.name.as_str())
-                    .collect();
-                Answer::page("Baselines", &pages::baselines(&all, &unknown))
-            }
-            Err(error) => Answer::refused(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
-        }
-    }
-
     fn change(&self, change: Change) -> Answer {
         let started = |started: Result<Arc<jobs::Job>, NotStarted>| match started {
             Ok(job) => {
@@ -376,11 +359,12 @@ impl Shared {
             Err(error) => Answer::refused(StatusCode::BAD_REQUEST, &error.to_string()),
         };
         match change {
+            Change::SetBaseline { .. } | Change::RemoveBaseline(_) if self.jobs.is_read_only() => {
+                let words = "This app only looks: it was started with --read-only.";
+                Answer::refused(StatusCode::FORBIDDEN, words)
+            }
             Change::SetBaseline { name, run } => self.set_baseline(name, &run),
-            Change::RemoveBaseline(name) => self.alter_baselines(|all| {
-                let removed = all.remove(&name).map(drop);
-                removed.ok_or_else(|| format!("There is no baseline {name}.").into())
-            }),
+            Change::RemoveBaseline(name) => self.remove_baseline(&name),
             Change::StartCheckup { landscape, length } => {
                 started(self.jobs.checkup(landscape.as_deref(), &length))
             }
@@ -393,57 +377,6 @@ impl Shared {
                 None => nowhere(),
             },
             Change::LogOn(_) | Change::Nowhere => nowhere(),
-        }
-    }
-
-    fn set_baseline(&self, name: String, run: &str) -> Answer {
-        if let Err(what) = baseline_name(&name) {
-            return Answer::refused(StatusCode::BAD_REQUEST, &what);
-        }
-        let row = match self.index.find(run) {
-            Ok(Some(row)) if row.kind == "run" => row,
-            Ok(_) => return nowhere(),
-            Err(error) => return trouble(&error),
-        };
-        let path = self.index.folder().join(run);
-        // of what is under way there may be no record yet
-        let ended = match row.is_under_way() {
-            true => Ok(false),
-            false => read_record(&path).map(|record| record.status == Status::Complete),
-        };
-        let refusal = match ended {
-            Ok(true) if ["valid", "no latency"].contains(&row.verdict.as_str()) => None,
-            Ok(true) => Some(format!(
-                "This run is no baseline: its verdict is `{}` ({}). plumb baseline set takes it with \
-                 --accept-invalid.",
-                row.verdict, row.detail
-            )),
-            Ok(false) => Some(NOT_ENDED.to_owned()),
-            Err(error) => Some(error.to_string()),
-        };
-        if let Some(words) = refusal {
-            return Answer::refused(StatusCode::BAD_REQUEST, &words);
-        }
-        let record = match record_digest(&path) {
-            Ok(record) => record,
-            Err(error) => return Answer::refused(StatusCode::BAD_REQUEST, &error.to_string()),
-        };
-        let set = clock::utc(clock::wall_ns());
-        let plan = format!("{} {}", row.command, row.target);
-        let baseline = Baseline { name, run: run.into(), record, set, plan, tolerance: None };
-        self.alter_baselines(|all| {
-            all.set(baseline);
-            Ok(())
-        })
-    }
-
-    fn alter_baselines(
-        &self,
-        alter: impl FnOnce(&mut Baselines) -> Result<(), Box<dyn Error>>,
-    ) -> Answer {
-        match Baselines::alter(self.index.folder(), alter) {
-            Ok(()) => Answer::see("/baselines"),
-            Err(error) => Answer::refused(StatusCode::BAD_REQUEST, &error.to_string()),
         }
     }
 }

@@ -4,10 +4,12 @@ use maud::{Markup, html};
 use plumb_folder::Baselines;
 use plumb_wire::percent::form_encoded;
 
+use crate::jobs::Jobs;
 use crate::route;
 
-/// The page; `unknown` are the names of those whose run is not in the index.
-pub(crate) fn baselines(all: &Baselines, unknown: &[&str]) -> Markup {
+/// The page; `unknown` are the names of those whose run is not in the index. Where nothing is started,
+/// nothing is changed either.
+pub(crate) fn baselines(all: &Baselines, unknown: &[&str], jobs: &Jobs) -> Markup {
     html! {
         p class="sentence" {
             "A run with a name, with which later runs are compared. They stand in "
@@ -15,7 +17,11 @@ pub(crate) fn baselines(all: &Baselines, unknown: &[&str]) -> Markup {
             " finds them, too."
         }
         @if all.baselines.is_empty() {
-            p { "There is none yet. The page of a run makes one of it." }
+            p {
+                "There is none yet. "
+                @if jobs.is_read_only() { code { "plumb baseline set" } " makes one of a run." }
+                @else { "The page of a run makes one of it." }
+            }
         } @else {
             div class="sheet" tabindex="0" role="region" aria-label="Baselines" {
                 table {
@@ -41,9 +47,11 @@ pub(crate) fn baselines(all: &Baselines, unknown: &[&str]) -> Markup {
                                 td class="words" { (it.plan) }
                                 td class="words" { (it.set) }
                                 td class="words" {
-                                    form method="post" action="/baselines/remove" {
-                                        input type="hidden" name="name" value=(it.name);
-                                        button { "Forget " span class="unseen" { (it.name) } }
+                                    @if !jobs.is_read_only() {
+                                        form method="post" action="/baselines/remove" {
+                                            input type="hidden" name="name" value=(it.name);
+                                            button { "Forget " span class="unseen" { (it.name) } }
+                                        }
                                     }
                                 }
                             }
@@ -56,7 +64,7 @@ pub(crate) fn baselines(all: &Baselines, unknown: &[&str]) -> Markup {
 }
 
 /// What can be done with the run `path`: make it a baseline, compare it with one, look at its series.
-pub(crate) fn actions(path: &str, series: &str, all: &Baselines) -> Markup {
+pub(crate) fn actions(path: &str, series: &str, all: &Baselines, jobs: &Jobs) -> Markup {
     let others = || all.baselines.iter().filter(|it| it.run != path);
     html! {
         @if !series.is_empty() { a href=(route::trend(series)) { "Trend" } }
@@ -65,10 +73,14 @@ pub(crate) fn actions(path: &str, series: &str, all: &Baselines) -> Markup {
                 "Against " (it.name)
             }
         }
-        form method="post" action="/baselines/set" {
-            input type="hidden" name="run" value=(path);
-            label { "Baseline " input type="text" name="name" required maxlength="80" size="10"; }
-            button { "Set" }
+        @if !jobs.is_read_only() {
+            form method="post" action="/baselines/set" {
+                input type="hidden" name="run" value=(path);
+                label {
+                    "Baseline " input type="text" name="name" required maxlength="80" size="10";
+                }
+                button { "Set" }
+            }
         }
     }
 }

@@ -272,8 +272,26 @@ fn an_experiment_file_is_started_and_nothing_else_is() {
         page.contains("it did not run (2)").then_some(page)
     });
     assert!(page.contains("bad.toml"), "{page}");
-    let only_looks = UiServer::start(&runs, &["--read-only"]);
-    only_looks.browser().post("/work/checkup", "for=2s").with(400);
+}
+
+#[test]
+fn an_app_that_only_looks_starts_nothing_and_changes_no_baseline() {
+    let (_folder, runs) = runs();
+    let app = UiServer::start(&runs, &["--read-only"]);
+    let browser = app.browser();
+    list(&browser);
+    assert!(!browser.get("/show?path=a").with(200).text().contains("/baselines/set"));
+    browser.post("/work/checkup", "for=2s").with(400);
+    browser.post("/baselines/set", "name=x&run=a").with(403);
+    assert!(!runs.join("baselines.json").exists());
+    let set = r#"{"schema":"plumb.baselines/1","baselines":[
+        {"name":"main","run":"a","record":"x","set":"2026-11-21T09:00:00Z","plan":"net ping"}]}"#;
+    fs::write(runs.join("baselines.json"), set).expect("a file");
+    let page = browser.get("/baselines").with(200).text();
+    assert!(page.contains("<strong>main</strong>"), "{page}");
+    assert!(!page.contains("/baselines/remove"), "{page}");
+    browser.post("/baselines/remove", "name=main").with(403);
+    assert_eq!(fs::read_to_string(runs.join("baselines.json")).expect("a file"), set);
 }
 
 #[test]
