@@ -31,7 +31,7 @@ pub(crate) fn figures(sizing: &Sizing) -> Vec<KeyFigure> {
     let knee = &sizing.knee;
     let about = format!("{} {}", range(knee.users, whole), knee.bottleneck);
     let shown = if knee.shown { about } else { format!("{about}, not measured") };
-    if knee.explained {
+    if knee.explained && !knee.behind_failures {
         add("knee of the ladder", counted_users(knee.users.value), shown);
     }
     if let Some(held_out) = &sizing.held_out {
@@ -77,6 +77,7 @@ pub(crate) fn charts(sizing: &Sizing) -> Vec<CurveChart> {
     let measured: fn(&Step) -> f64 = if mean { |it| it.mean_s } else { |it| it.p95_s };
     let think = time(sizing.model.think_s);
     let base = |title: &str, figure: &str, quantity, modelled: fn(&Modelled) -> Bounded| {
+        let is_told = sizing.knee.explained && !sizing.knee.behind_failures;
         let knee = sizing.knee.users;
         CurveChart {
             title: title.into(),
@@ -84,7 +85,7 @@ pub(crate) fn charts(sizing: &Sizing) -> Vec<CurveChart> {
             quantity,
             curve: sizing.curve.iter().map(|it| point(it, modelled(it))).collect(),
             steps: Vec::new(),
-            knee: sizing.knee.explained.then_some((knee.value, knee.low, knee.high)),
+            knee: is_told.then_some((knee.value, knee.low, knee.high)),
             target: None,
             asked: Some(sizing.users_of_ladder()),
             notes: vec![format!("Users who think for {think}, as those of the ladder did.")],

@@ -1,6 +1,7 @@
 //! The bottlenecks one after the other, and what would change the answer.
 
 use crate::page::Page;
+use plumb_size::ladder::FailedStep;
 use plumb_size::sizing::{
     Answer, Enlarged, MEMORY, RANGE_MAX, SHIFT, Sensitivity, Sizing, Upgrade,
 };
@@ -14,7 +15,7 @@ const ROWS: usize = 8;
 pub(crate) fn bottlenecks(page: &mut Page, sizing: &Sizing, answer: &Answer) {
     page.title("What is full first, and what next");
     for upgrade in answer.upgrades.iter().skip(1) {
-        page.sentence(sentence(upgrade));
+        page.sentence(sentence(upgrade, sizing));
     }
     let target = sizing.question.target.is_some();
     let row = |it: &Upgrade| {
@@ -31,25 +32,44 @@ pub(crate) fn bottlenecks(page: &mut Page, sizing: &Sizing, answer: &Answer) {
     page.table("Bottlenecks, each row on top of the one before", &head, rows);
     let left_out = |it: &Upgrade| it.knee_users.is_none() || it.last;
     if answer.upgrades.iter().any(left_out) {
-        page.sentence(format!(
-            "What needs more than {RANGE_MAX:.0} times the users or the places that were measured is \
-             not said: measure a longer ladder, or a larger landscape."
-        ));
+        page.sentence(match stopped(sizing) {
+            Some(failed) => format!(
+                "What needs the {:.0} users with whom operations failed, or more, is not said, nor what \
+                 needs more than {RANGE_MAX:.0} times the places that were measured.",
+                failed.users
+            ),
+            None => format!(
+                "What needs more than {RANGE_MAX:.0} times the users or the places that were measured \
+                 is not said: measure a longer ladder, or a larger landscape."
+            ),
+        });
     }
 }
 
 /// `With 14 work-processes in the place of 10 the next bottleneck is database, at 230 (220 to 240) users.`
-fn sentence(upgrade: &Upgrade) -> String {
+fn sentence(upgrade: &Upgrade, sizing: &Sizing) -> String {
     let with = upgrade.enlarged.as_ref().map_or_else(String::new, more);
     let bottleneck = &upgrade.bottleneck;
     let is = if upgrade.last { "the bottleneck is still" } else { "the next bottleneck is" };
     let Some(knee) = upgrade.knee_users else {
-        return format!("{with} {is} {bottleneck}, beyond twice the users that were measured.");
+        return match stopped(sizing) {
+            Some(failed) => format!(
+                "{with} {is} {bottleneck}, not before the {:.0} users with whom operations failed.",
+                failed.users
+            ),
+            None => format!("{with} {is} {bottleneck}, beyond twice the users that were measured."),
+        };
     };
     let within = upgrade
         .users_within
         .map_or_else(String::new, |it| format!("; {} users are within the target", whole(it)));
     format!("{with} {is} {bottleneck}, at {} users{within}.", whole(knee))
+}
+
+/// The step whose failures end what may be said, where they do so before twice of what was measured.
+fn stopped(sizing: &Sizing) -> Option<&FailedStep> {
+    let measured = RANGE_MAX * sizing.ladder.highest().users;
+    sizing.ladder.failed().filter(|failed| failed.users <= measured)
 }
 
 fn more(enlarged: &Enlarged) -> String {

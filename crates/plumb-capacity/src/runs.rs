@@ -9,10 +9,10 @@ use anyhow::{Context as _, bail, ensure};
 use plumb_folder::{Found, read_record};
 use plumb_measure::statistics::half_width;
 use plumb_measure::{
-    Distribution, HostUse, PartRecord, ResultRecord, RunRecord, Span, counted, hdr, real,
-    times_that_add_up,
+    Distribution, FindingKind, HostUse, PartRecord, ResultRecord, RunRecord, Span, counted, hdr,
+    real, times_that_add_up,
 };
-use plumb_size::ladder::{Ladder, Step};
+use plumb_size::ladder::{FailedStep, Ladder, LadderError, Step};
 use serde::Serialize;
 
 use self::machine::{Machine, busy_pct, is_of_server, shared};
@@ -93,7 +93,7 @@ pub(crate) fn read(
     let records = records(&found, &declared)?;
     let machine = Machine::of(&records, recorded.as_ref());
     let machine = machine.context("there is no run at these paths")?;
-    let (mut steps, mut left_out) = (Vec::new(), Vec::new());
+    let (mut steps, mut left_out, mut failed) = (Vec::new(), Vec::new(), Vec::new());
     let mut sales = Ok(Vec::new());
     for record in &records {
         if let Err(error) = sales::check(record) {
@@ -110,6 +110,7 @@ pub(crate) fn read(
             } else {
                 let why = result.validity.reasons.first().map_or("", |it| it.text.as_str());
                 left_out.push(format!("{}: {why}", counted(u64::from(users), "user")));
+                failed.extend(failed_step(result, users));
             }
         }
     }
@@ -135,7 +136,15 @@ pub(crate) fn read(
     if steps.is_empty() && !read.left_out.is_empty() {
         bail!("no step is valid; the first: {}", read.left_out[0]);
     }
-    Ok((read, Ladder::of(steps)?))
+    let ladder = match Ladder::of(steps) {
+        // more steps like those that were left out would help nothing
+        Err(error @ LadderError::Steps { .. }) if !read.left_out.is_empty() => {
+            let left_out = counted(read.left_out.len() as u64, "step");
+            bail!("{error}; not valid: {left_out}, the first of {}", read.left_out[0]);
+        }
+        ladder => ladder?,
+    };
+    Ok((read, ladder.with_failed(failed)))
 }
 
 /// The records of the runs, which must be of one ladder.
@@ -228,6 +237,15 @@ impl Origin {
 /// True of a result that may be a step.
 fn is_usable(result: &ResultRecord) -> bool {
     result.validity.valid && result.validity.latency_valid && result.dropped == 0
+}
+
+/// The step that a result is in which operations failed; `None` of one that was left out for what the
+/// load generator or the machine did.
+fn failed_step(result: &ResultRecord, users: u32) -> Option<FailedStep> {
+    use FindingKind::{Failures, NoOperations, UnexpectedStatus};
+    let is_failure = |kind: FindingKind| [UnexpectedStatus, NoOperations, Failures].contains(&kind);
+    let found = result.validity.reasons.iter().find(|it| is_failure(it.kind))?;
+    Some(FailedStep { users: f64::from(users), what: found.text.clone() })
 }
 
 fn users(result: &ResultRecord) -> Option<u32> {

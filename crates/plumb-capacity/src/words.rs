@@ -128,6 +128,12 @@ fn checks(page: &mut Page, sizing: &Sizing) {
     let highest = sizing.ladder.highest().users;
     if !knee.explained {
         page.sentence("Where the knee of the ladder lies is not known: the model that would say does not follow it.");
+    } else if let Some(failed) = sizing.ladder.failed().filter(|_| knee.behind_failures) {
+        page.sentence(format!(
+            "The ladder shows no knee up to {highest:.0} users, and none is named behind them: with {:.0} \
+             users {}, of which the model knows nothing.",
+            failed.users, failed.what,
+        ));
     } else if knee.shown {
         page.sentence(format!(
             "The knee of the ladder lies at {} users: {} is full first, at {} operations a second.",
@@ -152,9 +158,10 @@ fn checks(page: &mut Page, sizing: &Sizing) {
         ),
     }
     if let Some(law) = &sizing.scalability {
-        let peak = law.peak_users().filter(|peak| *peak <= RANGE_MAX * highest);
+        let reach = sizing.reach_users();
+        let peak = law.peak_users().filter(|peak| *peak <= reach);
         let peak = peak.map_or_else(
-            || format!("no peak up to {}", counted_users(RANGE_MAX * highest)),
+            || format!("no peak up to {}", counted_users(reach)),
             |peak| format!("a peak at {}", counted_users(peak)),
         );
         page.sentence(format!(

@@ -38,6 +38,15 @@ pub struct Step {
     pub parts: Vec<(String, f64)>,
 }
 
+/// A step in which operations failed: it has no part in the ladder, and no model knows of what failed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FailedStep {
+    /// Users at once.
+    pub users: f64,
+    /// What failed, in words such as `5 answers of 528 had a status that was not expected`.
+    pub what: String,
+}
+
 /// Why a ladder answers nothing.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum LadderError {
@@ -82,6 +91,8 @@ pub enum LadderError {
 pub struct Ladder {
     steps: Vec<Step>,
     think_s: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed: Option<FailedStep>,
 }
 
 impl Ladder {
@@ -104,7 +115,23 @@ impl Ladder {
             return Err(LadderError::Steps { found });
         }
         let think_s = think(&steps)?;
-        Ok(Self { steps, think_s })
+        Ok(Self { steps, think_s, failed: None })
+    }
+
+    /// The ladder, of whose users operations failed in these steps. Of each number of users that a valid
+    /// step exceeds the ladder knows more.
+    #[must_use]
+    pub fn with_failed(self, failed: impl IntoIterator<Item = FailedStep>) -> Self {
+        let highest = self.highest().users;
+        let beyond = failed.into_iter().filter(|step| step.users > highest);
+        let failed = beyond.min_by(|a, b| a.users.total_cmp(&b.users));
+        Self { failed, ..self }
+    }
+
+    /// The step of fewest users in which operations failed; none where a valid step has more users.
+    #[must_use]
+    pub fn failed(&self) -> Option<&FailedStep> {
+        self.failed.as_ref()
     }
 
     /// The steps, in the order of their users.
@@ -238,6 +265,19 @@ mod tests {
         assert!((ladder.think_s() - 2.0).abs() < 1e-9, "the others have more to say");
         steps[0].operations = 3_000.0;
         assert!(matches!(Ladder::of(steps), Err(LadderError::Think { .. })));
+    }
+
+    #[test]
+    fn the_first_step_that_failed_beyond_the_valid_ones_is_known() {
+        let of = |n: f64| step(n, n / 2.1, 0.1);
+        let ladder = Ladder::of([1.0, 2.0, 4.0, 8.0].map(of).into()).unwrap();
+        let failed = |users: f64| FailedStep { users, what: "1 answer of 9".into() };
+        let of = |users: &[f64]| {
+            let known = ladder.clone().with_failed(users.iter().copied().map(failed));
+            known.failed().map(|step| step.users.to_string())
+        };
+        assert_eq!(of(&[32.0, 16.0, 2.0]).as_deref(), Some("16"));
+        assert_eq!(of(&[8.0, 2.0]), None, "a valid step has as many");
     }
 
     #[test]

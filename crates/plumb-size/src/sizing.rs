@@ -23,7 +23,7 @@ use drawn::{knee_users, predicted, within};
 
 use crate::analysis::{Analysis, AnalysisError, Figure};
 use crate::bounded::Bounded;
-use crate::ladder::{Ladder, LadderError, counted_users};
+use crate::ladder::{FailedStep, Ladder, LadderError, counted_users};
 use crate::landscape::Landscape;
 use crate::line::Line;
 use crate::model::{Generator, Model, ModelError, Setup, users};
@@ -93,7 +93,7 @@ pub struct Sizing {
     pub memory: Option<Line>,
     /// The knee of what was measured.
     pub knee: Knee,
-    /// The model along the users of the ladder, up to twice the most that were measured.
+    /// The model along the users of the ladder, up to as many as may be asked for.
     pub curve: Vec<CurvePoint>,
     /// What the highest step would have been from the others alone; absent where too few are left.
     pub held_out: Option<HeldOut>,
@@ -150,7 +150,21 @@ fn knee(ladder: &Ladder, model: &Model, seed: u64) -> Result<Knee, SizingError> 
     let shown = ladder.throughput_max_per_s() >= KNEE_SHOWN * value
         && ladder.highest().users >= users.value;
     let explained = !is_off(model);
-    Ok(Knee { bottleneck, users, limit_per_s, shown, explained })
+    let behind_failures = is_behind_failures(ladder, users);
+    Ok(Knee { bottleneck, users, limit_per_s, shown, explained, behind_failures })
+}
+
+/// True when operations failed with no more than so many users.
+fn is_behind_failures(ladder: &Ladder, users: Bounded) -> bool {
+    ladder.failed().is_some_and(|failed| failed.users <= users.value)
+}
+
+/// Most users of a ladder of whom anything may be said: [`RANGE_MAX`] times those that were measured,
+/// and fewer than those with whom operations failed.
+pub(crate) fn reach(ladder: &Ladder) -> f64 {
+    let highest = ladder.highest().users;
+    let most = RANGE_MAX * highest;
+    ladder.failed().map_or(most, |failed| most.min(failed.users - 1.0).max(highest))
 }
 
 /// True when the model is further from a step than it may be.
@@ -194,12 +208,17 @@ impl Sizing {
         f64::from(self.question.users) * (self.model.think_s + alone_s) / (self.think_s() + alone_s)
     }
 
-    /// Most users who think as asked that are within twice what was measured.
+    /// Most users who think as those of the ladder did of whom anything may be said.
+    #[must_use]
+    pub fn reach_users(&self) -> f64 {
+        reach(&self.ladder)
+    }
+
+    /// The same of users who think as asked.
     #[must_use]
     pub fn users_max(&self) -> f64 {
         let alone_s = self.model.landscape().alone_s();
-        let measured = RANGE_MAX * self.ladder.highest().users;
-        measured * (self.think_s() + alone_s) / (self.model.think_s + alone_s)
+        self.reach_users() * (self.think_s() + alone_s) / (self.model.think_s + alone_s)
     }
 
     /// The users with whom the limit of the server's memory is reached; `None` where it is not
@@ -214,7 +233,10 @@ impl Sizing {
     }
 
     fn refuses(&self) -> Result<Vec<String>, SizingError> {
-        let mut refusals = Vec::new();
+        let asked = self.users_of_ladder();
+        let failed = self.ladder.failed().filter(|failed| failed.users <= asked.round());
+        let mut refusals: Vec<String> =
+            failed.map(|it| self.short_of_success(it)).into_iter().collect();
         let (worst, off) = self.model.worst;
         if is_off(&self.model) {
             refusals.push(format!(
@@ -227,8 +249,7 @@ impl Sizing {
             ));
         }
         let highest = self.ladder.highest().users;
-        let asked = self.users_of_ladder();
-        if asked > RANGE_MAX * highest {
+        if failed.is_none() && asked > RANGE_MAX * highest {
             refusals.push(format!(
                 "{} users with {:.3} s of think time ask as often as {asked:.0} users of this ladder, \
                  more than twice the {highest:.0} that were measured; measure up to at least {:.0} \
@@ -240,7 +261,9 @@ impl Sizing {
             ));
         }
         refusals.extend(self.short_of_memory(self.question.users));
-        refusals.extend(self.disagreement(asked.min(RANGE_MAX * highest))?);
+        if failed.is_none() {
+            refusals.extend(self.disagreement(asked.min(RANGE_MAX * highest))?);
+        }
         if self.target_needs_tail() && self.model.tail.misfit > TAIL_MISFIT_MAX {
             refusals.push(format!(
                 "the 95th percentiles of the steps scatter by {:.0} % around the model, so that none \
@@ -249,6 +272,21 @@ impl Sizing {
             ));
         }
         Ok(refusals)
+    }
+
+    /// Why nothing is said of users with whom operations failed when they were measured.
+    fn short_of_success(&self, failed: &FailedStep) -> String {
+        let FailedStep { users, what } = failed;
+        let asked = self.users_of_ladder();
+        let often = match self.question.think_s {
+            Some(_) => format!(", who ask as often as {asked:.0} of this ladder,"),
+            None => String::new(),
+        };
+        format!(
+            "with {users:.0} users {what}, so that no model says what {} users{often} get; find what \
+             fails, and measure these steps again",
+            self.question.users
+        )
     }
 
     fn target_needs_tail(&self) -> bool {
@@ -323,5 +361,7 @@ fn count(users: usize) -> f64 {
     users as f64
 }
 
+#[cfg(test)]
+mod failed_tests;
 #[cfg(test)]
 mod tests;

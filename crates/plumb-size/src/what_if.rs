@@ -303,7 +303,7 @@ fn is_beyond(sizing: &Sizing, load: Load) -> bool {
         Load::Closed { users, think_s, .. } => {
             let alone_s = sizing.model.landscape().alone_s();
             let asked = f64::from(users) * (sizing.model.think_s + alone_s) / (think_s + alone_s);
-            asked > RANGE_MAX * sizing.ladder.highest().users
+            asked > sizing.reach_users()
         }
         Load::Open { rate_per_s } => rate_per_s > RANGE_MAX * sizing.ladder.throughput_max_per_s(),
     }

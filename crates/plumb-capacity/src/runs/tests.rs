@@ -1,4 +1,4 @@
-use plumb_measure::{CpuQuota, CpuUse, Histogram, Validity};
+use plumb_measure::{CpuQuota, CpuUse, Finding, Histogram, Scope, Validity};
 use plumb_size::analysis::Figure;
 use plumb_size::model::Setup;
 use plumb_size::sizing::{Question, Sizing, Target, size};
@@ -145,6 +145,7 @@ fn contended(users: u32, driver_ms: f64) -> RunRecord {
     result.labels.insert("users".into(), users.to_string());
     result.validity = Validity::of([]);
     (result.operations, result.duration_ns) = (operations, 100_000_000_000);
+    result.throughput_per_s = real(operations) / 100.0;
     result.response_ns = Distribution::of(&times);
     let client_ns_per_op = (driver_s * 1e9) as u64;
     let server_ns_per_op = Some(8_000_000);
@@ -223,4 +224,35 @@ fn a_run_in_which_nobody_found_the_server_does_not_take_its_processors() {
     }
     let machine = machine_of(&record(&[]));
     assert_eq!((machine.name.as_str(), machine.cores), ("that of http://srv/", 0));
+}
+
+/// A run of the steps `valid` and, of 30 users, one in which answers failed.
+fn kept(valid: &[u32]) -> tempfile::TempDir {
+    let mut run = contended(30, 1.0);
+    let result = run.results.remove(0);
+    run.results = valid.iter().map(|users| contended(*users, 1.0).results.remove(0)).collect();
+    let text = "5 answers of 528 had a status that was not expected (5 with 503)".to_owned();
+    let found = Finding { kind: FindingKind::UnexpectedStatus, scope: Scope::Everything, text };
+    run.results.push(ResultRecord { validity: Validity::of([found]), ..result });
+    let folder = tempfile::tempdir().unwrap();
+    let run_folder = folder.path().join("run");
+    std::fs::create_dir(&run_folder).unwrap();
+    std::fs::write(run_folder.join("run.json"), run.to_json()).unwrap();
+    folder
+}
+
+#[test]
+fn a_step_that_was_left_out_for_failures_is_known_to_the_ladder() {
+    let folder = kept(&[1, 2, 3, 4]);
+    let (read, ladder) = super::read(&[folder.path().into()], None).unwrap();
+    let failed = ladder.failed().unwrap();
+    assert!((failed.users - 30.0).abs() < 1e-9 && failed.what.starts_with("5 answers of 528"));
+    assert_eq!(read.left_out.len(), 1);
+    // too few steps are left, and more of these would not help
+    let folder = kept(&[1, 2, 3]);
+    let error = super::read(&[folder.path().into()], None).unwrap_err().to_string();
+    assert!(
+        error.contains("not valid: 1 step, the first of 30 users: 5 answers of 528"),
+        "{error}"
+    );
 }

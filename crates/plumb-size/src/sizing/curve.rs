@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::drawn::bounded;
-use super::{DRAWS_ENLARGED, RANGE_MAX, SizingError, whole};
+use super::{DRAWS_ENLARGED, SizingError, reach, whole};
 use crate::analysis::{Analysis, AnalysisError, Point, Tail};
 use crate::bounded::Bounded;
 use crate::ladder::Ladder;
@@ -26,14 +26,13 @@ pub struct CurvePoint {
     pub p95_s: Bounded,
 }
 
-/// The curve from one user to [`RANGE_MAX`] times the most that were measured, on the landscape that
-/// was measured.
+/// The curve from one user to as many as may be asked for, on the landscape that was measured.
 pub(super) fn of(
     ladder: &Ladder,
     model: &Model,
     seed: u64,
 ) -> Result<Vec<CurvePoint>, SizingError> {
-    let most = whole(ladder.highest().users * RANGE_MAX);
+    let most = whole(reach(ladder));
     let users = users(most);
     let along = |landscape: &Landscape| -> Result<Vec<Point>, AnalysisError> {
         let solved = Analysis::of(landscape, model.think_s, most)?;

@@ -18,4 +18,7 @@ pub struct Knee {
     /// False where the model is further from a step than it may be: then nobody knows where the knee
     /// is, and the figures above must not be told.
     pub explained: bool,
+    /// True where operations failed with no more users than these: what failed is full before, and the
+    /// figures above must not be told.
+    pub behind_failures: bool,
 }

@@ -31,7 +31,9 @@ pub(super) fn or_memory(
         Bounded { value: rate(users.value), low: rate(users.low), high: rate(users.high) };
     let shown = ladder.highest().users >= users.value;
     // the ladder itself says how much memory a user takes
-    Ok(Knee { bottleneck: MEMORY.into(), users, limit_per_s, shown, explained: true })
+    let behind_failures = super::is_behind_failures(ladder, users);
+    let bottleneck = MEMORY.into();
+    Ok(Knee { bottleneck, users, limit_per_s, shown, explained: true, behind_failures })
 }
 
 /// Why so many users are more than the memory of the server holds; `None` where it holds them.
