@@ -1,5 +1,6 @@
 //! Shell commands of the user: bounded in time and in what they may say.
 
+mod group;
 mod heard;
 mod kept;
 
@@ -11,14 +12,13 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use plumb_engine::Stop;
 use plumb_engine::clock::MonotonicClock;
-use plumb_engine::{Stop, wait_for};
 use plumb_measure::{Clock as _, Span};
-use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, waitid,
-};
+use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, pidfd_open, waitid};
 use wait4::{ResUse, Wait4 as _};
 
+pub use self::group::end_group;
 use self::heard::Heard;
 use crate::guard::Guard;
 
@@ -326,23 +326,10 @@ fn wait(
     }
 }
 
-/// Ends a command that leads a group of its own, and all it started; it is asked first, and has
-/// `farewell` to follow.
-pub fn end_group(child: &mut Child, farewell: Span) {
-    let group = Pid::from_child(child);
-    // a group that is gone already needs no end
-    let _ = kill_process_group(group, Signal::TERM);
-    if let Ok(ended) = pidfd_open(group, PidfdFlags::empty()) {
-        // whatever the wait says, it is ended now
-        let _ = wait_for([ended.as_fd()], farewell);
-    }
-    let _ = kill_process_group(group, Signal::KILL);
-    let _ = child.wait();
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plumb_engine::wait_for;
     use rustix::io::ioctl_fionbio;
     use std::io::{Read as _, Write as _};
 
