@@ -45,7 +45,7 @@ use asking::Asking;
 pub use driven::{Driven, Ending};
 use due::Dues;
 use plumb_measure::Pacer;
-use plumb_socket::{Poll, Proofs, Stop, Time, Timers};
+use plumb_socket::{Poll, Proofs, Stop, Time, Timers, Turns};
 use slow::Watch;
 use stamped::StampedMessages;
 
@@ -97,7 +97,7 @@ pub(crate) struct Drive<'a, P: Protocol, L, T> {
     conns: Vec<Conn<P, L>>,
     timers: Timers,
     /// Connections whose turn ended before their bytes did.
-    again: VecDeque<usize>,
+    again: Turns,
     /// Closed load: connections that ask once everybody who was ready has been read.
     asking: Asking,
     /// Open load: connections that can take an operation.
@@ -161,7 +161,7 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
             stamps: StampedMessages::of(job.plan.stamps, conns.len()),
             conns,
             timers: Timers::default(),
-            again: VecDeque::new(),
+            again: Turns::default(),
             asking: Asking::default(),
             free: VecDeque::new(),
             backlog: VecDeque::new(),
@@ -220,7 +220,7 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
                 self.on_ready(self.poll.ready(at))?;
             }
             for _ in 0..self.again.len() {
-                if let Some(index) = self.again.pop_front() {
+                if let Some(index) = self.again.pop() {
                     self.read(index)?;
                 }
             }

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 
 use plumb_link::Link;
 use plumb_measure::{Span, Tick};
-use plumb_socket::{Listener, Nagle, Poll, Reception, Stop, Time, Timers, Wake};
+use plumb_socket::{Listener, Nagle, Poll, Reception, Stop, Time, Timers, Turns, Wake};
 
 use plumb_wire::cidr::Cidr;
 
@@ -163,7 +163,7 @@ pub(crate) struct Serve<'a, S: Service, L, T> {
     /// Bytes that all clients take of the memory for what is unfinished.
     taken: usize,
     timers: Timers,
-    again: VecDeque<usize>,
+    again: Turns,
     /// Clients whose replies wait for the service to settle.
     unsettled: Vec<usize>,
     buffer: Vec<u8>,
@@ -203,7 +203,7 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
             beyond: VecDeque::new(),
             taken: 0,
             timers: Timers::default(),
-            again: VecDeque::new(),
+            again: Turns::default(),
             unsettled: Vec::new(),
             buffer: Vec::with_capacity(READ_BYTES),
             reply: Vec::new(),
@@ -276,7 +276,7 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
             }
         }
         for _ in 0..self.again.len() {
-            if let Some(index) = self.again.pop_front() {
+            if let Some(index) = self.again.pop() {
                 self.read(index);
             }
         }

@@ -11,7 +11,6 @@ mod tally;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 
@@ -29,7 +28,7 @@ use plumb_engine::clock::MonotonicClock;
 use plumb_engine::{
     ACCEPTS_A_TURN, Arrival, Endpoint, EngineError, Listener, Nagle, Peer, Poll, READ_BYTES,
     Readiness, Reception, SocketOptions, Stop, ThreadContext, Time, Timers, Token, TurnedAway,
-    Wake, start_connect,
+    Turns, Wake, start_connect,
 };
 pub use tally::{Parted, Passage, PathTotals, RelayEvent, RelayTotals};
 
@@ -81,7 +80,7 @@ struct Relay<'a, T> {
     /// For the limits on a connection's life. Apart from the others: these are long, and one that
     /// is overtaken by every message would leave an entry behind each time.
     limits: Timers,
-    again: VecDeque<usize>,
+    again: Turns,
     shapers: [Shaper; 2],
     admissions: Admissions,
     totals: RelayTotals,
@@ -115,7 +114,7 @@ impl<'a, T: Time> Relay<'a, T> {
             free: Vec::new(),
             dues: Timers::default(),
             limits: Timers::default(),
-            again: VecDeque::new(),
+            again: Turns::default(),
             shapers: [Shaper::new(plan.there.rate), Shaper::new(plan.back.rate)],
             admissions: Admissions::new(plan.loss, plan.seed),
             totals: RelayTotals {
@@ -156,7 +155,7 @@ impl<'a, T: Time> Relay<'a, T> {
             }
         }
         for _ in 0..self.again.len() {
-            if let Some(index) = self.again.pop_front() {
+            if let Some(index) = self.again.pop() {
                 self.turn(index);
             }
         }
@@ -343,7 +342,7 @@ impl<'a, T: Time> Relay<'a, T> {
         });
         match turn {
             PairProgress::Over(parted) => return self.close(index, parted),
-            PairProgress::Again => self.again.push_back(index),
+            PairProgress::Again => self.again.push(index),
             PairProgress::Done => {}
         }
         if let Some(at) = pair.next_due() {

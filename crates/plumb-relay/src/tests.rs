@@ -388,3 +388,25 @@ fn a_target_that_is_not_there_resets_the_client() {
     assert_eq!((totals.unreachable, totals.there.sent), (1, 0));
     assert_eq!(*gone.borrow(), Some(1_000 * MS));
 }
+
+#[test]
+fn a_connection_of_which_more_comes_than_a_turn_takes_has_one_turn_at_a_time() {
+    let stand = Stand::new();
+    let mut client = stand.client();
+    client.write_all(&[7; 40_000]).unwrap();
+    let (plan, stop) = (plan(), Stop::new().unwrap());
+    let ends = Ends {
+        listeners: std::slice::from_ref(&stand.listener),
+        target: std::slice::from_ref(&stand.far),
+    };
+    let mut quiet = |_: super::RelayEvent<'_>| {};
+    let time = HeldTime::with(|_| None);
+    let mut relay = Relay::new(&plan, ends, &mut quiet, time, &stop).unwrap();
+    relay.buffer.truncate(64);
+    relay.pass().unwrap(); // it is accepted
+    for _ in 0..8 {
+        // its bytes came, and then the other side stood: each is an event of its own
+        relay.pass().unwrap();
+        assert_eq!(relay.again.len(), 1);
+    }
+}

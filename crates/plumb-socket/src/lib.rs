@@ -1,5 +1,5 @@
 //! What every loop stands on: the clock, addresses and what a name stands for, making connections
-//! and taking them, what a socket really uses, waiting with epoll, and timers.
+//! and taking them, what a socket really uses, waiting with epoll, turns and timers.
 //!
 //! Nothing here knows a protocol, and nothing keeps time of an operation. [`Error`] is that of
 //! everybody who connects or listens.
@@ -21,6 +21,7 @@ pub mod tcp_info;
 mod tick;
 mod timer;
 mod tls_error;
+mod turns;
 
 pub use address::{Address, Endpoint, Family, show_address};
 pub use connect::{
@@ -40,3 +41,4 @@ pub use stop::{Stop, wait_for};
 pub use tick::{HELD_TICK, HeldTick};
 pub use timer::{Timers, Wake};
 pub use tls_error::TlsError;
+pub use turns::Turns;

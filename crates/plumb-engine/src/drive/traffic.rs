@@ -80,7 +80,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
                 Err(error) => return self.broken(index, &error),
             }
         }
-        self.again.push_back(index);
+        self.again.push(index);
         Ok(())
     }
 
@@ -429,7 +429,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             Err(_) => {
                 // the read that follows reports what broke, after the answers that came before it
                 channel.set_hangup();
-                self.again.push_back(index);
+                self.again.push(index);
             }
         }
     }

@@ -79,7 +79,7 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
             // a socket that cannot be changed is broken, and the next read says so
             let _ = make_nonblocking(client.channel.socket());
             // what came meanwhile was announced to nobody
-            self.again.push_back(index);
+            self.again.push(index);
         }
         self.lone.streak = 0;
     }

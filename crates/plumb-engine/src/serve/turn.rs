@@ -130,7 +130,7 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
                 return true;
             }
         }
-        self.again.push_back(index);
+        self.again.push(index);
         true
     }
 
@@ -321,7 +321,7 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
                 client.waiting = false;
                 client.last_heard = now; // it may be silent for as long as anybody
             }
-            self.again.push_back(connection_id.index); // what came meanwhile was announced already
+            self.again.push(connection_id.index); // what came meanwhile was announced already
             let kept = self.slots.get(connection_id.index).and_then(|slot| slot.client.as_ref());
             if kept.is_some_and(|client| client.channel.kept() > 0) {
                 self.serve_bytes(connection_id.index);
@@ -382,7 +382,7 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
             if client.closing.is_some() {
                 client.channel.finish_sending();
             } else if std::mem::take(&mut client.paused) || client.unserved {
-                self.again.push_back(index);
+                self.again.push(index);
             }
             self.weigh(index);
         }

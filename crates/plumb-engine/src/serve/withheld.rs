@@ -152,7 +152,7 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
             at += 1;
             // the rest of what it has sent does not wait for that
             if all && client.unserved && !client.paused {
-                self.again.push_back(index);
+                self.again.push(index);
             }
             if told {
                 self.flush(index);
