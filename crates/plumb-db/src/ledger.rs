@@ -110,6 +110,7 @@ impl Closed {
             slowest: Slowest::default(), // calls are not watched one by one
             tcp: None,
             transports: Transports::default(),
+            handshake_complaint: None, // failures of connections have no words here
         }
     }
 }

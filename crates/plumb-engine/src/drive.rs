@@ -134,6 +134,8 @@ pub(crate) struct Drive<'a, P: Protocol, L, T> {
     begun: u64,
     last_done: u64,
     down_since: Option<u64>,
+    /// Who failed the first handshake of the recorded part, and why.
+    handshake_complaint: Option<String>,
     proofs: Proofs,
     /// The common start, on the clock of the run; of scripts.
     start: u64,
@@ -185,6 +187,7 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
             begun: 0,
             last_done: 0,
             down_since: None,
+            handshake_complaint: None,
             proofs: Proofs::of(job.endpoint),
             start: 0,
             job,
@@ -337,6 +340,7 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
     fn begin_recording(&mut self, window: Window) {
         self.recording = true;
         self.recorder.clear_load();
+        self.handshake_complaint = None;
         self.backlog.clear(); // of the warm-up
         self.starved = 0;
         self.cpu_before_ns = clock::thread_cpu_ns();

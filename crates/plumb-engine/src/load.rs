@@ -403,6 +403,7 @@ impl Consumer {
             slowest: Slowest::default(),
             tcp: None,
             told_names: Vec::new(),
+            handshake_complaint: None,
         };
         let joined: Vec<_> = handles
             .into_iter()
@@ -420,6 +421,7 @@ impl Consumer {
             }
             result.transports.merge(&driven.transports);
             result.ending = result.ending.max(driven.ending);
+            result.handshake_complaint = result.handshake_complaint.or(driven.handshake_complaint);
             result.protocols.push(driven.protocol);
         }
         Ok(result)

@@ -78,7 +78,8 @@ pub fn result_record<P>(
                 tcp: load.tcp.as_ref(),
             })
             .with(load.transports.mixed())
-            .with(load.transports.not_smc()),
+            .with(load.transports.not_smc())
+            .with_handshake(load.handshake_complaint.as_deref()),
         transports: load.transports.uses().to_vec(),
         driver: driver_facts(plan, load),
         tcp: load.tcp,

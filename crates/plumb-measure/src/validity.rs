@@ -110,6 +110,13 @@ impl Validity {
         self.and(finding(FindingKind::Complaint, Scope::Nothing, text))
     }
 
+    /// The same verdict with a remark, if there is one: who failed the first handshake, and why.
+    #[must_use]
+    pub fn with_handshake(self, complaint: Option<&str>) -> Self {
+        let text = complaint.map(|it| format!("the first handshake that failed: {it}"));
+        self.and(text.and_then(|text| finding(FindingKind::Complaint, Scope::Nothing, text)))
+    }
+
     /// The same verdict with how the remotes of a load `began`, which takes its figures away where that
     /// was `too_far` apart for its intervals.
     #[must_use]

@@ -152,6 +152,7 @@ async fn run<D: Database>(
         slowest: Slowest::default(), // statements are not watched one by one
         tcp: None,
         transports: traffic.transports(),
+        handshake_complaint: None, // failures of connections have no words here
     })
 }
 

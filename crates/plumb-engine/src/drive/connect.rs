@@ -264,8 +264,18 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             let address = self.endpoint(index).to_string();
             return Err(EngineError::Greeting { address, complaint, kind });
         }
+        if kind == FailureKind::HandshakeFailed {
+            self.keep_complaint(index, &complaint);
+        }
         self.not_connected(index, kind);
         Ok(())
+    }
+
+    /// Keeps what was wrong with a handshake: its failure is counted without words.
+    pub(super) fn keep_complaint(&mut self, index: usize, complaint: &str) {
+        if self.handshake_complaint.is_none() {
+            self.handshake_complaint = Some(format!("{} {complaint}", self.endpoint(index)));
+        }
     }
 
     /// A connection could not be made. What waits for one beside a user's own fails with it; a

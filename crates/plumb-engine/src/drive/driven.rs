@@ -43,6 +43,8 @@ pub struct Driven<P> {
     pub tcp: Option<TcpTotals>,
     /// What its connections really used.
     pub transports: Transports,
+    /// Who failed the first handshake behind the beginning, and why.
+    pub handshake_complaint: Option<String>,
 }
 
 impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
@@ -109,6 +111,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             warm_up_operations: self.warm_up_operations,
             cpu_ns,
             transports: self.proofs.into_transports(),
+            handshake_complaint: self.handshake_complaint,
         }
     }
 }

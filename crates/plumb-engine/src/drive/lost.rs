@@ -47,8 +47,11 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
                 let address = self.endpoint(index).to_string();
                 return Err(EngineError::Greeting { address, complaint, kind });
             }
-            let answered = self.conns[index].attempts == 0;
-            return self.fail(index, if answered { FailureKind::Garbled } else { kind });
+            if self.conns[index].attempts == 0 {
+                return self.fail(index, FailureKind::Garbled);
+            }
+            self.keep_complaint(index, &complaint);
+            return self.fail(index, kind);
         }
         if P::DATAGRAMS && !self.conns[index].open() {
             return self.connect_failed(index, error);

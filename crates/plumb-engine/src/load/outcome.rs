@@ -59,6 +59,9 @@ pub struct LoadResult<P> {
         deserialize_with = "bounds::few::<NAMES_MAX, _, _>"
     )]
     pub told_names: Vec<String>,
+    /// Who failed the first handshake behind the beginning, and why.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub handshake_complaint: Option<String>,
 }
 
 /// What one crew of a load did, as far as no row tells it from the others.
@@ -150,6 +153,7 @@ impl<P> LoadResult<P> {
         if let Some(tcp) = &other.tcp {
             self.tcp.get_or_insert_default().merge(tcp);
         }
+        self.handshake_complaint = self.handshake_complaint.take().or(other.handshake_complaint);
         Ok(())
     }
 
@@ -197,6 +201,7 @@ impl<P> LoadResult<P> {
             slowest: self.slowest.clone(),
             tcp: self.tcp,
             told_names: self.told_names.clone(),
+            handshake_complaint: self.handshake_complaint.clone(),
         }
     }
 }

@@ -27,6 +27,7 @@ pub(super) fn load_of(delivery: &Delivery) -> LoadResult<()> {
         slowest: Slowest::default(),
         tcp: None,
         told_names: Vec::new(),
+        handshake_complaint: None,
     }
 }
 

@@ -116,5 +116,6 @@ fn begun(records: &IntervalRecords) -> LoadResult<()> {
         slowest: Slowest::default(),
         tcp: None,
         told_names: Vec::new(),
+        handshake_complaint: None,
     }
 }

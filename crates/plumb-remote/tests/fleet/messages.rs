@@ -61,6 +61,7 @@ fn all_reports() -> Vec<Report> {
         slowest: Slowest::default(),
         tcp: None,
         told_names: Vec::new(),
+        handshake_complaint: None,
     };
     let hello = Hello {
         schema: SCHEMA.into(),

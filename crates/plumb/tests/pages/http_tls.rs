@@ -242,6 +242,26 @@ fn a_handshake_that_fails_in_the_middle_of_a_run_is_counted() {
     let result = &record["results"][0];
     assert_eq!(result["operations"], 20, "{result}");
     assert_eq!(result["failures"], json!({"handshake-failed": 3}));
+    let reasons = result["validity"]["reasons"].as_array().expect("reasons");
+    let texts: Vec<&str> = reasons.iter().filter_map(|it| it["text"].as_str()).collect();
+    let first = texts.iter().find(|it| it.starts_with("the first handshake that failed: "));
+    assert!(first.is_some_and(|it| it.contains("502")), "{texts:?}");
+}
+
+#[test]
+fn what_400_may_mean_over_tls_is_told_where_no_certificate_was_shown() {
+    let place = TestAuthority::new();
+    let site = place.site(|_, _| Reply::answer(400, "", "No required SSL certificate was sent"));
+    let url = site.url("/");
+    let client = place.authority.sign("client");
+    let shown = [&url[..], "--cert", &client.cert, "--key", &client.key];
+    for (words, told) in [(&shown[..1], true), (&shown[..], false)] {
+        let record = place.ping(words).with(1).json();
+        let step = &record["results"][0]["parts"][0]["steps"][0];
+        assert_eq!(step["status"], 400, "{step}");
+        let text = step["text"].as_str().expect("a text");
+        assert_eq!(text.contains("give --cert and --key"), told, "{text}");
+    }
 }
 
 #[test]

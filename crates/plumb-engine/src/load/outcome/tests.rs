@@ -77,6 +77,7 @@ fn load(began_ns: u64, connections: u64, which: Range<u64>) -> LoadResult<u64> {
         slowest,
         tcp: Some(TcpTotals { connections, segments_sent: 3, ..TcpTotals::default() }),
         told_names: vec!["app".into()],
+        handshake_complaint: None,
     }
 }
 
@@ -89,6 +90,7 @@ fn an_outcome_is_read_back_as_it_was_written() {
     let mut odd = load(3, 2, 0..500);
     odd.ending = Ending::GaveUp;
     odd.tcp = None;
+    odd.handshake_complaint = Some("db:5432 shows a certificate that has expired".into());
     for load in [load(5 * S, 4, 0..1_000), odd] {
         assert_eq!(sent(&load), load);
     }

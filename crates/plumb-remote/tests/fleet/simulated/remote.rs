@@ -251,6 +251,7 @@ impl SimulatedRemote {
             slowest: Slowest::default(),
             tcp: None,
             told_names: Vec::new(),
+            handshake_complaint: None,
         };
         let row = &self.total.rows()[0];
         let result = ResultRecord {
