@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
-use plumb_measure::{hdr, real};
+use plumb_measure::{Histogram, hdr, real};
 use plumb_serve::Pieces;
 use serde_json::json;
 
@@ -67,37 +67,48 @@ impl Tail {
     }
 }
 
+/// What came of one interval at one point of the plan.
+#[derive(Default)]
+struct Came {
+    length_ns: u64,
+    /// Times of the right answers.
+    right: Histogram,
+    failed: u64,
+}
+
 /// An interval, as the page draws it: everything of one moment and one point of the plan.
 fn intervals(lines: &[String]) -> Vec<String> {
-    let mut found: BTreeMap<(u64, String), (u64, plumb_measure::Histogram)> = BTreeMap::new();
+    let mut found: BTreeMap<(u64, String), Came> = BTreeMap::new();
     for line in lines {
         let Some((tag, _)) = line.strip_prefix("Tag=").and_then(|rest| rest.split_once(',')) else {
             continue;
         };
-        let Some(point) = tag.strip_prefix("response") else { continue };
+        let (series, point) = tag.split_once(';').unwrap_or((tag, ""));
+        if !matches!(series, "response" | "failed") {
+            continue;
+        }
         // a damaged line is no reason to show nothing of the others
         let Ok(read) = hdr::read_log(&format!("{line}\n"), tag) else { continue };
         for it in read {
-            let key = (it.start_ns, point.trim_start_matches(';').to_owned());
-            match found.entry(key) {
-                std::collections::btree_map::Entry::Vacant(place) => {
-                    place.insert((it.length_ns, it.histogram));
-                }
-                std::collections::btree_map::Entry::Occupied(mut place) => {
-                    place.get_mut().1.merge(&it.histogram);
-                }
+            let came = found.entry((it.start_ns, point.to_owned())).or_default();
+            came.length_ns = it.length_ns;
+            if series == "failed" {
+                came.failed += it.histogram.count();
+            } else {
+                came.right.merge(&it.histogram);
             }
         }
     }
     let skipped = found.len().saturating_sub(BEFORE_MAX);
-    let told = found.iter().skip(skipped).map(|((start_ns, point), (length_ns, histogram))| {
-        let seconds = real((*length_ns).max(1)) / 1e9;
-        let quantile = |q| (!histogram.is_empty()).then(|| histogram.quantile(q));
+    let told = found.iter().skip(skipped).map(|((start_ns, point), came)| {
+        let seconds = real(came.length_ns.max(1)) / 1e9;
+        let quantile = |q| (!came.right.is_empty()).then(|| came.right.quantile(q));
         json!({
             "point": point,
             "start_s": real(*start_ns) / 1e9,
             "length_s": seconds,
-            "per_s": real(histogram.count()) / seconds,
+            "per_s": real(came.right.count()) / seconds,
+            "failed": came.failed,
             "p50_ns": quantile(0.5),
             "p95_ns": quantile(0.95),
             "p99_ns": quantile(0.99),
@@ -173,14 +184,16 @@ mod tests {
     use std::fs::OpenOptions;
     use std::io::Write as _;
 
-    use plumb_measure::Histogram;
-
     use super::*;
 
     fn line(start_ns: u64, values: &[u64]) -> String {
+        line_of("response", start_ns, values)
+    }
+
+    fn line_of(series: &str, start_ns: u64, values: &[u64]) -> String {
         let mut histogram = Histogram::new();
         values.iter().for_each(|value| histogram.record(*value));
-        hdr::log_line("response;size=500B", start_ns, 1_000_000_000, &histogram)
+        hdr::log_line(&format!("{series};size=500B"), start_ns, 1_000_000_000, &histogram)
     }
 
     #[test]
@@ -209,6 +222,17 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         add(&one);
         assert_eq!(intervals(&tail.lines().unwrap()).len(), 1);
+    }
+
+    #[test]
+    fn an_interval_tells_how_many_failed_beside_the_right_answers() {
+        let lines = [line(0, &[5_000]), line_of("failed", 0, &[7, 8]), line(1_000_000_000, &[])];
+        let told = intervals(&[&lines[..], &[line_of("failed", 1_000_000_000, &[9])]].concat());
+        let told: Vec<serde_json::Value> =
+            told.iter().map(|it| serde_json::from_str(it).unwrap()).collect();
+        let figures = told.iter().map(|it| (it["per_s"].as_f64(), it["failed"].as_u64()));
+        assert_eq!(figures.collect::<Vec<_>>(), [(Some(1.0), Some(2)), (Some(0.0), Some(1))]);
+        assert!(told[1]["p50_ns"].is_null());
     }
 
     #[test]

@@ -86,11 +86,13 @@ const time = (ns) => {
     const it = JSON.parse(event.data);
     points.push(it);
     put("live-rate", Number(it.per_s.toPrecision(3)).toLocaleString("en"));
+    put("live-failed", it.failed.toLocaleString("en"));
     put("live-p50", time(it.p50_ns));
     put("live-p95", time(it.p95_ns));
     put("live-p99", time(it.p99_ns));
     const end = (it.start_s + it.length_s).toFixed(1);
-    said.textContent = end + " s measured" + (it.point ? ", now " + it.point.replaceAll(";", ", ") : "") + ".";
+    const allFailed = it.failed && !it.per_s ? " Every operation of the last interval failed." : "";
+    said.textContent = end + " s measured" + (it.point ? ", now " + it.point.replaceAll(";", ", ") : "") + "." + allFailed;
     draw();
   });
   source.addEventListener("trouble", (event) => {

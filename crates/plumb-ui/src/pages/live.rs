@@ -13,6 +13,7 @@ pub(crate) fn live(row: &Row) -> Markup {
             p class="sentence" role="status" aria-live="polite" id="live-said" { "Waiting for its first interval." }
             dl class="tiles" {
                 div { dt { "in the last interval" } dd class="value" id="live-rate" { "-" } dd { "operations a second" } }
+                div { dt { "failed" } dd class="value" id="live-failed" { "-" } dd { "operations in the last interval" } }
                 div { dt { "median" } dd class="value" id="live-p50" { "-" } dd { "of the last interval" } }
                 div { dt { "p95" } dd class="value" id="live-p95" { "-" } dd { "of the last interval" } }
                 div { dt { "p99" } dd class="value" id="live-p99" { "-" } dd { "of the last interval" } }

@@ -99,7 +99,9 @@ impl Sampler for Onlooker<'_> {
         let start_ns = records.began_ns.saturating_sub(self.began_ns) + figures.start_ns;
         let mut lines = String::new();
         for row in records.recorder.rows() {
-            for (series, histogram) in [("response", &row.response), ("service", &row.service)] {
+            let failed = row.failed.as_deref().map(|times| ("failed", times));
+            let right = [("response", &row.response), ("service", &row.service)];
+            for (series, histogram) in right.into_iter().chain(failed) {
                 let tag = hdr::log_tag(series, &self.labels);
                 lines += &hdr::log_line(&tag, start_ns, figures.duration_ns, histogram);
             }
