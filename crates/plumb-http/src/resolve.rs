@@ -100,7 +100,8 @@ impl Resolver<'_> {
             }
             self.refuse_bad_request(&at, answer.status)?;
             self.learn_when_to_prove(&at, &mut steps)?;
-            let text = format!("{} bytes{cookies}{}", answer.hit.length, hint(answer.status));
+            let text =
+                format!("{} bytes{cookies}{}", answer.hit.length, self.hint(&at, answer.status));
             steps.push(StepRecord { status: answer.status, text });
             return Ok(Some(Resolved { url: at, steps, first_hit: Some(answer.hit) }));
         }
@@ -126,6 +127,19 @@ impl Resolver<'_> {
             return Err(HttpError::BadRequest { url: at.masked() });
         }
         Ok(())
+    }
+
+    /// What the last status may mean.
+    fn hint(&self, at: &Url, status: u16) -> &'static str {
+        match status {
+            400 if at.scheme() == Scheme::Https && !self.routes.shows_certificate() => {
+                "; a server that demands a client certificate may say so: give --cert and --key"
+            }
+            407 => {
+                "; the proxy wants to know who asks: set PLUMB_PROXY_USER and PLUMB_PROXY_PASSWORD"
+            }
+            _ => "",
+        }
     }
 
     /// The bytes of a request for `url`, with everything that was learnt.
@@ -341,14 +355,6 @@ fn no_answer(url: &Url, load: &LoadResult<PageReport>) -> HttpError {
         None => format!("did not answer ({kind}); is it the right server, and does it still run?"),
     };
     HttpError::NoAnswer { url: url.masked(), complaint }
-}
-
-/// What the last status may mean.
-fn hint(status: u16) -> &'static str {
-    match status {
-        407 => "; the proxy wants to know who asks: set PLUMB_PROXY_USER and PLUMB_PROXY_PASSWORD",
-        _ => "",
-    }
 }
 
 /// A URL as seen from another one: only what differs.

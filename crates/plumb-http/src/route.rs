@@ -262,6 +262,11 @@ impl Routes {
         self.tls(&trust, url)
     }
 
+    /// True where servers that demand a client certificate are shown one.
+    pub(crate) fn shows_certificate(&self) -> bool {
+        self.trust.cert.is_some()
+    }
+
     /// Makes links on which the version that was asked for is agreed on. A server that agrees on nothing
     /// speaks HTTP/1.1.
     fn tls(&self, trust: &TrustOptions, url: &Url) -> Result<TlsConnector, HttpError> {

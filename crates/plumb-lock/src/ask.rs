@@ -7,7 +7,7 @@ use plumb_measure::{FailureKind, Span};
 use plumb_wire::resp::{self, Reply};
 
 use crate::LockError;
-use crate::dialogue::{Dialogue, Greeted, Heard};
+use crate::dialogue::{Dialogue, Greeted, Heard, SPEAKS_TLS};
 use crate::said::Said;
 use crate::target::Target;
 
@@ -80,7 +80,11 @@ impl Target {
                 let kind = failed.map_or("interrupted", |(kind, _)| kind.name());
                 format!("gave no answer: {kind}")
             });
-            return Err(LockError::NoAnswer { address: endpoint.to_string(), how });
+            let address = endpoint.to_string();
+            return Err(match &*how {
+                SPEAKS_TLS => LockError::SpeaksTls { address },
+                _ => LockError::NoAnswer { address, how },
+            });
         }
         Ok(said)
     }

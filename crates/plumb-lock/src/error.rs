@@ -84,6 +84,12 @@ pub enum LockError {
         /// What happened.
         how: String,
     },
+    /// A server was asked without TLS.
+    #[error("{address} speaks TLS: add --tls")]
+    SpeaksTls {
+        /// Who.
+        address: String,
+    },
     /// More locks than the load tool can tell apart.
     #[error(
         "{owners} owners with {locks} locks each are too many: up to 9999 owners, 99999999 locks \

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plumb_engine::clock::MonotonicClock;
-use plumb_engine::{Endpoint, SocketOptions, finish_connect, start_connect};
+use plumb_engine::{Endpoint, SocketOptions, finish_connect, start_connect, tls};
 use plumb_measure::{Clock as _, Span};
 use plumb_wire::http::Scheme;
 use rustls::ClientConfig;
@@ -80,11 +80,16 @@ pub(crate) enum Unreachable {
     #[error("`{host}` is no name that a certificate can be for")]
     NoName { host: String },
     /// The server proves nothing, or somebody else.
-    #[error("no TLS with {place}: {cause}; name the authority of its certificate with --ca FILE")]
+    #[error("no TLS with {place}: {}", why_no_tls(cause))]
     Tls { place: String, cause: io::Error },
     /// The connection broke before it served.
     #[error("{place} does not serve HTTP: {cause}")]
     Http { place: String, cause: hyper::Error },
+}
+
+/// What is wrong with a server that does not speak TLS with us, and what to do where it says.
+fn why_no_tls(cause: &io::Error) -> String {
+    tls::wrong_certificate(cause).map_or_else(|| cause.to_string(), |words| format!("it {words}"))
 }
 
 /// How servers are reached.

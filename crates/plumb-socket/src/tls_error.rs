@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+/// What the library says of a certificate of X.509 version 1.
+const VERSION_1: &str = "UnsupportedCertVersion";
+
 /// Why certificates, keys or names do not serve. Each message says what to try.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
@@ -41,6 +44,12 @@ pub enum TlsError {
         key: PathBuf,
         /// Why.
         cause: rustls::Error,
+    },
+    /// A certificate of the form that has no extensions, and so no names.
+    #[error("{cert} is a certificate of X.509 version 1: {remedy}", remedy = Self::MAKE_VERSION_3)]
+    Version1 {
+        /// The certificate.
+        cert: PathBuf,
     },
     /// One of two options that belong together.
     #[error("--cert and --key belong together: {missing} is missing")]
@@ -84,7 +93,22 @@ impl TlsError {
     /// The error of a certificate and a key that do not serve together.
     pub fn pair(files: &(PathBuf, PathBuf)) -> impl FnOnce(rustls::Error) -> Self {
         let (cert, key) = files.clone();
-        move |cause| Self::Pair { cert, key, cause }
+        move |cause| match cause {
+            rustls::Error::InvalidCertificate(wrong) if Self::is_of_version_1(&wrong) => {
+                Self::Version1 { cert }
+            }
+            cause => Self::Pair { cert, key, cause },
+        }
+    }
+
+    /// What to do about a certificate of X.509 version 1.
+    pub const MAKE_VERSION_3: &str =
+        "make one of version 3, as openssl x509 -req does with -extfile FILE";
+
+    /// True for what the library says of a certificate of X.509 version 1.
+    #[must_use]
+    pub fn is_of_version_1(wrong: &rustls::CertificateError) -> bool {
+        matches!(wrong, rustls::CertificateError::Other(other) if other.to_string() == VERSION_1)
     }
 
     /// The error of `file`, which should hold what is `expected`.

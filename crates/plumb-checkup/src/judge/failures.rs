@@ -37,7 +37,8 @@ fn unreachable(server: &str, part: &CheckupPart, who: &str) -> Option<(FaultKind
     let end = if error.ends_with(['?', '!']) { "" } else { "." };
     let evidence = format!("The {server} could not be measured: {error}{end}");
     let next = format!(
-        "Does it run, and does {who} reach it? The words of each measurement stand in checkup.json."
+        "Do what it says, if it says what to do. Otherwise: does it run, and does {who} reach it? \
+         The words of each measurement stand in checkup.json."
     );
     Some((FaultKind::Unreachable, evidence, next))
 }

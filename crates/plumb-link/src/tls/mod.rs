@@ -21,7 +21,7 @@ use identity::{Identity, authorities, trusted};
 pub use link::{Tls, proof};
 pub use options::{ServerTlsOptions, TlsOptions, TrustOptions};
 pub use plumb_socket::TlsError;
-pub use words::speaks;
+pub use words::{speaks, wrong_certificate};
 
 /// Makes the links of connections to one server.
 #[derive(Clone, Debug)]

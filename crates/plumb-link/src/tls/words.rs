@@ -2,12 +2,14 @@
 
 use std::io;
 
+use plumb_socket::TlsError;
 use rustls::{AlertDescription, CertificateError, Error};
 
 const NO_TLS_SERVER: &str = "does not speak TLS: is that a TLS port?";
 const NO_TLS_CLIENT: &str = "does not speak TLS";
 const NO_PROTOCOL: &str = "speaks none of the protocols asked for (ALPN)";
 const CUT_SHORT: &str = "closed the connection during the TLS handshake";
+const USE_NAME: &str = "use that name, or give it with --server-name";
 
 /// Which side we are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,10 +46,23 @@ pub fn speaks(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::InvalidData
 }
 
+/// What is wrong with the certificate of a server, in words that follow its address, where that made
+/// `error`; of a client that takes the name from the address.
+pub fn wrong_certificate(error: &io::Error) -> Option<String> {
+    match error.get_ref()?.downcast_ref() {
+        Some(Error::InvalidCertificate(wrong)) => {
+            Some(format!("shows a certificate {}", wanting(wrong, "use that name")))
+        }
+        _ => None,
+    }
+}
+
 fn of_server(error: &Error) -> String {
     match error {
         Error::InvalidMessage(_) | Error::InappropriateMessage { .. } => NO_TLS_SERVER.into(),
-        Error::InvalidCertificate(wrong) => format!("shows a certificate {}", wanting(wrong)),
+        Error::InvalidCertificate(wrong) => {
+            format!("shows a certificate {}", wanting(wrong, USE_NAME))
+        }
         Error::AlertReceived(AlertDescription::CertificateRequired) => {
             "demands a client certificate: give one with --cert FILE and --key FILE".into()
         }
@@ -74,7 +89,7 @@ fn of_client(error: &Error) -> String {
         Error::InvalidMessage(_) | Error::InappropriateMessage { .. } => NO_TLS_CLIENT.into(),
         Error::NoCertificatesPresented => "showed no client certificate".into(),
         Error::InvalidCertificate(wrong) => {
-            format!("showed a client certificate {}", wanting(wrong))
+            format!("showed a client certificate {}", wanting(wrong, USE_NAME))
         }
         Error::AlertReceived(alert) if about_certificates(*alert) => {
             format!("does not accept this server's certificate ({})", name(*alert))
@@ -87,19 +102,22 @@ fn of_client(error: &Error) -> String {
     }
 }
 
-/// What a certificate lacks.
-fn wanting(wrong: &CertificateError) -> String {
+/// What a certificate lacks; `use_name` says what to do where it is for another name.
+fn wanting(wrong: &CertificateError, use_name: &str) -> String {
     match wrong {
-        CertificateError::NotValidForNameContext { expected, presented } => {
+        CertificateError::NotValidForNameContext { expected, presented }
+            if presented.is_empty() =>
+        {
             format!(
-                "for {}, not for `{}`: use that name, or give it with --server-name",
-                names(presented),
+                "without a subjectAltName, where alone names are looked for: make one that names \
+                 `{}` there",
                 expected.to_str()
             )
         }
-        CertificateError::NotValidForName => {
-            "for another name: give that name with --server-name".into()
+        CertificateError::NotValidForNameContext { expected, presented } => {
+            format!("for {}, not for `{}`: {use_name}", names(presented), expected.to_str())
         }
+        CertificateError::NotValidForName => format!("for another name: {use_name}"),
         CertificateError::UnknownIssuer => {
             "that no authority we trust has signed: name its authority with --ca FILE".into()
         }
@@ -112,9 +130,20 @@ fn wanting(wrong: &CertificateError) -> String {
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
             "that is not valid yet: is the clock of this machine right?".into()
         }
+        CertificateError::Other(other) if other.to_string() == CALLS_ITSELF_AUTHORITY => {
+            "that calls itself an authority (CA:TRUE): use one that the authority has signed, or \
+             one made with basicConstraints=CA:FALSE"
+                .into()
+        }
+        wrong if TlsError::is_of_version_1(wrong) => {
+            format!("of X.509 version 1: {}", TlsError::MAKE_VERSION_3)
+        }
         other => format!("that cannot be accepted: {other}"),
     }
 }
+
+/// What the library says of a server that shows the certificate of an authority as its own.
+const CALLS_ITSELF_AUTHORITY: &str = "CaUsedAsEndEntity";
 
 /// Names as a certificate holds them, for example `DnsName("db1")`, without their kind.
 fn names(presented: &[String]) -> String {
@@ -123,7 +152,7 @@ fn names(presented: &[String]) -> String {
         None => name.clone(),
     });
     let names: Vec<String> = bare.collect();
-    if names.is_empty() { "nobody".into() } else { names.join(", ") }
+    names.join(", ")
 }
 
 fn about_certificates(alert: AlertDescription) -> bool {
@@ -146,10 +175,75 @@ fn name(alert: AlertDescription) -> String {
 
 #[cfg(test)]
 mod tests {
-    use rustls::pki_types::ServerName;
-    use rustls::{InvalidMessage, PeerIncompatible};
+    use std::path::PathBuf;
+    use std::sync::Arc;
 
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
+    use rustls::client::WebPkiServerVerifier;
+    use rustls::client::danger::ServerCertVerifier as _;
+    use rustls::pki_types::pem::PemObject as _;
+    use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+    use rustls::{InvalidMessage, PeerIncompatible, RootCertStore};
+
+    use super::super::provider;
     use super::*;
+
+    /// As `openssl x509 -req` makes one without extensions.
+    const VERSION_1: &[u8] = b"-----BEGIN CERTIFICATE-----
+MIIBFTCBvQIUZMcxoJXVX3Cx0S1Lek0xFxtY9A4wCgYIKoZIzj0EAwIwDjEMMAoG
+A1UEAwwDZGIxMB4XDTI2MTEyNzE3NTIwNFoXDTM2MTEyNDE3NTIwNFowDjEMMAoG
+A1UEAwwDZGIxMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAElyLO8c+1bg6wUqru
+IyMo+ZP2CHjndbmtYx7/iaumvsmwBg+dGXpqqLunXNPJuQPtUy36vwdLIcsSt/Dc
+0yQNQDAKBggqhkjOPQQDAgNHADBEAiAUsG6+PjjSvANKG2htM8KKf1RUgENojGfy
+SXjq4Cu2nAIgcv27ZVanccrrqzZXJscsqudupipEXxWxpVotY41TaqY=
+-----END CERTIFICATE-----
+";
+
+    /// Why the library refuses a server that shows `certificate`, which is trusted, as `localhost`.
+    fn refused(certificate: &CertificateDer<'_>, trusted: CertificateDer<'_>) -> Error {
+        let mut roots = RootCertStore::empty();
+        roots.add(trusted).unwrap();
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider());
+        let name = ServerName::try_from("localhost").unwrap();
+        let verifier = verifier.build().unwrap();
+        verifier.verify_server_cert(certificate, &[], &name, &[], UnixTime::now()).unwrap_err()
+    }
+
+    fn signed_by_itself(params: &CertificateParams) -> CertificateDer<'static> {
+        params.self_signed(&KeyPair::generate().unwrap()).unwrap().der().clone()
+    }
+
+    #[test]
+    fn certificates_that_cannot_serve_are_told_with_what_to_make_instead() {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        let nameless = signed_by_itself(&params);
+        let error = refused(&nameless, nameless.clone());
+        let said = refusal(Side::Client, &error).to_string();
+        assert!(said.starts_with("shows a certificate without a subjectAltName"), "{said}");
+        assert!(said.ends_with("names `localhost` there"), "{said}");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority = signed_by_itself(&params);
+        let error = refused(&authority, authority.clone());
+        let said = refusal(Side::Client, &error).to_string();
+        assert!(said.starts_with("shows a certificate that calls itself an authority"), "{said}");
+        let old = CertificateDer::from_pem_slice(VERSION_1).unwrap();
+        let error = refused(&old, authority);
+        let said = refusal(Side::Client, &error).to_string();
+        assert!(said.starts_with("shows a certificate of X.509 version 1: make"), "{said}");
+        let files = [PathBuf::from("a.pem"), PathBuf::from("a.key")].into();
+        let said = TlsError::pair(&files)(error).to_string();
+        assert!(said.starts_with("a.pem is a certificate of X.509 version 1: make"), "{said}");
+    }
+
+    #[test]
+    fn who_takes_the_name_from_the_address_is_told_of_no_option_for_it() {
+        let certificate = signed_by_itself(&CertificateParams::new(vec!["db2".into()]).unwrap());
+        let error = refused(&certificate, certificate.clone());
+        let error = io::Error::new(io::ErrorKind::InvalidData, error);
+        let said = wrong_certificate(&error).unwrap();
+        assert_eq!(said, "shows a certificate for `db2`, not for `localhost`: use that name");
+        assert_eq!(wrong_certificate(&cut_short(Side::Client)), None);
+    }
 
     fn both(error: &Error) -> [String; 2] {
         [Side::Client, Side::Server].map(|side| refusal(side, error).to_string())

@@ -9,6 +9,7 @@ use plumb_wire::resp::{self, Reply, ReplyLimits};
 use crate::stamps;
 
 use super::script::{Digits, Expect, Frame, Step, Who, Workload};
+use crate::dialogue::no_resp;
 use crate::password::Login;
 
 /// What is read of one answer at most.
@@ -269,7 +270,8 @@ impl Protocol for Probe {
                 self.garbled(consumed, text)
             }
             (Err(malformed), _) => {
-                self.garbled(bytes.len(), format!("does not speak RESP: {malformed}"))
+                let text = no_resp(bytes, || format!("does not speak RESP: {malformed}"));
+                self.garbled(bytes.len(), text)
             }
         }
     }

@@ -256,7 +256,10 @@ fn a_password_and_tls_are_asked_for_by_every_verb() {
     let refused = lock(&[&["status", &host][..], &silent].concat(), folder.path()).with(2);
     assert!(refused.stderr.contains("NOAUTH"), "{refused:#?}");
     let plain = lock(&["status", &host, "--ipv4", "--timeout", "2s"], folder.path());
-    plain.with(2);
+    let plain = plain.with(2).stderr;
+    assert!(plain.ends_with("speaks TLS: add --tls\n"), "{plain}");
+    let loaded = lock(&["load", "pairs", &host, "--ipv4", "--count", "10"], folder.path()).with(2);
+    assert!(loaded.stderr.contains("speaks TLS: add --tls"), "{loaded:#?}");
     let stranger = Authority::new(folder.path(), "other").ca();
     let words = ["status", &host, "--ipv4", "--tls", "--ca", &stranger];
     lock(&words, folder.path()).with(2);

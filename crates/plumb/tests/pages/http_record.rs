@@ -342,6 +342,14 @@ fn a_server_that_proves_nothing_is_not_asked() {
     assert!(answer.starts_with("HTTP/1.1 502 ") && answer.contains("with --ca FILE"), "{answer}");
     assert!(recorder.recorded().contains("no answer: no TLS with 127.0.0.1"));
     assert!(site.asked().is_empty());
+    // no option helps here
+    let expired = ReplyServer::encrypted(&known.sign_until("127.0.0.1", 2005), echo);
+    let (stream, _) = recorder.tunnel(&expired.address.to_string());
+    let mut tls = encrypted(stream, &recorder.authority(), "127.0.0.1").expect("ours");
+    tls.write_all(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").expect("it is taken");
+    let answer = rest(&mut tls);
+    assert!(answer.contains("a certificate that has expired: renew it"), "{answer}");
+    assert!(!answer.contains("--ca"), "{answer}");
 }
 
 #[test]
