@@ -7,7 +7,8 @@ use plumb_measure::{FailureKind, Span};
 use plumb_wire::resp::{self, Reply};
 
 use crate::LockError;
-use crate::dialogue::{Dialogue, Greeted, Heard, SPEAKS_TLS};
+use crate::dialogue::{Dialogue, Greeted, Heard};
+use crate::foreign::SPEAKS_TLS;
 use crate::said::Said;
 use crate::target::Target;
 

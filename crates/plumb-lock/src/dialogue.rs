@@ -4,6 +4,7 @@ use plumb_engine::{Next, Op, Protocol, Step, Then};
 use plumb_measure::{Answer, FailureKind};
 use plumb_wire::resp::{self, Reply};
 
+use crate::foreign::no_resp;
 use crate::load::{LIMITS, shown};
 use crate::password::Login;
 
@@ -11,15 +12,6 @@ use crate::password::Login;
 pub(crate) const FOREIGN: &str = "does not speak RESP as a lock server does";
 /// The answer to a password is not one of those that were asked for.
 const HELLO: u16 = 1;
-/// How an alert of TLS begins, which is what a server that speaks it answers.
-const TLS_ALERT: &[u8] = b"\x15\x03";
-/// What is said of such a server.
-pub(crate) const SPEAKS_TLS: &str = "speaks TLS: add --tls";
-
-/// What is said of a server that answered with `bytes`, which are no RESP; otherwise `foreign`.
-pub(crate) fn no_resp(bytes: &[u8], foreign: impl FnOnce() -> String) -> String {
-    if bytes.starts_with(TLS_ALERT) { SPEAKS_TLS.into() } else { foreign() }
-}
 
 /// What is asked, and what becomes of the answers.
 pub(crate) trait Dialogue {

@@ -9,6 +9,7 @@ mod audit;
 mod dialogue;
 mod digest;
 mod error;
+mod foreign;
 mod journal_verbs;
 mod load;
 mod pair;

@@ -9,7 +9,7 @@ use plumb_wire::resp::{self, Reply, ReplyLimits};
 use crate::stamps;
 
 use super::script::{Digits, Expect, Frame, Step, Who, Workload};
-use crate::dialogue::no_resp;
+use crate::foreign::no_resp;
 use crate::password::Login;
 
 /// What is read of one answer at most.
