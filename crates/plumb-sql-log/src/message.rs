@@ -120,25 +120,47 @@ impl Line<'_> {
     }
 
     /// True where the severity is no English word, or the message tells of a statement in other words: behind
-    /// its first colon stands a duration, or a statement.
+    /// its first colon stands a duration, or a statement, and before it what the server writes there.
     fn is_translated(&self) -> bool {
         let is_english = SEVERITIES.contains(&self.severity) || self.severity.starts_with("DEBUG");
         if !self.severity.is_empty() && !is_english {
             return true;
         }
+        // with other severities functions and extensions speak
+        if !["", "LOG"].contains(&self.severity) {
+            return false;
+        }
         let Some((words, told)) = self.message.split_once([':', WIDE_COLON]) else { return false };
         if ENGLISH.iter().any(|it| words.trim_end() == *it) || words.starts_with("execute ") {
             return false;
         }
-        let first = told.split_whitespace().next().unwrap_or_default();
-        is_duration(first) || STATEMENTS.iter().any(|it| it.eq_ignore_ascii_case(first))
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let mut told = told.split_whitespace();
+        let [first, unit] = [(); 2].map(|()| told.next().unwrap_or_default());
+        if STATEMENTS.iter().any(|it| it.eq_ignore_ascii_case(first)) {
+            return matches!(words[..], [_]) || matches!(words[..], [_, name] if is_prepared(name));
+        }
+        let has_number = words.iter().any(|it| it.contains(|it: char| it.is_ascii_digit()));
+        matches!(words.len(), 1 | 2) && !has_number && is_duration(first, unit)
     }
 }
 
+/// What programs call a prepared statement, and what the server calls one without a name: `<unnamed>`,
+/// `S_1`, `__asyncpg_stmt_1__`. Words of a sentence have no digit.
+fn is_prepared(name: &str) -> bool {
+    let begins = |it: char| it == '_' || it.is_alphabetic();
+    name.starts_with('<')
+        || name.starts_with(begins) && name.contains(|it: char| it.is_ascii_digit())
+}
+
 /// A duration as the server writes it in every language: milliseconds with three digits behind the point.
-fn is_duration(word: &str) -> bool {
+fn is_duration(number: &str, unit: &str) -> bool {
     let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
-    word.split_once('.').is_some_and(|(ms, us)| is_digits(ms) && us.len() == 3 && is_digits(us))
+    let unit = unit.trim_end_matches(',');
+    (unit == "ms" || !unit.is_ascii())
+        && number
+            .split_once('.')
+            .is_some_and(|(ms, us)| is_digits(ms) && us.len() == 3 && is_digits(us))
 }
 
 /// Duration, microseconds, and text of a statement that was run. With a duration it was logged when it

@@ -86,6 +86,9 @@ fn a_log_in_another_language_is_recognised() {
         "执行时间：0.123 毫秒 语句：SELECT 1",
         "Anweisung: select 1",
         "Ausführen <unnamed>: SELECT $1",
+        "Ausführen S_1/C_2: SELECT $1",
+        "instruction : SELECT 1",
+        "czas trwania: 0.123 ms",
     ] {
         let log = csv(TIME, message, "");
         assert_eq!(kinds(&log, LogFormat::Csvlog), [Entry::Translated], "{message}");
@@ -107,6 +110,11 @@ fn a_log_in_another_language_is_recognised() {
         "temporary file: path \"base/1.0\", size 3",
         "checkpoint complete: wrote 3 buffers (0.0%); write=0.201 s",
         "AUDIT: SESSION,1,1,READ,SELECT,,,SELECT 1,<none>",
+        "cron job 1 starting: SELECT refresh()",
+        "received replication command: SELECT pg_catalog.set_config('search_path', '', false);",
+        "Running query: SELECT 1",
+        "step 3: 0.123 ms",
+        "refresh took: 0.123 s",
     ] {
         assert_eq!(kinds(&csv(TIME, message, ""), LogFormat::Csvlog), [Entry::Other], "{message}");
     }

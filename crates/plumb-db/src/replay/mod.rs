@@ -16,7 +16,7 @@ use plumb_engine::options::{OutputOptions, usual_interval};
 use plumb_engine::{
     Lengths, LoadPlan, LoadResult, Pace, Stop, Waiting, load, part_record, reachable, result_record,
 };
-use plumb_measure::{Figure, Rate, ResultRecord, Span, Tick};
+use plumb_measure::{Figure, Rate, ResultRecord, Span, Tick, counted};
 use plumb_sql_log::{LogFormat, LogReader};
 use serde_json::json;
 use tokio::sync::mpsc::channel;
@@ -268,14 +268,19 @@ impl Replay {
 
 /// Why there is nothing to replay.
 fn nothing(survey: &Survey, format: LogFormat) -> String {
-    let left_out = survey.may_write + survey.control;
-    if survey.translated > left_out {
-        return format!(
-            "lines in another language than English stand in it ({}), and statements are found in English \
-             messages alone: have the server log with lc_messages = 'C'",
-            survey.translated
-        );
+    let english = nothing_in_english(survey, format);
+    if survey.translated == 0 {
+        return english;
     }
+    format!(
+        "{} of it may be in another language than English, in which no statement is found: a server logs in \
+         English with lc_messages = 'C'. Apart from these, {english}",
+        counted(survey.translated, "line")
+    )
+}
+
+fn nothing_in_english(survey: &Survey, format: LogFormat) -> String {
+    let left_out = survey.may_write + survey.control;
     if left_out > 0 {
         return format!(
             "none of its {left_out} statements can be replayed: {} may write (--allow-writes replays \
@@ -347,5 +352,23 @@ impl Measure for Replay {
             Product::Mssql => self.run_against::<Mssql>(watch, stop),
             Product::Hana => self.run_against::<Hana>(watch, stop),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_in_another_language_hide_no_other_advice() {
+        let text = |may_write, translated| {
+            let survey = Survey { may_write, translated, ..Survey::default() };
+            nothing(&survey, LogFormat::Csvlog)
+        };
+        assert!(text(0, 0).starts_with("no statement stands in it: "));
+        let both = text(0, 1_440);
+        assert!(both.starts_with("1,440 lines of it may be in another language"), "{both}");
+        assert!(both.contains("log_min_duration_statement = 0"), "{both}");
+        assert!(text(5, 1_440).contains("--allow-writes"));
     }
 }
