@@ -33,6 +33,10 @@ pub(super) fn judge(part: &PathPart, outcome: &PartOutcome) -> (Judgement, Strin
     let lasted = Span::from_ns(outcome.duration_ns.next_multiple_of(1_000_000));
     let mut sentence =
         format!("of datagrams of {} bytes in {lasted} {}.", part.size_bytes, told.join("; "));
+    if outcome.failed() > 0 {
+        sentence += &format!(" {} broke.", counted(outcome.failed(), "stream"));
+        return (Judgement::Bad, sentence);
+    }
     // before the loss decides: it may be that of a machine, and not of the path
     if !outcome.valid {
         sentence += NOT_VALID;
@@ -69,6 +73,8 @@ fn of_way(way: &str, flow: &DatagramFlow) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::PathTest;
 
@@ -126,6 +132,14 @@ mod tests {
             assert_eq!(judgement, Judgement::Look, "{text}");
             assert!(text.ends_with(". The figures are not valid: see the run's report."), "{text}");
         }
+    }
+
+    #[test]
+    fn streams_that_broke_speak_against_the_path() {
+        let failures = BTreeMap::from([("closed".to_owned(), 1)]);
+        let (judgement, text) = judged(&PartOutcome { valid: false, failures, ..outcome(400, 0) });
+        assert_eq!(judgement, Judgement::Bad);
+        assert!(text.ends_with(". 1 stream broke."), "{text}");
     }
 
     #[test]
