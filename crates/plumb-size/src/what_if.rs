@@ -59,7 +59,7 @@ pub enum WhatIfError {
     Memory(String),
     /// Bursts so far apart, so short or so large that simulating enough of them takes hours.
     #[error(
-        "{asks:.1e} operations and bursts would have to be simulated, more than a billion: give bursts \
+        "up to {asks:.1e} operations and bursts would have to be simulated, more than a billion: give bursts \
          and pauses of other lengths, such as burst=3*10s/60s, a smaller factor, or fewer users or \
          arrivals"
     )]
@@ -200,8 +200,7 @@ impl Asked {
         let burst_s = self.bursts.map_or(0.0, |it| 50.0 * (it.on_s + it.off_s));
         let for_s = (OPERATIONS / rate_per_s).max(20.0 * round_s).max(burst_s);
         let warm_up_s = (for_s / 10.0).max(5.0 * round_s);
-        self.ends_soon(rate_per_s, for_s + warm_up_s)?;
-        Ok(Plan {
+        let plan = Plan {
             landscape,
             load,
             for_s,
@@ -210,18 +209,42 @@ impl Asked {
             sessions: self.sessions,
             bursts: self.bursts,
             seed,
-        })
+        };
+        ends_soon(&plan, rate_per_s)?;
+        Ok(plan)
     }
+}
 
-    /// Refuses bursts with which `all_s` seconds take hours to simulate; `rate_per_s` is that of the model,
-    /// which knows none. Users who think ask in a burst at most as many times as often as its factor says.
-    fn ends_soon(&self, rate_per_s: f64, all_s: f64) -> Result<(), WhatIfError> {
-        let Some(Bursts { factor, on_s, off_s }) = self.bursts else { return Ok(()) };
-        let round_s = on_s + off_s;
-        let more = (factor * on_s + off_s) / round_s;
-        let tries = 1.0 + f64::from(self.patience.retries);
-        let asks = all_s * (rate_per_s * more.max(1.0) * tries + 2.0 / round_s);
-        if asks > ASKS_MAX { Err(WhatIfError::Bursts { asks }) } else { Ok(()) }
+/// Refuses bursts with which `plan` takes hours to simulate; `rate_per_s` is that of the model, which knows
+/// none. Users who think ask in a burst at most as many times as often as its factor says.
+fn ends_soon(plan: &Plan, rate_per_s: f64) -> Result<(), WhatIfError> {
+    let Some(Bursts { factor, on_s, off_s }) = plan.bursts else { return Ok(()) };
+    let round_s = on_s + off_s;
+    let more = ((factor * on_s + off_s) / round_s).max(1.0);
+    let tries_per_s = tries_per_s(plan, rate_per_s, more);
+    let asks = (plan.for_s + plan.warm_up_s) * (tries_per_s + 2.0 / round_s);
+    if asks > ASKS_MAX { Err(WhatIfError::Bursts { asks }) } else { Ok(()) }
+}
+
+/// Operations a second with their tries, at most, where `more` times as much is asked for as `rate_per_s`.
+fn tries_per_s(plan: &Plan, rate_per_s: f64, more: f64) -> f64 {
+    let asked_per_s = more * rate_per_s;
+    let retries = f64::from(plan.patience.retries);
+    match (plan.load, plan.patience.time_out_s) {
+        _ if limited(&plan.landscape.elements) => asked_per_s * (1.0 + retries),
+        (Load::Open { .. }, Some(_)) => asked_per_s * (1.0 + retries),
+        (Load::Closed { users, think_s, .. }, Some(time_out_s)) => {
+            let users = f64::from(users);
+            // a try that is given up takes as long as that: more of them are not always more a second
+            let one_s = (users / rate_per_s).min(think_s + time_out_s);
+            let all_s = one_s + retries * time_out_s;
+            more * users * (1.0 / one_s).max((1.0 + retries) / all_s)
+        }
+        (Load::Closed { .. }, None) if plan.sessions.is_none() => {
+            let most_per_s = plan.landscape.bottleneck().map(|it| it.rate_max_per_s());
+            asked_per_s.min(most_per_s.unwrap_or(f64::INFINITY))
+        }
+        (_, None) => asked_per_s,
     }
 }
 
@@ -362,6 +385,20 @@ mod tests {
         assert!(of(open, "3*10s/60s").is_ok());
         assert!(refused(of(open, "1000000000*1s/60s")) && refused(of(open, "1e300*1s/60s")));
         assert!(refused(of(Load::Open { rate_per_s: 200.0 }, "3*1h/167h")));
+    }
+
+    #[test]
+    fn tries_that_nobody_makes_are_not_refused() {
+        let of = |users, asked_for: &str| {
+            let mut asked = Asked::default();
+            changes(asked_for).unwrap().iter().for_each(|it| asked.take(it));
+            let load = Load::Closed { users, think_s: 5.0, variation: 1.0 };
+            asked.plan(server(None), load, None, 1).map(drop)
+        };
+        assert!(of(500, "burst=3*1h/23h,retries=1").is_ok(), "nothing is given up");
+        assert!(of(500, "burst=3*1h/23h,timeout=30s,retries=1").is_ok(), "or after a long time");
+        assert!(of(500, "burst=3*1h/23h,timeout=100ms,retries=9").is_err());
+        assert!(of(5_000, "burst=3*1h/23h").is_ok(), "one processor does no more");
     }
 
     #[test]
