@@ -118,6 +118,15 @@ impl Recorded {
     /// Processors that were busy, and memory in use, from one second of its clock to another, which are
     /// those of the step of `name`.
     fn used(&self, (from_s, to_s): (i64, i64), name: &str) -> anyhow::Result<(f64, Option<f64>)> {
+        let twice = || {
+            format!(
+                "the clock of {} was turned back and showed the times of the step of {name} twice: \
+                 measure it at another hour",
+                self.machine
+            )
+        };
+        // whole seconds within a short step may end before they begin, by two at most
+        ensure!(from_s <= to_s + 2, twice());
         let [first, last] = &self.ends;
         if from_s + SLACK_S < first.local_s - i64::from(first.seconds)
             || last.local_s + SLACK_S < to_s
@@ -148,12 +157,7 @@ impl Recorded {
         let (recording, _) = recording.with_context(|| few(0))?;
         let stamps = recording.timeline.stamps();
         ensure!(stamps.len() >= SNAPSHOTS_MIN, few(stamps.len()));
-        ensure!(
-            !stamps.windows(2).any(|pair| is_again(pair[0], pair[1])),
-            "the clock of {} was turned back and showed the times of the step of {name} twice: measure \
-             it at another hour",
-            self.machine
-        );
+        ensure!(!stamps.windows(2).any(|pair| is_again(pair[0], pair[1])), twice());
         let of_cores = recording.cores_busy().and_then(|busy| busy.stat.average());
         let of_share = || {
             let share = recording.busy_pct()?.average()?;
@@ -185,11 +189,11 @@ impl Recorded {
     }
 }
 
-/// True where the clock shows the times up to `before` once more from `behind` on, as it does when summer time
+/// True where the clock shows the times up to `before`, or this one, once more from `behind` on, as it does when summer time
 /// ends. One that is set right goes back by a moment, from one snapshot to the next.
 fn is_again(before: Stamp, behind: Stamp) -> bool {
     let back_s = before.local_s - behind.local_s;
-    back_s > HALF_AN_HOUR_S || back_s > 0 && behind.id - before.id > 1
+    back_s > HALF_AN_HOUR_S || back_s >= 0 && behind.id - before.id > 1
 }
 
 /// The whole seconds that lie within a step from one nanosecond of its run to another, counted from the

@@ -92,6 +92,24 @@ fn a_step_in_the_hour_that_is_shown_twice_is_refused() {
     let ten = recorded.ends[0].local_s - 10;
     let error = recorded.used((ten + 10, ten + 70), "60 users").unwrap_err().to_string();
     assert!(error.contains("showed the times of the step of 60 users twice"), "{error}");
+    // before the turn it began, and ended behind it
+    let across = recorded.used((ten + 3_300, ten + 290), "60 users").unwrap_err().to_string();
+    assert!(across.contains("showed the times of the step of 60 users twice"), "{across}");
+    // no whole second lies within it
+    let short = recorded.used((ten + 602, ten + 600), "60 users").unwrap_err().to_string();
+    assert!(short.contains("measure each step for longer"), "{short}");
+}
+
+#[test]
+fn a_step_that_ends_with_the_second_that_is_shown_again_is_refused() {
+    let head = format!("AAA,OS,Linux\nAAA,cpus,4\n{CPU_ALL}");
+    let snapshots =
+        (1..540).chain(180..210).map(|at| (at * 10, "CPU_ALL,50,0,0,50,0,,4".to_owned()));
+    let (_folder, file) = recording(&head, snapshots);
+    let recorded = Recorded::open(&file, Some("UTC".parse().unwrap()), None).unwrap();
+    let ten = recorded.ends[0].local_s - 10;
+    let error = recorded.used((ten + 1_770, ten + 1_800), "60 users").unwrap_err().to_string();
+    assert!(error.contains("showed the times of the step of 60 users twice"), "{error}");
 }
 
 #[test]
