@@ -167,7 +167,7 @@ where
     L: Link,
 {
     crews.iter().try_for_each(|crew| crew.plan.check())?;
-    room::check(crews)?;
+    room::check::<P>(crews)?;
     let Some(first) = crews.first() else {
         return Err(EngineError::Plan("a load without a plan".into()));
     };

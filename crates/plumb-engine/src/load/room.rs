@@ -5,18 +5,18 @@ use plumb_measure::user_schedule::UserSchedule;
 use rustix::process::{Resource, getrlimit};
 
 use super::Crew;
-use crate::EngineError;
+use crate::{EngineError, Protocol};
 
 /// Looks before anything is made for the connections of `crews`: memory for too many may not be there, and
 /// users of scripts connect when they begin, which may be long after the load did. Of scripts that
-/// arrive only as many connect as are under way.
-pub(super) fn check(crews: &[Crew<'_>]) -> Result<(), EngineError> {
+/// arrive, or have no schedule, only as many connect as are under way.
+pub(super) fn check<P: Protocol>(crews: &[Crew<'_>]) -> Result<(), EngineError> {
     let of = |wanted: fn(Option<&UserSchedule>) -> bool| {
         let wanted = crews.iter().filter(|crew| wanted(crew.user_schedule));
         wanted.map(|crew| crew.plan.connections.get() as u64).fold(0, u64::saturating_add)
     };
     let users = of(|schedule| matches!(schedule, Some(UserSchedule::Users(_))));
-    let connections = of(|schedule| schedule.is_none());
+    let connections = if P::SCRIPTED { 0 } else { of(|schedule| schedule.is_none()) };
     match getrlimit(Resource::Nofile).current {
         Some(limit) => within(limit, users, connections),
         None => Ok(()),
@@ -49,6 +49,34 @@ fn within(limit: u64, users: u64, connections: u64) -> Result<(), EngineError> {
 mod tests {
     use super::*;
     use crate::plan::tests::plan;
+    use crate::testing::Lines;
+    use crate::{Next, Op, Step};
+
+    struct Script;
+
+    impl Protocol for Script {
+        type User = ();
+        type Wire = ();
+
+        const SCRIPTED: bool = true;
+
+        fn user(&mut self, _: usize) {}
+
+        fn encode(&mut self, (): &mut (), (): &mut (), _: &mut Vec<u8>) -> Next {
+            Next::Finish
+        }
+
+        fn decode(
+            &mut self,
+            (): &mut (),
+            (): &mut (),
+            _: Option<Op>,
+            _: &[u8],
+            _: &mut Vec<u8>,
+        ) -> Step {
+            Step::Need { consumed: 0 }
+        }
+    }
 
     #[test]
     fn more_than_files_may_be_open_are_refused_in_words() {
@@ -68,7 +96,8 @@ mod tests {
         let few = plan();
         let many = crate::LoadPlan { connections: std::num::NonZeroUsize::MAX, ..few.clone() };
         let crew = |plan| Crew { plan, user_schedule: None };
-        assert!(check(&[crew(&few), crew(&many)]).is_err());
-        assert!(check(&[crew(&few)]).is_ok());
+        assert!(check::<Lines>(&[crew(&few), crew(&many)]).is_err());
+        assert!(check::<Lines>(&[crew(&few)]).is_ok());
+        assert!(check::<Script>(&[crew(&many)]).is_ok(), "as many connect as are under way");
     }
 }
