@@ -88,6 +88,7 @@ pub(crate) fn take(
     stop: &Stop,
 ) -> anyhow::Result<(Comparison, ExperimentFolder)> {
     let plan = Plan::of(file, overrides)?;
+    plan.can_fill(out)?;
     if let Some(remark) = rounds_remark(&plan, None) {
         let _ = writeln!(io::stderr(), "{remark}"); // nobody may be there to read it
     }

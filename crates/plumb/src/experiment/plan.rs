@@ -2,7 +2,7 @@
 
 use plumb_experiment::{ExperimentFile, Fault, Start, Template, VariantSection, inputs, names};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use plumb_engine::clock;
 use plumb_engine::options::HostOptions;
@@ -13,6 +13,7 @@ use plumb_wire::document::nearest;
 use super::block_plan::{Cell, Variant, command_timeout};
 use super::cells::{cells, described};
 use super::servers::{SERVERS_MAX, ServerPlan};
+use crate::job::into_folder;
 
 /// Variants of one experiment at most.
 const VARIANTS_MAX: usize = 8;
@@ -141,6 +142,18 @@ impl Plan {
     /// True when commands of the shell are run: they may do anything.
     pub(crate) fn runs_shell(&self) -> bool {
         !self.shell_commands().is_empty()
+    }
+
+    /// Looks before anything is made whether its blocks can be told a folder within `out`.
+    ///
+    /// # Errors
+    /// When one of our measurements cannot: [`into_folder`].
+    pub(crate) fn can_fill(&self, out: Option<&Path>) -> anyhow::Result<()> {
+        let mut blocks = self.cells.iter().flat_map(|cell| &cell.blocks);
+        match out.filter(|_| blocks.any(|block| block.probe.shell_command().is_none())) {
+            Some(out) => into_folder(out).map(drop),
+            None => Ok(()),
+        }
     }
 
     /// Every command of the shell, servers included; what a block knows only when it begins is open.
@@ -274,6 +287,9 @@ pub(crate) fn plan_of(text: &str) -> Result<Plan, Fault> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+
     use super::plan_of as plan;
     use super::*;
 
@@ -372,6 +388,17 @@ mod tests {
             let last = &plan.cells[plan.cells.len() - 1].blocks;
             assert!(last[1].names_folder(), "{to}");
         }
+    }
+
+    #[test]
+    fn only_commands_of_the_shell_fill_a_folder_that_words_cannot_name() {
+        let latin_1 = Path::new(OsStr::from_bytes(b"/data/M\xfcnchen"));
+        let ours = plan(FILE).unwrap();
+        let error = ours.can_fill(Some(latin_1)).unwrap_err().to_string();
+        assert!(error.contains("is not UTF-8"), "{error}");
+        assert!(ours.can_fill(None).is_ok() && ours.can_fill(Some(Path::new("x"))).is_ok());
+        let shell = plan(&format!("{TWO_VARIANTS}[[probe]]\nexec = \"echo 1\"\n")).unwrap();
+        assert!(shell.can_fill(Some(latin_1)).is_ok());
     }
 
     #[test]

@@ -17,6 +17,7 @@ use plumb_options::Form;
 use serde::Serialize;
 
 use crate::experiment;
+use crate::job::into_folder;
 use climb::Climb;
 use plan::Ladder;
 
@@ -32,6 +33,7 @@ pub(super) fn run(
 ) -> anyhow::Result<Exit> {
     let ladder = read(path, text)?;
     let plan = &ladder.plan;
+    out.map(into_folder).transpose()?; // before anything is made: every step is one of our measurements
     let folder = experiment::open_folder(out, &plan.name)?;
     let (takes, into) = (takes(plan), folder.path().display());
     // nobody may be there to read it

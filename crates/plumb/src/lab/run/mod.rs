@@ -115,6 +115,7 @@ pub(super) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
         }
         None => {
             let asked = Asked::read(&options.path()?, options.overrides())?;
+            asked.plan.can_fill(options.out.as_deref())?;
             let folder = experiment::open_folder(options.out.as_deref(), &asked.name)?;
             let done = Rounds::new(&asked.plan, &folder, &asked.text)
                 .and_then(|rounds| finish(&options, &files, &asked, &folder, rounds, &stop));
