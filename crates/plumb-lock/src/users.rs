@@ -118,6 +118,7 @@ impl Users {
             let problem = "the file has more than 1 MiB".into();
             return Err(NoUsers { line: 1, column: 1, problem });
         }
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text); // editors of Windows write it
         let mut users = BTreeMap::new();
         for (at, line) in text.lines().enumerate() {
             let trimmed = line.trim_start();
@@ -259,6 +260,8 @@ mod tests {
             "# who may\nuser anna on #{HASH} ~SALES* ~ONE +@lock +@list\n\nuser off off #{HASH} ~* +@all\n"
         );
         let users = Users::parse(&text).unwrap();
+        let marked = Users::parse(&format!("\u{feff}user anna on #{HASH} +@lock")).unwrap();
+        assert!(marked.prove(b"anna", b"foobared").is_some());
         let rights = users.prove(b"anna", b"foobared").unwrap();
         assert!(rights.may(Right::Lock) && rights.may(Right::List));
         assert!(!rights.may(Right::Remove) && !rights.may(Right::Admin));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 
 /// The first port of a server; its instance number is added.
 const FIRST_PORT: u16 = 3200;
@@ -47,8 +47,11 @@ fn parse(text: &str) -> anyhow::Result<Profile> {
         .map(|(name, value)| (name.trim(), value.trim()))
         .collect();
     let first = |names: &[&str]| {
-        let found = names.iter().find_map(|name| values.get(name));
-        found.map(|text| expanded(&values, text, REFERENCES_MAX)).transpose()
+        let found = names.iter().find_map(|name| Some((name, values.get(name)?)));
+        let Some((name, text)) = found else { return Ok(None) };
+        let text = expanded(&values, text, REFERENCES_MAX)?;
+        ensure!(!text.contains(char::REPLACEMENT_CHARACTER), "the value of {name} is not UTF-8");
+        Ok(Some(text))
     };
     let port = match (first(&["enque/encni/port"])?, first(&INSTANCES)?) {
         (Some(port), _) => number(&port, "enque/encni/port")?,
@@ -114,11 +117,14 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_may_be_of_any_encoding() {
+    fn a_comment_may_be_of_any_encoding_and_a_value_that_is_needed_may_not() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("DEFAULT.PFL");
         fs::write(&file, b"# \xc4nderung\nenque/serverhost = lockhost\n").unwrap();
         assert_eq!(read(file.to_str().unwrap()).unwrap().host, "lockhost");
+        fs::write(&file, b"enque/serverhost = l\xf6ck1\n").unwrap();
+        let error = format!("{:#}", read(file.to_str().unwrap()).unwrap_err());
+        assert!(error.contains("enque/serverhost is not UTF-8"), "{error}");
     }
 
     #[test]

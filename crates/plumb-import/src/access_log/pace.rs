@@ -7,7 +7,7 @@ use plumb_scenario::file::Stage;
 const PARTS_MAX: i128 = 1_000;
 /// A part of the time at least: most logs tell no more than the second.
 const PART_NS: i128 = 1_000_000_000;
-const DAY_NS: i128 = 86_400 * PART_NS;
+const DAY_S: f64 = 86_400.0;
 /// A step from one rate to another takes so long.
 const STEP_NS: u64 = 1_000_000;
 
@@ -29,11 +29,16 @@ pub(super) fn stages(times: &[i128], speed: f64) -> Result<Vec<Stage>, String> {
     }
     #[expect(clippy::cast_precision_loss, reason = "a part is far below 2^53 ns")]
     let part_s = part_ns as f64 / 1e9 / speed;
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "at most so many days as a number holds"
+    )]
     let long = || {
-        let days = span_ns / DAY_NS;
-        let days = counted(u64::try_from(days).unwrap_or(u64::MAX), "day");
+        let days = counted((span_ns as f64 / 1e9 / speed / DAY_S) as u64, "day");
         format!(
-            "it goes over {days}, and one rate would hold for longer than a year: look whether the dates \
+            "it goes over {days} at a speed of {speed}, and one rate would hold for longer than a year: look whether the dates \
              of all lines are right, cut the log, or play it faster, with --speed"
         )
     };
@@ -125,8 +130,9 @@ mod tests {
     fn what_would_last_for_more_than_a_year_is_refused() {
         const DAY: i128 = 86_400;
         let unset = stages(&at(&[0, 20_783 * DAY, 20_783 * DAY + 1]), 1.0).unwrap_err();
-        assert!(unset.starts_with("it goes over 20,783 days, and one rate would hold"), "{unset}");
-        assert!(stages(&at(&[0, 10 * 3_600]), 0.001).is_err(), "416 days without a request");
+        assert!(unset.starts_with("it goes over 20,783 days at a speed of 1, and one"), "{unset}");
+        let slow = stages(&at(&[0, 10 * 3_600]), 0.001).unwrap_err();
+        assert!(slow.starts_with("it goes over 416 days at a speed of 0.001, and one"), "{slow}");
         assert!(stages(&at(&[0, 20_783 * DAY]), 0.001).is_err(), "a part of 57 years");
         for stage in stages(&at(&[0, 366 * DAY]), 1.0).unwrap() {
             assert_eq!(stage.over.to_string().parse(), Ok(stage.over));
