@@ -59,9 +59,9 @@ pub enum WhatIfError {
     Memory(String),
     /// Bursts so far apart, so short or so large that simulating enough of them takes hours.
     #[error(
-        "up to {asks:.1e} operations and bursts would have to be simulated, more than a billion: give bursts \
-         and pauses of other lengths, such as burst=3*10s/60s, a smaller factor, or fewer users or \
-         arrivals"
+        "up to {asks:.1e} operations and bursts would have to be simulated, more than a billion: give \
+         bursts and pauses of other lengths, such as burst=3*10s/60s, a smaller factor, or fewer users \
+         or arrivals"
     )]
     Bursts {
         /// Operations, each with its tries, and beginnings and ends of bursts.

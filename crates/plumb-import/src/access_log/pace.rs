@@ -38,8 +38,8 @@ pub(super) fn stages(times: &[i128], speed: f64) -> Result<Vec<Stage>, String> {
     let long = || {
         let days = counted((span_ns as f64 / 1e9 / speed / DAY_S) as u64, "day");
         format!(
-            "it goes over {days} at a speed of {speed}, and one rate would hold for longer than a year: look whether the dates \
-             of all lines are right, cut the log, or play it faster, with --speed"
+            "it goes over {days} at a speed of {speed}, and one rate would hold for longer than a year: \
+             look whether the dates of all lines are right, cut the log, or play it faster, with --speed"
         )
     };
     #[expect(
