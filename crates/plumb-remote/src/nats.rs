@@ -335,9 +335,7 @@ fn options(target: &NatsTarget) -> Result<ConnectOptions, NatsError> {
         options = options.credentials(&text(file)?).map_err(|cause| error(file, cause))?;
     }
     if let Some(file) = &target.nkey {
-        // editors of Windows write a mark before it
-        let seed = text(file)?.trim_start_matches('\u{feff}').trim().to_owned();
-        options = options.nkey(seed);
+        options = options.nkey(text(file)?.trim_start_matches('\u{feff}').trim().to_owned());
     }
     if let Some(file) = &target.ca {
         text(file)?;
