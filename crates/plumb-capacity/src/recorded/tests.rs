@@ -96,7 +96,7 @@ fn a_step_in_the_hour_that_is_shown_twice_is_refused() {
     let across = recorded.used((ten + 3_300, ten + 290), "60 users").unwrap_err().to_string();
     assert!(across.contains("showed the times of the step of 60 users twice"), "{across}");
     // no whole second lies within it
-    let short = recorded.used((ten + 602, ten + 600), "60 users").unwrap_err().to_string();
+    let short = recorded.used((ten + 202, ten + 200), "60 users").unwrap_err().to_string();
     assert!(short.contains("measure each step for longer"), "{short}");
 }
 

@@ -357,12 +357,17 @@ impl Measure for Replay {
 
 #[cfg(test)]
 mod tests {
+    use plumb_sql_log::Entry;
+
     use super::*;
 
     #[test]
     fn lines_in_another_language_hide_no_other_advice() {
         let text = |may_write, translated| {
-            let survey = Survey { may_write, translated, ..Survey::default() };
+            let reading = Reading { product: Product::Postgres, writes_allowed: false, rows: 1 };
+            let lines = (0..translated).map(|_| Ok(Entry::Translated));
+            let mut survey = Survey::of(lines, reading).unwrap();
+            survey.may_write = may_write;
             nothing(&survey, LogFormat::Csvlog)
         };
         assert!(text(0, 0).starts_with("no statement stands in it: "));
