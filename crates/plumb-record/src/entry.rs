@@ -124,6 +124,7 @@ impl Writer {
             headers_size: UNKNOWN,
             body_size: signed(kept.length()),
             transfer_size: None,
+            failed: false,
         }
     }
 

@@ -212,6 +212,15 @@ pub struct Response {
         skip_serializing_if = "Option::is_none"
     )]
     pub transfer_size: Option<i64>,
+    /// True where the writer says what went wrong, as Chromium does of an answer that the page was not
+    /// given (`net::ERR_FAILED`).
+    #[serde(
+        default,
+        rename = "_error",
+        deserialize_with = "lenient::is_said",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pub failed: bool,
 }
 
 /// A body that was received.

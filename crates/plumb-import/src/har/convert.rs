@@ -1,5 +1,7 @@
 //! A recording becomes a scenario: one user who does what was seen, once.
 
+use std::collections::BTreeMap;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use plumb_measure::Span;
@@ -45,24 +47,23 @@ pub(crate) fn import(source: &Source, options: &ImportOptions) -> Result<Draft, 
     seen.sort_by_key(|one| (one.start_ns, one.number));
     find_thinks(&mut seen, options.think_min);
     import.leave_internal_out(&mut seen);
-    let is_any = !seen.is_empty();
-    if !options.keep_cached {
-        import.leave_cached_out(&har, &mut seen);
-    }
-    if is_any && seen.is_empty() {
-        return Err(source.nothing(
-            "the browser took all of it out of its cache: import it with --keep-cached, or record \
-             with an empty cache",
-        ));
-    }
-    let mut origins = Origins::default();
-    seen.iter().for_each(|one| origins.count(&one.url));
-    let base = origins.main(options.base.as_ref())?.cloned();
+    // a page is of the server that it came from, wherever the browser had its parts
+    let base = origins(&seen).main(options.base.as_ref())?.cloned();
     let base = base.ok_or_else(|| {
         source.nothing("no entry was asked over http or https and answered: record a page first")
     })?;
-    let hosts = origins.name(&base, options.one_server, &mut import.draft);
+    if !options.keep_cached {
+        import.leave_cached_out(&har, &mut seen);
+    }
+    let hosts = origins(&seen).name(&base, options.one_server, &mut import.draft);
     import.keep_hosts(&mut seen, &base, &hosts);
+    if seen.is_empty() {
+        return Err(source.nothing(&format!(
+            "the browser took all of {} out of its cache: import it with --keep-cached, or record \
+             with an empty cache",
+            base_of(&base)
+        )));
+    }
     import.leave_challenges_out(&mut seen);
     if options.drop_static {
         import.leave_static_out(&mut seen);
@@ -73,6 +74,12 @@ pub(crate) fn import(source: &Source, options: &ImportOptions) -> Result<Draft, 
     }
     let nothing = || source.nothing("no request is left whose body it holds: record it again");
     import.finished(&har, &base, &seen).ok_or_else(nothing)
+}
+
+fn origins(seen: &[Seen<'_>]) -> Origins {
+    let mut origins = Origins::default();
+    seen.iter().for_each(|one| origins.count(&one.url));
+    origins
 }
 
 /// What is collected on the way.
@@ -123,29 +130,32 @@ impl<'a> Importer<'a> {
     fn steps(&mut self, har: &Har, base: &Url, mut seen: &[Seen<'_>]) -> Vec<DraftStep> {
         let mut steps = Vec::new();
         let mut page = None;
-        let mut document = String::new();
+        let mut documents = BTreeMap::new();
         while let Some(first) = seen.first() {
             let (together, rest) = seen.split_at(parts::at_once(seen));
             seen = rest;
+            let pageref = &first.entry.pageref;
             let mut inner: Vec<DraftStep> =
                 together.iter().filter_map(|one| self.step(base, one)).collect();
             let mut step = match inner.len() {
                 0 => continue,
                 1 => inner.remove(0),
                 _ => {
-                    let name = self.labels.unique(format!("parts of {document}").trim());
+                    let document = documents.get(pageref).map_or("a page", String::as_str);
+                    let name = self.labels.unique(&format!("parts of {document}"));
                     let step = Step { parallel: Some(placed(name)), ..Step::default() };
                     DraftStep::around(step, inner)
                 }
             };
             if parts::is_document(first) {
-                document = step.step.name.as_ref().map_or("", |name| name.get_ref()).to_owned();
+                let name = step.step.name.as_ref().map(|name| name.get_ref().clone());
+                documents.extend(name.map(|name| (pageref, name)));
             }
             let think_ms = together.last().map_or(0, |last| last.think_ms);
             let think = Think::Fixed(Span::from_ms(think_ms));
             step.step.think = (think_ms > 0).then(|| placed(think));
-            if page != Some(&first.entry.pageref) {
-                page = Some(&first.entry.pageref);
+            if page != Some(pageref) {
+                page = Some(pageref);
                 step.remarks.splice(0..0, page_title(har, first));
             }
             steps.push(step);

@@ -72,7 +72,7 @@ impl Importer<'_> {
         let (mut at, mut left) = (0, 0);
         while at < seen.len() {
             let one = &seen[at];
-            if !is_cached(one.entry, sizes) {
+            if is_internal(&one.entry.response) || !is_cached(one.entry, sizes) {
                 at += 1;
             } else if is_led_to(seen, at) {
                 let why = "the browser had it in its cache, where the load asks the server";
@@ -151,14 +151,16 @@ enum TransferSizes {
 }
 
 /// True of an answer that came out of a cache of the browser, with nothing over the network: not even a
-/// head, as when a server says that nothing has changed.
+/// head, as when a server says that nothing has changed. Chromium tells size 0, too, of preflights and of
+/// answers that it keeps from the page.
 ///
 /// # Source
-/// Chromium DevTools, `HARWriter` (`_fromCache`, `_transferSize`); Playwright, `harTracer`.
+/// Chromium DevTools, `HARWriter` (`_fromCache`, `_transferSize`, `_error`); Playwright, `harTracer`.
 fn is_cached(entry: &Entry, sizes: TransferSizes) -> bool {
+    let may_be = ["GET", "HEAD"].contains(&entry.request.method.as_str()) && !entry.response.failed;
     match (entry.response.transfer_size, sizes) {
         (Some(1..), _) => false,
-        (Some(0), TransferSizes::Told) => true,
+        (Some(0), TransferSizes::Told) if may_be => true,
         _ => entry.from_cache,
     }
 }

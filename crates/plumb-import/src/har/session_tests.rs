@@ -248,11 +248,9 @@ fn a_redirect_of_the_browser_to_which_a_server_led_is_followed() {
         (5_001, 5_002, "GET", "http://shop/list", 307, "https://shop/list"),
         (5_002, 5_040, "GET", "https://shop/list", 200, "text/html"),
     ]);
-    let text =
-        text.replace("\"status\":307", "\"status\":307,\"statusText\":\"Internal Redirect\"");
-    let source = Source { path: "a.har".into(), text, format: Format::Har };
-    let draft =
-        import(&source, &ImportOptions::of("a.har")).unwrap_or_else(|error| panic!("{error}"));
+    let said = "\"status\":307,\"statusText\":\"Internal Redirect\",\"_transferSize\":0";
+    let text = text.replace("\"status\":200", "\"status\":200,\"_transferSize\":9");
+    let draft = imported(&text.replace("\"status\":307", said), &ImportOptions::of("a.har"));
     assert_eq!(outline(&draft), "POST /login > /list");
     let steps = &draft.file.scenario[0].step;
     assert_eq!(steps[0].check.as_ref().unwrap().get_ref().status.as_deref(), Some("200"));
@@ -327,4 +325,64 @@ fn a_recording_out_of_the_cache_alone_is_refused_with_what_to_do() {
     let source = Source { path: "a.har".into(), text, format: Format::Har };
     let error = import(&source, &ImportOptions::of("a.har")).err().unwrap().to_string();
     assert!(error.contains("--keep-cached"), "{error}");
+}
+
+/// `entries`, of which those at `cached` are said to be of size 0.
+fn sized(entries: &[Told<'_>], cached: &[usize]) -> serde_json::Value {
+    let mut har: serde_json::Value = serde_json::from_str(&har(entries)).unwrap();
+    for (at, entry) in har["log"]["entries"].as_array_mut().unwrap().iter_mut().enumerate() {
+        entry["response"]["_transferSize"] = if cached.contains(&at) { 0 } else { 140 }.into();
+    }
+    har
+}
+
+#[test]
+fn what_a_page_may_not_read_was_asked_of_its_server() {
+    let entries = [
+        (0, 40, "GET", "http://api/one", 200, "text/html"),
+        (50, 60, "OPTIONS", "http://api/signup", 204, ""),
+        (60, 90, "POST", "http://api/signup", 400, ""),
+        (100, 120, "GET", "http://api/two", 200, "text/plain"),
+        (130, 150, "GET", "http://api/three", 200, "text/plain"),
+    ];
+    let mut har = sized(&entries, &[1, 2, 3, 4]);
+    har["log"]["entries"][3]["response"]["_error"] = "net::ERR_FAILED".into();
+    let draft = imported(&har.to_string(), &ImportOptions::of("a.har"));
+    assert_eq!(outline(&draft), "/one OPTIONS /signup POST /signup /two");
+}
+
+#[test]
+fn a_page_is_of_its_server_wherever_its_parts_came_from() {
+    let entries = [
+        (0, 40, "GET", "http://app/", 200, "text/html"),
+        (50, 50, "GET", "http://app/a.css", 200, "text/css"),
+        (51, 51, "GET", "http://app/b.js", 200, "text/javascript"),
+        (300, 310, "POST", "http://tracker/1", 204, ""),
+        (320, 330, "POST", "http://tracker/2", 204, ""),
+    ];
+    let options = ImportOptions::of("a.har");
+    let draft = imported(&sized(&entries, &[1, 2]).to_string(), &options);
+    assert_eq!(draft.file.base.as_ref().unwrap().get_ref(), "http://app");
+    let one_server = ImportOptions { one_server: true, ..options };
+    let text = sized(&entries, &[0, 1, 2]).to_string();
+    let source = Source { path: "a.har".into(), text, format: Format::Har };
+    let error = import(&source, &one_server).err().unwrap().to_string();
+    assert!(error.contains("took all of http://app out of its cache"), "{error}");
+}
+
+#[test]
+fn parts_are_named_after_the_document_of_their_own_page() {
+    let entries = [
+        (0, 40, "GET", "http://h/detail", 200, "text/html"),
+        (5_000, 5_000, "GET", "http://h/list", 200, "text/html"),
+        (5_010, 5_050, "GET", "http://h/api/a", 200, "text/plain"),
+        (5_011, 5_050, "GET", "http://h/api/b", 200, "text/plain"),
+    ];
+    let mut har = sized(&entries, &[1]);
+    for (at, page) in ["p1", "p2", "p2", "p2"].into_iter().enumerate() {
+        har["log"]["entries"][at]["pageref"] = page.into();
+    }
+    let draft = imported(&har.to_string(), &ImportOptions::of("a.har"));
+    let parallel = draft.file.scenario[0].step[1].parallel.as_ref().unwrap();
+    assert_eq!(parallel.get_ref(), "parts of a page");
 }
