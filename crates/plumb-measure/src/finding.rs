@@ -85,6 +85,9 @@ impl FindingKind {
     }
 }
 
+/// How a complaint of a handshake begins.
+pub(crate) const HANDSHAKE: &str = "a handshake that failed: ";
+
 /// One reason to doubt a result, in words that name the figures behind it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
@@ -94,4 +97,12 @@ pub struct Finding {
     pub scope: Scope,
     /// One sentence with the figures.
     pub text: String,
+}
+
+impl Finding {
+    /// True of the complaint of a handshake, before which nothing was answered.
+    #[must_use]
+    pub fn is_of_handshake(&self) -> bool {
+        self.kind == FindingKind::Complaint && self.text.starts_with(HANDSHAKE)
+    }
 }

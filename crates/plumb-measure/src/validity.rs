@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 pub use load::LoadFacts;
 
+use crate::finding::HANDSHAKE;
 use crate::units::counted;
 use crate::{Finding, FindingKind, ForeignLimit, HostUse, Scope, ServerTimes, StallEvidence};
 
@@ -110,10 +111,10 @@ impl Validity {
         self.and(finding(FindingKind::Complaint, Scope::Nothing, text))
     }
 
-    /// The same verdict with a remark, if there is one: who failed the first handshake, and why.
+    /// The same verdict with a remark, if there is one: who failed a handshake, and why.
     #[must_use]
     pub fn with_handshake(self, complaint: Option<&str>) -> Self {
-        let text = complaint.map(|it| format!("the first handshake that failed: {it}"));
+        let text = complaint.map(|it| format!("{HANDSHAKE}{it}"));
         self.and(text.and_then(|text| finding(FindingKind::Complaint, Scope::Nothing, text)))
     }
 

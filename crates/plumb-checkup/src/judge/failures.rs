@@ -55,10 +55,13 @@ fn failing(
         .find(|it| FAILED.contains(&it.kind) && it.scope != Scope::Nothing)?
         .text
         .trim_end_matches('.');
-    let complaint = reasons.iter().find(|it| it.kind == FindingKind::Complaint);
-    let complaint = complaint.map_or_else(String::new, |it| format!("; {}", it.text));
+    let complaints = || reasons.iter().filter(|it| it.kind == FindingKind::Complaint);
+    let answer = complaints().find(|it| !it.is_of_handshake());
+    let handshake = complaints().find(|it| it.is_of_handshake());
+    let said: String =
+        answer.into_iter().chain(handshake).map(|it| format!("; {}", it.text)).collect();
     let (operation, how) = (named(&part.operation), &part.how);
-    let evidence = format!("The {server} fails: of {operation} ({how}), {grave}{complaint}.");
+    let evidence = format!("The {server} fails: of {operation} ({how}), {grave}{said}.");
     let next = match layer {
         CheckupLayer::Locks => {
             "Is its table full, and who fills it? plumb lock show and plumb lock \

@@ -59,7 +59,7 @@ pub struct LoadResult<P> {
         deserialize_with = "bounds::few::<NAMES_MAX, _, _>"
     )]
     pub told_names: Vec<String>,
-    /// Who failed the first handshake behind the beginning, and why.
+    /// Who failed a handshake behind the beginning, and why: the first of one thread.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub handshake_complaint: Option<String>,
 }

@@ -318,6 +318,20 @@ fn a_server_that_refuses_is_a_finding_and_no_time() {
 }
 
 #[test]
+fn the_first_wrong_answer_is_told_before_a_handshake_that_failed() {
+    let mut parts = landscape(45, 1_900);
+    let text = "50 answers of 600 had a status that was not expected (50 with 503)";
+    let failed = CheckupOutcome { failed: 51, ..takes(30 * US) };
+    let mut outcome = against(failed, FindingKind::UnexpectedStatus, Scope::Everything, text);
+    let validity = std::mem::take(&mut outcome.validity);
+    outcome.validity = validity.with_handshake(Some("the target closed")).with_remark("busy");
+    parts[3].outcome = Some(outcome);
+    let said = only(FaultKind::Failures, parts);
+    let told = "(50 with 503); busy; a handshake that failed: the target closed.";
+    assert!(said.contains(told), "{said}");
+}
+
+#[test]
 fn a_server_that_does_not_answer_is_named_with_the_reason() {
     let mut parts = landscape(45, 1_900);
     parts[1].outcome = Some(CheckupOutcome::none("cannot connect to ::1: refused".into()));
