@@ -170,7 +170,7 @@ fn a_server_that_is_not_elected_lets_log_on_behind_a_wrong_password() {
         assert!(bench.server.may_tell(&client, mark), "{line}: it shows no locks");
         bench.turn();
         let refused = bench.say(client, "REPLICA PROMOTE");
-        assert!(refused.contains("FORCE"), "{refused}");
+        assert!(refused.contains("--force"), "{refused}");
     }
 }
 
