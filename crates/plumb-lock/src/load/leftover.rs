@@ -22,7 +22,8 @@ pub(super) struct Farewell {
     workload: Workload,
     /// Tells this load from all others.
     load: String,
-    /// What is yet to be released; of each client that of its last life first.
+    /// What is yet to be released; of each client that of its last life first, which stands for all
+    /// before it unless those have an entry of their own.
     left: Vec<Left>,
     /// Releases that were asked for and have no answer yet.
     under_way: u64,
@@ -91,7 +92,7 @@ impl Dialogue for Farewell {
         out.extend_from_slice(&release);
         self.under_way += 1;
         left.life -= 1;
-        if left.life > 0 {
+        if left.life > 0 && !self.workload.names_rounds() {
             self.left.push(left);
         }
         true
@@ -106,5 +107,51 @@ impl Dialogue for Farewell {
             }
             _ => Err((FailureKind::Garbled, FOREIGN.into())),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_engine::Protocol as _;
+
+    use super::super::probe::{Greeted as Wire, Probe};
+    use super::super::script::Unlock;
+    use super::*;
+
+    /// What is said of the loads of one client that was interrupted on each of these connections.
+    fn said(workload: Workload, connections: usize) -> (usize, String) {
+        let mut probe = Probe::new(workload, "load".into(), None);
+        let mut client = probe.user(0);
+        for _ in 0..connections {
+            let mut wire = Wire::default();
+            while probe.hello(&mut client, &mut wire, &mut Vec::new()).is_some() {}
+            probe.encode(&mut client, &mut wire, &mut Vec::new());
+        }
+        probe.leave(client);
+        let mut farewell = Farewell::new(workload, "load".into(), probe.left().to_vec());
+        let (mut times, mut out) = (0, Vec::new());
+        while farewell.ask(&mut out) {
+            times += 1;
+        }
+        (times, String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn each_key_is_released_by_the_round_in_which_its_connection_was_lost() {
+        let (times, said) = said(Workload::Keys(Unlock::Compare), 3);
+        assert_eq!(times, 3);
+        for (life, round) in [(1, 0), (2, 1), (3, 2)] {
+            let words = [format!("load0000{life:02}"), format!("load-0-{life}")];
+            let key = said.split("\r\n").find(|word| word.contains(&words[0])).unwrap();
+            assert!(key.ends_with(&round.to_string()), "{key} of round {round}");
+            assert!(said.contains(&words[1]), "{said}");
+        }
+    }
+
+    #[test]
+    fn an_update_is_released_of_every_connection_without_an_entry_of_its_own() {
+        let (times, said) = said(Workload::Sales, 3);
+        assert_eq!(times, 3);
+        assert!((1..=3).all(|life| said.contains(&format!("load-0-{life}u"))), "{said}");
     }
 }

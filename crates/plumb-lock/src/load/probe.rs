@@ -16,6 +16,9 @@ use crate::password::Login;
 pub(crate) const LIMITS: ReplyLimits = ReplyLimits { bytes: 16 << 20, items: 200_000 };
 /// Tags of greetings count down from here; steps of scripts count up from zero.
 const GREETING: u16 = u16::MAX;
+/// Lost connections that are remembered at most where each has to be released by itself; the older half
+/// of them has most likely ended.
+const LOST_MAX: usize = 1 << 16;
 /// Bytes of an error that are shown.
 const SHOWN: usize = 200;
 
@@ -44,8 +47,15 @@ pub(crate) struct Client {
     fence: i64,
     /// Nothing of a round is under way: what it took is released.
     released: bool,
-    /// That was not so of a connection that was lost.
+    /// That was not so of a connection that was lost, and all of them are to be released.
     lost: bool,
+}
+
+impl Client {
+    /// What it may have left behind.
+    fn left(&self) -> Left {
+        Left { number: self.number, life: self.life, digits: self.digits }
+    }
 }
 
 /// What a client was interrupted with.
@@ -162,6 +172,18 @@ impl Probe {
         Answer::failed(failed)
     }
 
+    /// The connection of `client` is gone in the midst of a round.
+    fn lose(&mut self, client: &mut Client) {
+        if !self.workload.names_rounds() {
+            client.lost = true;
+            return;
+        }
+        if self.left.len() == LOST_MAX {
+            self.left.drain(..LOST_MAX / 2);
+        }
+        self.left.push(client.left());
+    }
+
     fn garbled(&mut self, consumed: usize, complaint: String) -> Read {
         self.complaint = Some(complaint);
         Read::broken(FailureKind::Garbled, consumed, None)
@@ -196,8 +218,10 @@ impl Protocol for Probe {
     /// ends with that, but not at once. Locks that outlive a connection keep their owner.
     fn hello(&mut self, client: &mut Client, wire: &mut Greeted, out: &mut Vec<u8>) -> Option<Op> {
         if wire.said == 0 {
+            if !std::mem::replace(&mut client.released, true) {
+                self.lose(client);
+            }
             client.life += 1;
-            client.lost |= !std::mem::replace(&mut client.released, true);
             if std::mem::take(&mut client.at) > 0 {
                 client.round += 1;
                 client.digits = Digits::of(client.round % self.workload.cycle());
@@ -290,8 +314,7 @@ impl Protocol for Probe {
 
     fn leave(&mut self, client: Client) {
         if client.lost || !client.released {
-            let Client { number, life, digits, .. } = client;
-            self.left.push(Left { number, life, digits });
+            self.left.push(client.left());
         }
     }
 }

@@ -237,6 +237,12 @@ impl Workload {
         self.greeting().iter().any(|(_, expect)| *expect == Expect::Epoch)
     }
 
+    /// True when what a client holds is named after its round, too: each connection that was lost then
+    /// has to be released by its own.
+    pub(crate) fn names_rounds(self) -> bool {
+        matches!(self, Self::Keys(_))
+    }
+
     /// What releases whatever `who` has left of a round in which it was interrupted; `None` where that
     /// ends with the connection, or is to stay.
     pub(crate) fn release(self, who: Who<'_>) -> Option<Frame> {
