@@ -269,6 +269,10 @@ pub struct Endpoint {
     /// only about; absent with too few blocks or intervals of time, or without an end.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub interval: Option<Interval>,
+    /// Of separate runs, the intervals of time from which `interval` was sought, of the run with fewer;
+    /// absent where a run has none written down.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub intervals_of_time: Option<u64>,
     /// Two-sided exact p; absent when it was not tested.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub p: Option<f64>,
@@ -300,6 +304,7 @@ impl Endpoint {
             blocks: Vec::new(),
             ratio: None,
             interval: None,
+            intervals_of_time: None,
             p: None,
             p_adjusted: None,
             verdict: None,

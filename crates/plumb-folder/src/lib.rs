@@ -7,7 +7,7 @@
 //! | [`Place`] | what these are made in, and recordings of hosts |
 //! | [`Held`] | keeps other processes from working in a folder meanwhile |
 //! | [`read_record`], [`read_comparison`], [`read_check`], [`read_checkup`] | records, held against their digests and their own figures |
-//! | [`read_intervals`], [`read_responses`], [`read_host_tracks`] | what a chart needs of a run, without the rest |
+//! | [`read_intervals`], [`visit_intervals`], [`read_responses`], [`read_host_tracks`] | what a chart needs of a run, without the rest |
 //! | [`Found`] | which runs and experiments lie below the paths that were named, and what cannot be shown |
 //! | [`Baselines`] | which runs others are compared with |
 //! | [`wall_ns`] | moments as records write them |
@@ -48,7 +48,7 @@ pub use paths::{NetPaths, PathsFolder};
 pub use place::Place;
 pub use read::{
     is_check, is_checkup, is_experiment, read_check, read_checkup, read_comparison, read_intervals,
-    read_ladder, read_order, read_record, read_responses,
+    read_ladder, read_order, read_record, read_responses, visit_intervals,
 };
 pub use responses::{FloorTimes, ResponseTimes, Responses};
 pub use run::RunFolder;

@@ -58,9 +58,24 @@ pub(crate) fn read_blocks(path: &Path) -> Result<Blocks, FolderError> {
 /// # Errors
 /// [`FolderError::Read`] when there is none, [`FolderError::Log`] when it is damaged.
 pub fn read_intervals(path: &Path, tag: &str) -> Result<Vec<hdr::LogLine>, FolderError> {
+    let mut lines = Vec::new();
+    visit_intervals(path, tag, |line| lines.push(line))?;
+    Ok(lines)
+}
+
+/// As [`read_intervals`], and hands the lines to `visit` one after another, so that only one of them
+/// takes memory at a time.
+///
+/// # Errors
+/// As [`read_intervals`].
+pub fn visit_intervals(
+    path: &Path,
+    tag: &str,
+    visit: impl FnMut(hdr::LogLine),
+) -> Result<(), FolderError> {
     let file = path.join(INTERVALS);
     let text = text_of(&file, || FolderError::NoRun { path: path.into() })?;
-    hdr::read_log(&text, tag).map_err(|cause| FolderError::Log { path: file, cause })
+    hdr::visit_log(&text, tag, visit).map_err(|cause| FolderError::Log { path: file, cause })
 }
 
 /// True when the folder `path` holds an experiment.

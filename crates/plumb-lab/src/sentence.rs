@@ -217,6 +217,7 @@ mod tests {
             blocks: vec![pair; 10],
             ratio: Some(ratio),
             interval: Some(Interval { low, high, level: 0.9575 }),
+            intervals_of_time: None,
             p: verdict.map(|_| 0.001),
             p_adjusted: verdict.map(|_| 0.001),
             verdict,

@@ -261,8 +261,17 @@ pub enum LogError {
 /// [`LogError`] names the line. A last line without its end, as an interruption leaves it, is
 /// left out.
 pub fn read_log(text: &str, tag: &str) -> Result<Vec<LogLine>, LogError> {
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let mut lines = Vec::new();
+    visit_log(text, tag, |line| lines.push(line))?;
+    Ok(lines)
+}
+
+/// As [`read_log`], and hands the lines to `visit` one after another: a decoded one may take 100 KB.
+///
+/// # Errors
+/// As [`read_log`]; the lines before that one were visited.
+pub fn visit_log(text: &str, tag: &str, mut visit: impl FnMut(LogLine)) -> Result<(), LogError> {
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     for (number, line) in whole.lines().enumerate() {
         if line.starts_with('#') || line.starts_with('"') || line.is_empty() {
             continue;
@@ -283,9 +292,9 @@ pub fn read_log(text: &str, tag: &str) -> Result<Vec<LogLine>, LogError> {
         let histogram = fields.nth(1).ok_or(malformed)?;
         let histogram =
             decode(histogram).map_err(|cause| LogError::Histogram { line: number + 1, cause })?;
-        lines.push(LogLine { tag: own.into(), start_ns, length_ns, histogram });
+        visit(LogLine { tag: own.into(), start_ns, length_ns, histogram });
     }
-    Ok(lines)
+    Ok(())
 }
 
 /// Seconds with up to nine decimals as nanoseconds.

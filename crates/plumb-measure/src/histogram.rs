@@ -1,5 +1,6 @@
 //! A high dynamic range histogram of nanoseconds, with the bucket layout of HdrHistogram.
 
+mod bucket;
 mod form;
 
 pub(crate) use form::COUNT_MAX;

@@ -48,7 +48,8 @@ pub enum Held {
     /// It is worse.
     Beyond,
     /// The tolerance is near, and the runs are too short or too unsteady to say how well the figure is
-    /// known.
+    /// known. Where no intervals of time are written down a longer run would not help, and the change
+    /// decides.
     Near,
     /// Nobody said what is allowed, or there is nothing to compare.
     Unknown,
@@ -69,8 +70,9 @@ impl Held {
             // what cannot be compared is not within anything
             (Some(change), Some(tolerance)) if change.is_finite() => {
                 let limit = -100.0 * tolerance;
-                let known = primary.is_some_and(|it| it.interval.is_some());
-                if !known && (change - limit).abs() < -NEAR * limit {
+                let unsteady = primary
+                    .is_some_and(|it| it.interval.is_none() && it.intervals_of_time.is_some());
+                if unsteady && (change - limit).abs() < -NEAR * limit {
                     Self::Near
                 // a figure exactly at the limit is within it, however its quotient is rounded
                 } else if change < limit - 1e-9 {
@@ -155,16 +157,21 @@ fn summed_up(held: &[Held], tolerance: Option<f64>) -> String {
     let count = |which| held.iter().filter(|it| **it == which).count();
     let (limit, all) = (limit(tolerance), counted(held.len() as u64, "point"));
     let are = |count: usize| if count == 1 { "is" } else { "are" };
-    match (count(Held::Beyond), count(Held::Unknown) + count(Held::Near), tolerance) {
+    let (near, unknown) = (count(Held::Near), count(Held::Unknown));
+    match (count(Held::Beyond), near + unknown, tolerance) {
         (_, _, None) => "No tolerance was given, so there is no verdict.".into(),
         (0, 0, Some(_)) if held.is_empty() => "Nothing was compared.".into(),
         (0, 0, Some(_)) => {
             format!("None of {all} is worse than the baseline by more than {limit}.")
         }
-        (0, open, Some(_)) if count(Held::Unknown) == 0 => {
-            format!("{open} of {all} {} too near to {limit} to tell.", are(open))
+        (0, _, Some(_)) if unknown == 0 => {
+            format!("{near} of {all} {} too near to {limit} to tell.", are(near))
         }
-        (0, open, Some(_)) => format!("{open} of {all} cannot be compared."),
+        (0, _, Some(_)) if near == 0 => format!("{unknown} of {all} cannot be compared."),
+        (0, _, Some(_)) => format!(
+            "{unknown} of {all} cannot be compared, and {near} {} too near to {limit} to tell.",
+            are(near)
+        ),
         (worse, _, Some(_)) => {
             format!("{worse} of {all} {} worse than the baseline by more than {limit}.", are(worse))
         }
@@ -338,12 +345,17 @@ mod tests {
             (State::Unanswered, "So it is.")
         );
         let verdict = of(&[Some(1.2), Some(1.0)], Some(0.1));
-        let short = |ratio| {
+        let without = |intervals_of_time, ratio| {
             let mut contrast = contrast(Some(ratio), Answer::None);
             contrast.endpoints[0].interval = None;
-            let all = comparison(vec![contrast]);
+            contrast.endpoints[0].intervals_of_time = intervals_of_time;
+            contrast
+        };
+        let judged = |contrasts| {
+            let all = comparison(contrasts);
             Verdict::of_baseline(&all, Some(0.1), "t".into(), String::new())
         };
+        let short = |ratio| judged(vec![without(Some(9), ratio)]);
         for (ratio, state) in [
             (1.04, State::Passed),
             (1.06, State::Unanswered),
@@ -353,6 +365,13 @@ mod tests {
             assert_eq!(short(ratio).state(), state, "{ratio} of runs that are too short");
         }
         assert_eq!(short(1.1).sentence, "1 of 1 point is too near to 10 % to tell.");
+        let near = || without(Some(9), 1.1);
+        let mixed = judged(vec![near(), contrast(None, Answer::None), near()]).sentence;
+        assert_eq!(mixed, "1 of 3 points cannot be compared, and 2 are too near to 10 % to tell.");
+        // of runs that wrote no intervals down a longer one would say no more
+        for (ratio, state) in [(1.06, State::Passed), (1.112, State::Failed)] {
+            assert_eq!(judged(vec![without(None, ratio)]).state(), state, "{ratio}");
+        }
         let sentence = "1 of 2 points is worse than the baseline by more than 10 %.";
         assert_eq!(verdict.sentence, sentence);
         let found = "2.40 ms, the baseline 2.00 ms, -20.0 % (+ is better)";

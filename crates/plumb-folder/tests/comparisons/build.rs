@@ -219,6 +219,7 @@ fn endpoint(sides: &Sides, noise: &[(f64, f64)], outline: Outline) -> Endpoint {
         p: wilcoxon(&effects).filter(|_| tested).map(|found| found.p),
         p_adjusted: None,
         verdict: None,
+        intervals_of_time: None,
         blocks,
     }
 }

@@ -3,87 +3,115 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use plumb_folder::{FolderError, read_intervals};
+use plumb_folder::{FolderError, visit_intervals};
 use plumb_measure::statistics::{Bounded, ratio_half_width};
-use plumb_measure::{Histogram, ResultRecord, hdr};
+use plumb_measure::{Histogram, ResultRecord, StreamInterval, hdr};
 
 use crate::LabError;
 
-/// The response times of `result` by interval, in order of time; `None` where the interval log in the
-/// run `folder`, or beside that record, is not there or does not hold all of them.
+/// Operations below which a median has no interval of 95 %, whatever they are like: all of five lie on
+/// one side of it in one of sixteen cases.
+const OPERATIONS_MIN: u64 = 6;
+
+/// What the interval log says of one interval of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Part {
+    /// Operations in it.
+    operations: u64,
+    /// Those that were faster than the bucket of the median of the whole run.
+    below: u64,
+    /// Those that were no slower than that bucket.
+    up_to: u64,
+    /// Its length, nanoseconds.
+    length_ns: u64,
+}
+
+/// The intervals of time of `result`, in order; `None` where the interval log in the run `folder`, or
+/// beside that record, is not there or does not hold all of its response times.
 ///
 /// # Errors
-/// [`LabError::Folder`] when the log is there and cannot be read.
-pub(super) fn response_intervals(
+/// [`LabError::Folder`] when the log is there and cannot be read, [`LabError::Histogram`] when the
+/// response times of the whole run cannot.
+pub(super) fn parts_of(
     folder: &Path,
     result: &ResultRecord,
-) -> Result<Option<Vec<Histogram>>, LabError> {
-    let Some(whole) = &result.response_ns else { return Ok(None) };
+) -> Result<Option<Vec<Part>>, LabError> {
+    let Some(times) = &result.response_ns else { return Ok(None) };
+    let (first, last) = Histogram::bucket_of(times.p50);
     let tag = hdr::log_tag("response", &result.labels);
     let folder = if folder.is_file() { folder.parent().unwrap_or(folder) } else { folder };
-    let lines = match read_intervals(folder, &tag) {
+    let mut parts: BTreeMap<u64, Part> = BTreeMap::new();
+    let read = visit_intervals(folder, &tag, |line| {
+        // an interval has a line for each row of the recorder
+        let part = parts.entry(line.start_ns).or_default();
+        let up_to = |limit| line.histogram.count_at_or_below(limit);
+        part.operations += line.histogram.count();
+        part.below += first.checked_sub(1).map_or(0, up_to);
+        part.up_to += up_to(last);
+        part.length_ns = part.length_ns.max(line.length_ns);
+    });
+    match read {
         Err(FolderError::NoRun { .. }) => return Ok(None),
         other => other?,
-    };
-    // an interval has a line for each row of the recorder
-    let mut intervals: BTreeMap<u64, Histogram> = BTreeMap::new();
-    for line in lines {
-        intervals.entry(line.start_ns).or_default().merge(&line.histogram);
     }
-    let intervals: Vec<Histogram> = intervals.into_values().collect();
-    let all: u64 = intervals.iter().map(Histogram::count).sum();
-    Ok((all == whole.count).then_some(intervals))
+    let parts: Vec<Part> = parts.into_values().collect();
+    let all: u64 = parts.iter().map(|it| it.operations).sum();
+    Ok((all == times.count).then_some(parts))
 }
 
-/// How many operations of each interval took no longer than `limit`, none without one, and how many there
-/// were.
-pub(super) fn shares(intervals: &[Histogram], limit: Option<u64>) -> Vec<(f64, f64)> {
-    let up_to = |it: &Histogram| limit.map_or(0, |limit| it.count_at_or_below(limit));
-    intervals.iter().map(|it| (float(up_to(it)), float(it.count()))).collect()
-}
-
-/// The median of a `whole` run, to its bucket, and its 95 % interval; `None` where so few intervals or
-/// operations say nothing. `shares` tells of the intervals of the run what [`shares`] does.
+/// The median `p50` of a `whole` run of these `parts`, and its 95 % interval; `None` where so few
+/// intervals or operations say nothing.
 ///
 /// What varies from interval to interval is the share of operations that are no slower than the median
-/// of the whole, which needs no minimum of operations in each; the ends are the quantiles as far from
-/// the middle as that share is known.
+/// of the whole, which needs no minimum of operations in each; the ends are those of the buckets of the
+/// quantiles as far from the middle as that share is known.
 ///
 /// # Source
 /// Woodruff, Confidence intervals for medians and other position measures, J. Amer. Statist. Assoc.
 /// 47, 1952.
-pub(super) fn median(
-    whole: &Histogram,
-    shares: impl Fn(Option<u64>) -> Vec<(f64, f64)>,
-) -> Option<Bounded> {
-    let (first, last) = bucket(whole, 0.5)?;
-    let half = |limit| ratio_half_width(&shares(limit));
+pub(super) fn median(whole: &Histogram, p50: u64, parts: &[Part]) -> Option<Bounded> {
+    let half = |of: fn(&Part) -> u64| {
+        let shares = parts.iter().map(|it| (float(of(it)), float(it.operations)));
+        ratio_half_width(&shares.collect::<Vec<_>>())
+    };
     // many operations may lie in the bucket of the median: what is below it varies, too
-    let half = half(Some(last))?.max(half(first.checked_sub(1))?);
-    if half >= 0.5 {
+    let half = half(|it| it.up_to)?.max(half(|it| it.below)?);
+    if whole.count() < OPERATIONS_MIN || half >= 0.5 {
         return None;
     }
-    let ((low, _), (_, high)) = (bucket(whole, 0.5 - half)?, bucket(whole, 0.5 + half)?);
-    Some(Bounded { low: float(low), value: float(last), high: float(high) })
+    // the median of the record is exact at the ends of all times, the quantiles of `whole` are not
+    let bucket = |q| Histogram::bucket_of(whole.quantile(q));
+    let (low, high) = (bucket(0.5 - half).0.min(p50), bucket(0.5 + half).1.max(p50));
+    Some(Bounded { low: float(low), value: float(p50), high: float(high) })
 }
 
-/// The ends of the bucket of the quantile `q`; `None` of nothing.
-fn bucket(histogram: &Histogram, q: f64) -> Option<(u64, u64)> {
-    let quantile = (!histogram.is_empty()).then(|| histogram.quantile(q))?;
-    let mut ranges = histogram.ranges();
-    ranges.find(|(_, last, _)| *last >= quantile).map(|(first, last, _)| (first, last))
+/// The answers of each interval of time, bytes of streams, and its length; nothing where none is written
+/// down. `parts` tells what [`parts_of`] does, of a run whose record has no intervals.
+pub(super) fn answers(result: &ResultRecord, parts: &[Part]) -> Vec<(f64, f64)> {
+    let of_stream = |it: &StreamInterval| {
+        let ways = || it.to_server.iter().chain(&it.from_server);
+        let bytes = ways().map(|way| way.bytes).sum();
+        (bytes, ways().map(|way| way.duration_ns).max().unwrap_or_default())
+    };
+    let pairs: Vec<(u64, u64)> = match &result.stream {
+        Some(stream) => stream.intervals.iter().map(of_stream).collect(),
+        None if result.intervals.is_empty() => {
+            parts.iter().map(|it| (it.operations, it.length_ns)).collect()
+        }
+        None => result.intervals.iter().map(|it| (it.operations, it.duration_ns)).collect(),
+    };
+    pairs.into_iter().map(|(answers, ns)| (float(answers), float(ns))).collect()
 }
 
-/// The throughput of a whole run and its 95 % interval; `None` where so few intervals say nothing, or
-/// nothing was answered.
-pub(super) fn throughput(result: &ResultRecord) -> Option<Bounded> {
+/// The throughput of a whole run with these [`answers`], and its 95 % interval; `None` where so few
+/// intervals say nothing, or nothing was answered.
+pub(super) fn throughput(result: &ResultRecord, answers: &[(f64, f64)]) -> Option<Bounded> {
     let value = result.throughput_per_s;
-    let parts = result.intervals.iter().map(|it| (float(it.operations), float(it.duration_ns)));
-    let parts: Vec<(f64, f64)> = parts.collect();
-    let (operations, ns) = parts.iter().fold((0.0, 0.0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+    let (all, ns) = answers.iter().fold((0.0, 0.0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+    let operations = float(result.operations.saturating_sub(result.looked_into()));
     // as a share: calls that were looked into are in no interval, and count in the throughput; however
     // regular they are, one operation more or less may have fallen into the run
-    let share = (ratio_half_width(&parts)? / (operations / ns)).max(1.0 / operations);
+    let share = (ratio_half_width(answers)? / (all / ns)).max(1.0 / operations);
     let reach = share.exp();
     reach.is_finite().then(|| Bounded { low: value / reach, value, high: value * reach })
 }

@@ -241,7 +241,38 @@ mod tests {
         let runs = [stream("a", 100.0), stream("b", 70.0)];
         let compared = separate(&fixture::plumb(), "now".into(), &runs, Faults::default()).unwrap();
         assert_eq!(keys(&compared), ["throughput", "client-cpu"]);
-        assert_eq!(compared.contrasts[0].endpoints[0].ratio, Some(0.7));
+        let primary = &compared.contrasts[0].endpoints[0];
+        assert_eq!((primary.ratio, primary.interval), (Some(0.7), None));
+        assert_eq!(primary.intervals_of_time, None, "none is written down");
+    }
+
+    #[test]
+    fn a_stream_is_compared_with_an_interval_from_its_own_intervals() {
+        let compared = |count: u64| {
+            let portion = Some(plumb_measure::Portion { bytes: 1_000, duration_ns: 1, lost: None });
+            let interval = |start_ns| plumb_measure::StreamInterval {
+                start_ns,
+                to_server: portion,
+                from_server: None,
+            };
+            let stream = |name: &str, throughput_per_s| {
+                let mut record = fixture::run("closed", 1_000_000, None);
+                let result = &mut record.results[0];
+                result.response_ns = None;
+                result.throughput_per_s = throughput_per_s;
+                let intervals = (0..count).map(interval).collect();
+                let figures = plumb_measure::StreamFigures { intervals, ..Default::default() };
+                result.stream = Some(figures);
+                SeparateRun { name: name.into(), record, folder: PathBuf::new() }
+            };
+            let runs = [stream("a", 100.0), stream("b", 89.0)];
+            separate(&fixture::plumb(), "now".into(), &runs, Faults::default()).unwrap()
+        };
+        let known = &compared(50).contrasts[0].endpoints[0];
+        let interval = known.interval.unwrap();
+        assert!(interval.low < 0.89 && 0.89 < interval.high, "{interval:?}");
+        let short = &compared(9).contrasts[0].endpoints[0];
+        assert_eq!((short.interval, short.intervals_of_time), (None, Some(9)));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use plumb_comparison::{Better, BlockFigures, Endpoint, FigureUnit, Role, Verdict
 use plumb_measure::ResultRecord;
 use plumb_measure::statistics::{self, Bounded, quotient_interval};
 
-use super::quotient::{median, response_intervals, shares, throughput};
+use super::quotient::{answers, median, parts_of, throughput};
 use crate::LabError;
 use crate::contrast::LEVEL;
 use crate::figures::THROUGHPUT;
@@ -29,6 +29,8 @@ struct Measured {
     whole: f64,
     /// With its interval; `None` where that is not known.
     bounded: Option<Bounded>,
+    /// Intervals of time from which that was sought; 0 where none is written down.
+    sought_in: usize,
     /// That of each interval, to be shown.
     by_interval: Vec<f64>,
 }
@@ -51,7 +53,7 @@ pub(super) fn endpoints_of(
     }
     if deciding.contains(&THROUGHPUT) {
         let [baseline, candidate] = runs.map(WholeRun::throughput);
-        endpoints.extend(endpoint_of(rate, Some(baseline), Some(candidate)));
+        endpoints.extend(endpoint_of(rate, Some(baseline?), Some(candidate?)));
     }
     if let Some(first) = endpoints.first_mut() {
         first.role = Role::Primary;
@@ -67,20 +69,22 @@ pub(super) fn endpoints_of(
 impl WholeRun<'_> {
     fn median(self) -> Result<Option<Measured>, LabError> {
         let Some(times) = &self.result.response_ns else { return Ok(None) };
-        let bounded = match response_intervals(self.folder, self.result)? {
-            Some(intervals) => {
-                let whole = times.decode().map_err(LabError::Histogram)?;
-                median(&whole, |limit| shares(&intervals, limit))
-            }
-            None => None,
-        };
+        let parts = parts_of(self.folder, self.result)?.unwrap_or_default();
+        let whole = times.decode().map_err(LabError::Histogram)?;
+        let bounded = median(&whole, times.p50, &parts);
         let answered = self.intervals().filter(|interval| interval.operations > 0);
         let by_interval = answered.map(|interval| interval.p50 as f64).collect();
-        Ok(Some(Measured { whole: times.p50 as f64, bounded, by_interval }))
+        Ok(Some(Measured { whole: times.p50 as f64, bounded, sought_in: parts.len(), by_interval }))
     }
 
-    fn throughput(self) -> Measured {
+    fn throughput(self) -> Result<Measured, LabError> {
         let result = self.result;
+        // loads that were put together from several clients have them in the log alone
+        let parts = match result.stream.is_none() && result.intervals.is_empty() {
+            true => parts_of(self.folder, result)?.unwrap_or_default(),
+            false => Vec::new(),
+        };
+        let answers = answers(result, &parts);
         // calls that were looked into are in no interval, and count in every rate
         let timed = result.operations.saturating_sub(result.looked_into()).max(1);
         let all_of_timed = result.operations as f64 / timed as f64;
@@ -88,16 +92,17 @@ impl WholeRun<'_> {
             it.operations as f64 * 1e9 / it.duration_ns as f64 * all_of_timed
         };
         let counted = self.intervals().filter(|_| result.operations > 0);
-        Measured {
+        Ok(Measured {
             whole: result.throughput_per_s,
-            bounded: throughput(result),
+            bounded: throughput(result, &answers),
+            sought_in: answers.len(),
             by_interval: counted.map(rate).collect(),
-        }
+        })
     }
 
     fn client_cpu(self) -> Option<Measured> {
         let whole = self.result.cpu?.client_ns_per_op as f64;
-        Some(Measured { whole, bounded: None, by_interval: Vec::new() })
+        Some(Measured { whole, bounded: None, sought_in: 0, by_interval: Vec::new() })
     }
 
     /// The intervals that are as long as the plan wanted.
@@ -117,6 +122,7 @@ fn endpoint_of(
         (Some(of), Some(by)) => quotient_interval(of, by, LEVEL),
         _ => None,
     };
+    let sought_in = candidate.sought_in.min(baseline.sought_in);
     let shown = [thinned(&baseline.by_interval), thinned(&candidate.by_interval)];
     let blocks = (0..shown[0].len().max(shown[1].len())).map(|at| BlockFigures {
         round: at as u64 + 1,
@@ -127,6 +133,7 @@ fn endpoint_of(
         blocks: blocks.collect(),
         ratio: (baseline.whole > 0.0).then(|| candidate.whole / baseline.whole),
         interval,
+        intervals_of_time: (sought_in > 0).then_some(sought_in as u64),
         ..Endpoint::described(what, baseline.whole, candidate.whole)
     })
 }

@@ -128,6 +128,22 @@ fn work_at_a_rate_without_its_response_times_is_not_held_against_the_rate() {
 }
 
 #[test]
+fn a_stream_is_held_against_its_baseline_by_its_own_intervals() {
+    let folder = tempdir().expect("a folder");
+    let at = folder.path();
+    let server = Server::listening("udp:127.0.0.1:0", &["--quiet"]);
+    // what arrives is what is sent, on any machine
+    for (name, rate) in [("one", "9600kbit"), ("two", "3840kbit")] {
+        let words =
+            ["net", "stream", &server.address, "--for=1s", "--interval=50ms", "--rate", rate];
+        plumb(&[&words[..], &["--out", name]].concat(), at).with(0);
+    }
+    baseline(&["set", "main", "one", "--tolerance=50%"], at).with(0);
+    let ended = baseline(&["check", "main", "two"], at).with(1);
+    assert!(said(&ended).contains("WORSE than the tolerance of 50 %"), "{ended:?}");
+}
+
+#[test]
 fn a_run_that_is_not_valid_is_no_baseline_and_does_not_pass() {
     let (folder, _server) = measured();
     let at = folder.path();

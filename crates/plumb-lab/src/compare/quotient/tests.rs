@@ -65,7 +65,7 @@ impl Load {
             let mut random = SplitMix64::new(seed);
             let runs = [1.0, SLOWER].map(|factor| self.run(factor, &mut random));
             let medians = [0, 1].map(|at| median_of(&runs[at]));
-            let rates = [0, 1].map(|at| throughput(&result(&runs[at])));
+            let rates = [0, 1].map(|at| rate_of(&runs[at]));
             for (at, figures, truth) in [(0, medians, SLOWER), (1, rates, 1.0 / SLOWER)] {
                 let [Some(by), Some(of)] = figures else { continue };
                 let found = quotient_interval(of, by, 0.95).unwrap();
@@ -81,11 +81,20 @@ impl Load {
 
 fn median_of(intervals: &[Vec<u64>]) -> Option<Bounded> {
     let whole = of(&intervals.concat());
-    median(&whole, |limit| {
-        let up_to = |it: &&u64| limit.is_some_and(|limit| **it <= limit);
-        let share = |it: &Vec<u64>| (it.iter().filter(up_to).count() as u64, it.len() as u64);
-        intervals.iter().map(share).map(|(up_to, all)| (float(up_to), float(all))).collect()
-    })
+    let p50 = whole.quantile(0.5);
+    let (first, last) = Histogram::bucket_of(p50);
+    let part = |it: &Vec<u64>| Part {
+        operations: it.len() as u64,
+        below: it.iter().filter(|it| **it < first).count() as u64,
+        up_to: it.iter().filter(|it| **it <= last).count() as u64,
+        length_ns: 0,
+    };
+    median(&whole, p50, &intervals.iter().map(part).collect::<Vec<_>>())
+}
+
+fn rate_of(intervals: &[Vec<u64>]) -> Option<Bounded> {
+    let result = result(intervals);
+    throughput(&result, &answers(&result, &[]))
 }
 
 fn of(times: &[u64]) -> Histogram {
@@ -159,15 +168,61 @@ fn a_run_that_changes_has_a_median_somewhere_between_both() {
 fn too_few_intervals_or_operations_give_none() {
     let intervals = vec![vec![1_000]; 9];
     assert_eq!(median_of(&intervals), None);
-    assert_eq!(throughput(&result(&intervals)), None);
+    assert_eq!(rate_of(&intervals), None);
     let none = vec![Vec::new(); 20];
     assert_eq!(median_of(&none), None);
-    assert_eq!(throughput(&result(&none)), None);
+    assert_eq!(rate_of(&none), None);
     // a regular load is known to one operation, and a time to its bucket
     let intervals = vec![vec![1_000]; 20];
-    let found = throughput(&result(&intervals)).unwrap();
+    let found = rate_of(&intervals).unwrap();
     assert!((found.high / found.value - 1.05).abs() < 0.01, "{found:?}");
     assert_eq!(median_of(&intervals).map(|it| it.value), Some(1_000.0));
+    // operations that happen to be alike say the less the fewer they are
+    let one_in_ten = |operations: usize| -> Vec<Vec<u64>> {
+        (0..50).map(|at| vec![2_000; usize::from(at % 10 == 0 && at / 10 < operations)]).collect()
+    };
+    assert_eq!(median_of(&one_in_ten(5)), None);
+    let six = [one_in_ten(5), vec![vec![2_000]; 1]].concat();
+    assert_eq!(median_of(&six).map(|it| it.value), Some(2_000.0));
+}
+
+/// The median of the record is exact where it is the shortest or the longest time, and the quantiles of
+/// its histogram are the middles of their buckets.
+#[test]
+fn a_median_lies_in_its_interval_where_all_times_are_in_one_bucket() {
+    let times = [1_999_700_000, 1_999_800_000, 1_999_900_000];
+    let whole = hdr::decode(&hdr::encode(&of(&times.repeat(20)))).unwrap();
+    let part = Part { operations: 3, up_to: 3, ..Part::default() };
+    let p50 = 1_999_900_000;
+    assert_ne!(whole.quantile(0.5), p50);
+    let found = median(&whole, p50, &[part; 20]).unwrap();
+    assert!((found.value - 1_999_900_000.0).abs() < 0.5, "{found:?}");
+    assert!(found.low < found.value && found.value < found.high, "{found:?}");
+}
+
+#[test]
+fn a_stream_has_its_throughput_by_its_own_intervals() {
+    let portion = |bytes| Some(plumb_measure::Portion { bytes, duration_ns: 100, lost: None });
+    let stream = |intervals| ResultRecord {
+        operations: 250,
+        throughput_per_s: 50.0,
+        stream: Some(plumb_measure::StreamFigures { intervals, ..Default::default() }),
+        ..ResultRecord::default()
+    };
+    let one = |at: u64| StreamInterval {
+        start_ns: 100 * at,
+        to_server: portion(800 + at % 2),
+        from_server: portion(200),
+    };
+    let found = stream((0..50).map(one).collect());
+    let all = answers(&found, &[]);
+    assert_eq!((all.len(), all[1]), (50, (1_001.0, 100.0)));
+    // one buffer of 250, which hold many bytes each
+    let found = throughput(&found, &all).unwrap();
+    assert!((found.high / found.value - 1.004).abs() < 1e-4, "{found:?}");
+    let short = stream((0..9).map(one).collect());
+    assert_eq!(throughput(&short, &answers(&short, &[])), None);
+    assert!(answers(&stream(Vec::new()), &[]).is_empty());
 }
 
 #[test]
@@ -179,7 +234,7 @@ fn intervals_are_read_from_the_log_of_the_run_and_only_where_all_is_in_it() {
         response_ns: plumb_measure::Distribution::of(&of(times.as_flattened())),
         ..ResultRecord::default()
     };
-    let read = |result| response_intervals(&at.path().join("run"), result).unwrap();
+    let read = |result| parts_of(&at.path().join("run"), result).unwrap();
     let tag = hdr::log_tag("response", &result.labels);
     folder.append_intervals(&hdr::log_header(0, "then")).unwrap();
     for (second, times) in (0..).zip(&times) {
@@ -190,8 +245,11 @@ fn intervals_are_read_from_the_log_of_the_run_and_only_where_all_is_in_it() {
             folder.append_intervals(&line).unwrap();
         }
     }
-    let intervals = read(&result).unwrap();
-    assert_eq!(shares(&intervals, Some(20)), [(2.0, 2.0), (0.0, 2.0)]);
-    assert_eq!(shares(&intervals, None), [(0.0, 2.0); 2]);
-    assert!(response_intervals(at.path(), &result).unwrap().is_none());
+    // the median is 20
+    let parts = read(&result).unwrap();
+    let part = Part { operations: 2, below: 0, up_to: 0, length_ns: 1_000_000_000 };
+    assert_eq!(parts, [Part { below: 1, up_to: 2, ..part }, part]);
+    // and so is the throughput of a load whose record has no intervals, as that of several clients
+    assert_eq!(answers(&result, &parts), [(2.0, 1e9); 2]);
+    assert!(parts_of(at.path(), &result).unwrap().is_none());
 }
