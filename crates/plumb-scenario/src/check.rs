@@ -49,7 +49,9 @@ pub enum CheckError {
         cause: NoStatus,
     },
     /// A path that none can be like.
-    #[error("path: `{0}` is none: write /PATH, or an address of one of the hosts, without a query")]
+    #[error(
+        "path: `{0}` is none: write /PATH, or an address of one of the hosts, without a query or `;`"
+    )]
     Path(String),
     /// A regular expression.
     #[error(transparent)]
@@ -284,7 +286,8 @@ fn judge_batch(
 /// A path that an address may be like.
 fn path(text: String) -> Result<String, CheckError> {
     let starts = ["/", "*", "http://", "https://"];
-    let sound = starts.iter().any(|start| text.starts_with(start)) && !text.contains(['?', '#']);
+    let sound =
+        starts.iter().any(|start| text.starts_with(start)) && !text.contains(['?', '#', ';']);
     if sound { Ok(text) } else { Err(CheckError::Path(text)) }
 }
 
@@ -386,6 +389,7 @@ mod tests {
             file::Check { status: Some("ok".into()), ..none.clone() },
             file::Check { path: Some("home".into()), ..none.clone() },
             file::Check { path: Some("/home?a".into()), ..none.clone() },
+            file::Check { path: Some("/home;a".into()), ..none.clone() },
             file::Check { length: Some(1), length_min: Some(1), ..none.clone() },
             file::Check { length_min: Some(2), length_max: Some(1), ..none.clone() },
             file::Check { contains: texts(""), ..none.clone() },

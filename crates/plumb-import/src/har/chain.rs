@@ -1,6 +1,9 @@
 //! Redirects of a recording: a request and those to which its answer led are one step, which follows
 //! them again.
 
+use std::collections::BTreeSet;
+
+use plumb_scenario::answer::path_of;
 use plumb_scenario::file::Redirects;
 use plumb_scenario::har::Entry;
 use plumb_wire::http::Url;
@@ -9,14 +12,16 @@ use super::headers::header;
 use super::read::Seen;
 use super::timeline::remove;
 use crate::origin::base_of;
-use crate::path_part::shape;
+use crate::path_part::{opened, shape};
 
 /// Puts each request of `seen` into the one whose answer led to it. They stand in the order of their
 /// beginnings. Of redirects whose end was not recorded each stays what it was: a step that expects a
 /// redirect follows none.
 pub(super) fn follow(seen: &mut Vec<Seen<'_>>) {
+    let mut asked = BTreeSet::new();
     let mut at = 0;
     while at < seen.len() {
+        asked.extend(path_of(seen[at].url.target()).split('/').map(str::to_owned));
         let mut way = way(seen, at).unwrap_or_default();
         for hop in &way {
             let (entry, url, end_ns) =
@@ -25,6 +30,7 @@ pub(super) fn follow(seen: &mut Vec<Seen<'_>>) {
             first.hops.push(entry);
             first.reached = url;
             first.end_ns = first.end_ns.max(end_ns);
+            first.end = pattern(&first.reached, &asked);
         }
         way.sort_unstable();
         way.iter().rev().for_each(|hop| remove(seen, *hop));
@@ -33,7 +39,7 @@ pub(super) fn follow(seen: &mut Vec<Seen<'_>>) {
 }
 
 /// The requests to which the answer to the one at `at` led, one after the other; `None` where the last of
-/// them led to one that is not there, or there are more than a step follows.
+/// them led to one that is not there or cannot be asked for, or there are more than a step follows.
 fn way(seen: &[Seen<'_>], at: usize) -> Option<Vec<usize>> {
     let mut way: Vec<usize> = Vec::new();
     while let Some((url, method)) = leads_to(&seen[way.last().copied().unwrap_or(at)]) {
@@ -47,22 +53,30 @@ fn way(seen: &[Seen<'_>], at: usize) -> Option<Vec<usize>> {
             return None;
         }
     }
-    Some(way)
+    let last = seen[way.last().copied().unwrap_or(at)].last();
+    method_behind(last).is_none().then_some(way)
 }
 
-/// Where the last answer of `one` leads, and with which method, as browsers do.
+/// The method with which browsers follow the answer of `entry`, where it is a redirect.
 ///
 /// # Source
 /// RFC 9110, section 15.4; WHATWG Fetch, section 4.4.
+fn method_behind(entry: &Entry) -> Option<&str> {
+    let method = entry.request.method.as_str();
+    match entry.response.status {
+        301 | 302 if method == "POST" => Some("GET"),
+        303 if method != "HEAD" => Some("GET"),
+        301 | 302 | 303 | 307 | 308 => Some(method),
+        _ => None,
+    }
+}
+
+/// Where the last answer of `one` leads, and with which method; `None` where it leads nowhere, or to what
+/// cannot be asked for over HTTP.
 fn leads_to(one: &Seen<'_>) -> Option<(Url, String)> {
     let entry = one.last();
-    let (response, method) = (&entry.response, entry.request.method.as_str());
-    let method = match response.status {
-        301 | 302 if method == "POST" => "GET",
-        303 if method != "HEAD" => "GET",
-        301 | 302 | 303 | 307 | 308 => method,
-        _ => return None,
-    };
+    let response = &entry.response;
+    let method = method_behind(entry)?;
     let location = match response.redirect_url.as_str() {
         "" => header(&response.headers, "location")?,
         told => told,
@@ -93,17 +107,21 @@ pub(super) fn redirects(one: &Seen<'_>) -> Option<Redirects> {
     (!one.hops.is_empty()).then(|| Redirects::at_most(one.hops.len() as u64))
 }
 
-/// The address at which redirects must end, of a server that is not `base` with that. Parts that may be
-/// other ones the next time, such as the number of what was made, are open.
+/// The path of `end`, in which parts that may be other ones the next time, such as the number of what was
+/// made, are open. What is among the parts that were `asked` for before is nothing new, unless it is
+/// plainly a number or a key.
+fn pattern(end: &Url, asked: &BTreeSet<String>) -> String {
+    let part = |part: &str| match shape(part) {
+        shape if shape == part && !asked.contains(part) => opened(part),
+        shape => shape,
+    };
+    path_of(end.target()).split('/').map(part).collect::<Vec<_>>().join("/")
+}
+
+/// The address at which redirects must end, of a server that is not `base` with that.
 pub(super) fn end(one: &Seen<'_>, base: &Url) -> Option<String> {
     let end = one.hops.last().map(|_| &one.reached)?;
-    let path = end.target().split('?').next().unwrap_or_default();
-    let part = |part: &str| match part.split_once(';') {
-        Some((name, _)) => shape(name) + "*",
-        None => shape(part),
-    };
-    let path = path.split('/').map(part).collect::<Vec<_>>().join("/");
-    Some(if end.same_origin(base) { path } else { base_of(end) + &path })
+    Some(if end.same_origin(base) { one.end.clone() } else { base_of(end) + &one.end })
 }
 
 /// What is said above a step that is led on: to where.

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use plumb_measure::Span;
 use plumb_scenario::file::placed;
-use plumb_scenario::file::{Check, Pairs, Redirects, Scenario, Step, Think};
+use plumb_scenario::file::{Check, Cookies, Pairs, Redirects, Scenario, Step, Think};
 use plumb_scenario::har::{Entry, Har, Pair, Param, PostData};
 use plumb_wire::http::Url;
 use plumb_wire::percent::form_encoded;
@@ -118,6 +118,8 @@ impl<'a> Importer<'a> {
             name: "recorded".into(),
             users: Some(placed(1)),
             iterations: Some(placed(1)),
+            // who is logged on already is answered otherwise than in the recording
+            cookies: Cookies::Clear,
             headers,
             step,
             ..Scenario::default()

@@ -53,6 +53,8 @@ pub(super) struct Seen<'a> {
     pub(super) hops: Vec<&'a Entry>,
     /// What was asked for last.
     pub(super) reached: Url,
+    /// What the path of that must be like when redirects are followed again.
+    pub(super) end: String,
 }
 
 impl<'a> Seen<'a> {
@@ -62,8 +64,8 @@ impl<'a> Seen<'a> {
         url: Url,
         (start_ns, end_ns): (i128, i128),
     ) -> Self {
-        let (hops, reached) = (Vec::new(), url.clone());
-        Self { number, entry, url, start_ns, end_ns, think_ms: 0, hops, reached }
+        let (hops, reached, end) = (Vec::new(), url.clone(), String::new());
+        Self { number, entry, url, start_ns, end_ns, think_ms: 0, hops, reached, end }
     }
 
     /// The entry whose answer was not led on.

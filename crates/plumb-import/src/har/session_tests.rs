@@ -63,6 +63,7 @@ fn a_log_on_over_two_servers_is_one_step_that_is_led_on() {
     assert_eq!(draft.remarks["scenario.0.step.0"], [led]);
     // as many redirects as there were, and to where they led
     assert_eq!(draft.file.redirects, Some(Redirects::NONE));
+    assert_eq!(draft.file.scenario[0].cookies, Cookies::Clear);
     let chain = |at: usize| {
         let path = steps[at].check.as_ref().unwrap().get_ref().path.clone();
         (steps[at].redirects.map(Redirects::most), path)
@@ -127,6 +128,24 @@ fn redirects_whose_end_was_not_recorded_stay_steps_of_their_own() {
 }
 
 #[test]
+fn redirects_to_what_cannot_be_asked_for_stay_steps_of_their_own() {
+    for to in ["myapp://callback?code=1", "http://u:p@a/page", ""] {
+        let draft = drafted(&[
+            (0, 10, "GET", "http://a/login", 302, "/authorize"),
+            (10, 20, "GET", "http://a/authorize", 302, to),
+            (30, 40, "GET", "http://a/page", 200, "text/html"),
+        ]);
+        assert_eq!(outline(&draft), "/login /authorize /page");
+        let steps = &draft.file.scenario[0].step;
+        let check = |at: usize| steps[at].check.as_ref().unwrap().get_ref();
+        let asked: Vec<_> =
+            (0..2).map(|at| (check(at).status.as_deref(), &check(at).path)).collect();
+        assert_eq!(asked, [(Some("302"), &None), (Some("302"), &None)]);
+        assert!(steps.iter().all(|step| step.redirects.is_none()));
+    }
+}
+
+#[test]
 fn no_more_redirects_are_one_step_than_a_step_follows() {
     let chain = |count: u32| {
         let urls: Vec<String> = (0..=count).map(|at| format!("http://a/p{at}")).collect();
@@ -151,17 +170,23 @@ fn no_more_redirects_are_one_step_than_a_step_follows() {
 fn what_may_be_another_one_each_time_is_open_where_redirects_end() {
     for (to, expected) in [
         ("/orders/4711/items", "/orders/*/items"),
-        ("/home;jsessionid=A1B2", "/home*"),
+        ("/home;jsessionid=A1B2", "/home"),
+        ("/shop;v=1/;jsessionid=A1B2", "/shop/"),
+        ("/;jsessionid=A1B2", "/"),
+        ("/new/order-4711", "/new/order-*"),
+        // it was asked for before
+        ("/ui5_ui5/order-4711", "/ui5_ui5/order-*"),
         ("/flights(key='LH')?a=1", "/flights(*)"),
         ("https://idp/in", "https://idp/in"),
     ] {
         let url = Url::parse("http://a/").unwrap().join(to).unwrap().to_string();
         let draft = drafted(&[
-            (0, 10, "POST", "http://a/new", 303, to),
+            (0, 1, "GET", "http://a/ui5_ui5/form", 200, "text/html"),
+            (2, 10, "POST", "http://a/new", 303, to),
             (10, 20, "GET", &url, 200, "text/html"),
             (30, 40, "GET", "http://a/page", 200, "text/html"),
         ]);
-        let check = draft.file.scenario[0].step[0].check.clone().unwrap().into_inner();
+        let check = draft.file.scenario[0].step[1].check.clone().unwrap().into_inner();
         assert_eq!(check.path.as_deref(), Some(expected));
     }
 }

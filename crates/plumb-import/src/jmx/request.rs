@@ -229,14 +229,14 @@ impl Importer {
         (method, letters): (String, &Letters),
         server: &str,
     ) -> Step {
-        let path = scope.property(request, "HTTPSampler.path").trim();
+        let (holder, path) = scope.given(request, "HTTPSampler.path");
         let whole = whole_address(path);
-        let path = whole.map_or(path, |(_, path)| path);
+        let path = whole.map_or(path.trim(), |(_, path)| path);
         if has_dots(path) {
             let why = "JMeter sends the `.` or `..` in its path as it is; here it is resolved";
             self.draft.notes.add(request.place(), request.what(), why);
         }
-        let target = self.words.template(path, request, &mut self.draft.notes);
+        let target = self.words.template(path, &holder, &mut self.draft.notes);
         let target = without_empty_parts(&target);
         let mut target = masked_target_template(&target, &mut self.secrets);
         let begins_with_variable = target.starts_with("${");

@@ -148,11 +148,16 @@ impl<'a> Scope<'a> {
 
     /// A property of `request`, or of the nearest defaults that have it.
     pub(super) fn property(&self, request: &Element<'a>, name: &str) -> &'a str {
+        self.given(request, name).1
+    }
+
+    /// The same with the element that has it: `request` where none does.
+    pub(super) fn given(&self, request: &Element<'a>, name: &str) -> (Element<'a>, &'a str) {
         let own = std::iter::once(request);
         own.chain(self.defaults.iter().rev())
-            .map(|element| element.text(name))
-            .find(|text| !text.trim().is_empty())
-            .unwrap_or_default()
+            .map(|element| (*element, element.text(name)))
+            .find(|(_, text)| !text.trim().is_empty())
+            .unwrap_or((*request, ""))
     }
 }
 

@@ -62,6 +62,20 @@ fn a_counter_that_holds_for_several_requests_is_one() {
 }
 
 #[test]
+fn a_counter_in_the_path_of_defaults_is_one() {
+    let path = property("HTTPSampler.path", "/x/${__counter(FALSE,)}");
+    let defaults = format!(
+        "<ConfigTestElement guiclass='HttpDefaultsGui' testname='d'>{path}</ConfigTestElement>\
+         <hashTree/>"
+    );
+    let draft = draft(&(defaults + &get("", "") + &get("", "")));
+    for step in steps(&draft) {
+        assert_eq!(text(step.get.as_ref()), "/x/${counter(counter_1, load)}?s=1");
+    }
+    assert_eq!(steps(&draft).len(), 2);
+}
+
+#[test]
 fn the_load_asks_a_path_whether_it_has_a_query() {
     for (path, expected) in [
         ("/a", "/a?s=1"),

@@ -11,8 +11,8 @@ pub struct Check {
     /// A redirect whose status stands here is not followed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// The address that answers behind all redirects, without its query: a path of `base`, or an
-    /// address of one of `hosts`; `*` stands for anything.
+    /// The address that answers behind all redirects, without its query and its parameters (`;...`): a
+    /// path of `base`, or an address of one of `hosts`; `*` stands for anything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Of a batch: codes and classes of the answer to each operation; absent: 2xx.

@@ -204,21 +204,15 @@ fn users_who_all_land_on_the_log_on_page_fail_what_was_recorded() {
             (_, false) => Reply::answer(302, "Location: /login\r\n", ""),
         }
     });
-    let recorder = Recorder::start(&[]);
-    let mut client = Web::connect(&recorder.address);
-    for (method, path, body, status) in [
-        ("POST", "/login", &b"user=anna"[..], 302),
-        ("GET", "/home", b"", 200),
-        ("GET", "/item", b"", 200),
-    ] {
-        client.ask(method, &site.url(path), &[("X-Who", "me")], body).with(status);
-        recorder.recorded();
-    }
-    let folder = tempdir().expect("a temporary folder");
-    fs::copy(recorder.file(), folder.path().join("s.har")).expect("a copy");
-    import(&["s.har", "--out", "s.toml"], folder.path()).with(0);
-    let words = ["http", "load", "s.toml", "--lag", "10s", "--json"];
-    let result = |code: i32| plumb(&words, folder.path()).with(code).json()["results"][0].clone();
+    let folder = recorded(
+        &site,
+        &[
+            ("POST", "/login", b"user=anna", 302),
+            ("GET", "/home", b"", 200),
+            ("GET", "/item", b"", 200),
+        ],
+    );
+    let result = |code: i32| played(folder.path(), code);
     assert_eq!(result(0)["failures"], json!({}));
     lets_in.store(false, Ordering::Relaxed);
     let turned_away = result(1);
@@ -227,4 +221,57 @@ fn users_who_all_land_on_the_log_on_page_fail_what_was_recorded() {
     let said = turned_away["validity"]["reasons"].to_string();
     assert!(said.contains("the answer is that of /login, expected that of /home"), "{said}");
     assert!(said.contains("it leads to /login, which is not followed"), "{said}");
+}
+
+/// A folder with the scenario `s.toml` of what was asked of `site`: methods, paths, bodies, and the
+/// statuses of the answers.
+fn recorded(site: &ReplyServer, asked: &[(&str, &str, &[u8], u16)]) -> TempDir {
+    let recorder = Recorder::start(&[]);
+    let mut client = Web::connect(&recorder.address);
+    for (method, path, body, status) in asked {
+        client.ask(method, &site.url(path), &[("X-Who", "me")], body).with(*status);
+        recorder.recorded();
+    }
+    let folder = tempdir().expect("a temporary folder");
+    fs::copy(recorder.file(), folder.path().join("s.har")).expect("a copy");
+    import(&["s.har", "--out", "s.toml"], folder.path()).with(0);
+    folder
+}
+
+/// The result of a load with `s.toml`.
+fn played(folder: &Path, code: i32) -> serde_json::Value {
+    let words = ["http", "load", "s.toml", "--lag", "10s", "--json"];
+    plumb(&words, folder).with(code).json()["results"][0].clone()
+}
+
+#[test]
+fn users_begin_each_turn_as_the_recording_did() {
+    let is_played = Arc::new(AtomicBool::new(false));
+    let plays = Arc::clone(&is_played);
+    let site = ReplyServer::start(move |head, _| {
+        let asked: Vec<&str> = head.split(' ').take(2).collect();
+        match (asked.join(" ").as_str(), head.contains("sid=1")) {
+            ("GET /login", true) => Reply::answer(302, "Location: /home\r\n", ""),
+            // a session stands in the path for who has it not as a cookie yet
+            ("POST /login", _) if plays.load(Ordering::Relaxed) => {
+                let known = "Set-Cookie: sid=1\r\nLocation: /home;jsessionid=B2\r\n";
+                Reply::answer(302, known, "")
+            }
+            ("POST /login", _) => Reply::answer(302, "Location: /home\r\n", ""),
+            _ => Reply::page("hello"),
+        }
+    });
+    let folder = recorded(
+        &site,
+        &[
+            ("GET", "/login", b"", 200),
+            ("POST", "/login", b"user=anna", 302),
+            ("GET", "/home", b"", 200),
+        ],
+    );
+    let file = folder.path().join("s.toml");
+    let text = fs::read_to_string(&file).expect("the scenario");
+    fs::write(&file, text.replace("iterations = 1", "iterations = 2")).expect("the same, longer");
+    is_played.store(true, Ordering::Relaxed);
+    assert_eq!(played(folder.path(), 0)["failures"], json!({}));
 }

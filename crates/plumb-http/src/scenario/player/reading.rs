@@ -331,12 +331,12 @@ impl Player {
     }
 }
 
-/// The address that `exchange` asked for last, without its query: of the base the path alone.
+/// The address that `exchange` asked for last, as checks see it: of the base the path alone.
 fn asked_for(origins: &Origins, exchange: &Exchange) -> String {
-    let path = exchange.target.split(['?', '#']).next().unwrap_or_default();
+    let path = answer::path_of(&exchange.target);
     match exchange.route {
-        0 => path.to_owned(),
-        route => origins.name(route) + path,
+        0 => path,
+        route => origins.name(route) + &path,
     }
 }
 
