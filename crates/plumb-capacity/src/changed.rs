@@ -3,6 +3,7 @@
 use crate::page::Page;
 use plumb_measure::show_rate;
 use plumb_size::Bounded;
+use plumb_size::ladder::FailedStep;
 use plumb_size::simulation::{Load, Simulated};
 use plumb_size::what_if::WhatIf;
 
@@ -18,6 +19,12 @@ const P95_APART_MAX: f64 = 0.25;
 pub(crate) fn page(page: &mut Page, what_if: &WhatIf) {
     let heading = format!("What if: {}", load(what_if.plan.load));
     page.title(if what_if.beyond { format!("{heading} (model, not measured)") } else { heading });
+    if let Some(FailedStep { users, what }) = &what_if.failed {
+        page.sentence(format!(
+            "With {users:.0} users, who ask for no more than this, {what}: neither the model nor the \
+             simulation knows of that, so that their figures are of a server that would not fail."
+        ));
+    }
     let found = &what_if.simulated;
     let shown =
         |it: Option<Bounded>, show: fn(Bounded) -> String| it.map_or("too few".into(), show);

@@ -9,8 +9,8 @@ use anyhow::{Context as _, bail, ensure};
 use plumb_folder::{Found, read_record};
 use plumb_measure::statistics::half_width;
 use plumb_measure::{
-    Distribution, FindingKind, HostUse, PartRecord, ResultRecord, RunRecord, Span, counted, hdr,
-    real, times_that_add_up,
+    Distribution, FindingKind, HostUse, PartRecord, ResultRecord, RunRecord, Span, Status, counted,
+    hdr, real, times_that_add_up,
 };
 use plumb_size::ladder::{FailedStep, Ladder, LadderError, Step};
 use serde::Serialize;
@@ -108,9 +108,12 @@ pub(crate) fn read(
                     sales.extend(SalesStep::of(result, users, begun_within_s(record, result)));
                 }
             } else {
-                let why = result.validity.reasons.first().map_or("", |it| it.text.as_str());
-                left_out.push(format!("{}: {why}", counted(u64::from(users), "user")));
-                failed.extend(failed_step(result, users));
+                let failure = failed_step(record, result, users);
+                let first = result.validity.reasons.first().map(|it| it.text.as_str());
+                let why = failure.as_ref().map(|it| it.what.as_str()).or(first);
+                let users = counted(u64::from(users), "user");
+                left_out.push(format!("{users}: {}", why.unwrap_or_default()));
+                failed.extend(failure);
             }
         }
     }
@@ -234,16 +237,22 @@ impl Origin {
     }
 }
 
-/// True of a result that may be a step.
+/// True of a result that may be a step. What was turned away asked for less than its users would.
 fn is_usable(result: &ResultRecord) -> bool {
-    result.validity.valid && result.validity.latency_valid && result.dropped == 0
+    let validity = &result.validity;
+    validity.valid && validity.latency_valid && result.dropped == 0 && result.refused == 0
 }
 
-/// The step that a result is in which operations failed; `None` of one that was left out for what the
-/// load generator or the machine did.
-fn failed_step(result: &ResultRecord, users: u32) -> Option<FailedStep> {
-    use FindingKind::{Failures, NoOperations, UnexpectedStatus};
-    let is_failure = |kind: FindingKind| [UnexpectedStatus, NoOperations, Failures].contains(&kind);
+/// The step that a result of `record` is in which operations failed or were turned away; `None` of one
+/// that was left out for what the load generator or the machine did, or that ended before it began.
+fn failed_step(record: &RunRecord, result: &ResultRecord, users: u32) -> Option<FailedStep> {
+    use FindingKind::{Failures, NoOperations, Refused, UnexpectedStatus};
+    let ended_early = record.status == Status::Interrupted && result.failures.is_empty();
+    let is_failure = |kind: FindingKind| match kind {
+        UnexpectedStatus | Failures | Refused => true,
+        NoOperations => !ended_early,
+        _ => false,
+    };
     let found = result.validity.reasons.iter().find(|it| is_failure(it.kind))?;
     Some(FailedStep { users: f64::from(users), what: found.text.clone() })
 }

@@ -352,7 +352,7 @@ impl Sizing {
 
 #[expect(clippy::cast_possible_truncation, reason = "limited to what a network may have")]
 #[expect(clippy::cast_sign_loss, reason = "users are not negative")]
-fn whole(users: f64) -> usize {
+pub(crate) fn whole(users: f64) -> usize {
     (users.round().max(1.0) as usize).min(crate::network::USERS_MAX)
 }
 

@@ -1,18 +1,22 @@
 //! What would be, if something were changed: the model and the simulation beside each other.
 
 mod change;
+mod reach;
 
 use serde::Serialize;
 
 pub use change::{Change, changes};
 
+use reach::{failed, grown, is_beyond};
+
 use crate::analysis::{Analysis, AnalysisError, OpenAnalysis, Point};
 use crate::bounded::Bounded;
+use crate::ladder::FailedStep;
 use crate::landscape::{Element, Landscape};
 use crate::simulation::{
     ASKS_MAX, Bursts, Load, Patience, Plan, Sessions, Simulated, SimulationError,
 };
-use crate::sizing::{RANGE_MAX, Sizing};
+use crate::sizing::Sizing;
 
 /// Operations that a simulation should record, about.
 const OPERATIONS: f64 = 200_000.0;
@@ -82,6 +86,9 @@ pub struct WhatIf {
     pub changes: Vec<Change>,
     /// True beyond twice of what was measured: a model, and no measurement.
     pub beyond: bool,
+    /// What failed when as much was asked as of this load; absent where nothing did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed: Option<FailedStep>,
     /// What is simulated: the changed landscape, its load, its users' patience.
     pub plan: Plan,
     /// The model's figures; absent where more arrives than can be done.
@@ -128,6 +135,7 @@ pub fn what_if(sizing: &Sizing, changes: Vec<Change>) -> Result<WhatIf, WhatIfEr
     let simulated = plan.simulate()?;
     Ok(WhatIf {
         beyond: grown(&plan.landscape, &had) || is_beyond(sizing, load),
+        failed: failed(sizing, load)?,
         apart: model.as_ref().and_then(|model| apart(model, &simulated)),
         model_p95_s: model.as_ref().map(|model| sizing.model.tail.p95_s(model)),
         unknown_to_model: unknown_to_model(&plan),
@@ -311,25 +319,6 @@ fn unknown_to_model(plan: &Plan) -> Vec<&'static str> {
         ("bursts", plan.bursts.is_some()),
     ];
     all.into_iter().filter(|(_, used)| *used).map(|(name, _)| name).collect()
-}
-
-fn grown(landscape: &Landscape, had: &Landscape) -> bool {
-    let had = had.resources();
-    landscape.resources().iter().any(|it| {
-        let before = had.iter().find(|had| had.name == it.name);
-        before.is_some_and(|had| f64::from(it.places) > RANGE_MAX * f64::from(had.places))
-    })
-}
-
-fn is_beyond(sizing: &Sizing, load: Load) -> bool {
-    match load {
-        Load::Closed { users, think_s, .. } => {
-            let alone_s = sizing.model.landscape().alone_s();
-            let asked = f64::from(users) * (sizing.model.think_s + alone_s) / (think_s + alone_s);
-            asked > sizing.reach_users()
-        }
-        Load::Open { rate_per_s } => rate_per_s > RANGE_MAX * sizing.ladder.throughput_max_per_s(),
-    }
 }
 
 fn apart(model: &Point, simulated: &Simulated) -> Option<[f64; 2]> {

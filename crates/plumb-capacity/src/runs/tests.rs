@@ -256,3 +256,31 @@ fn a_step_that_was_left_out_for_failures_is_known_to_the_ladder() {
         "{error}"
     );
 }
+
+/// A record of a step of 30 users with such a finding.
+fn found(kind: FindingKind, scope: Scope, status: Status) -> RunRecord {
+    let mut run = contended(30, 1.0);
+    run.status = status;
+    run.results[0].validity = Validity::of([Finding { kind, scope, text: "it was so".into() }]);
+    run
+}
+
+#[test]
+fn a_step_that_was_interrupted_before_its_first_operation_did_not_fail() {
+    let failed = |run: &RunRecord| failed_step(run, &run.results[0], 30).map(|step| step.what);
+    let mut run = found(FindingKind::NoOperations, Scope::Everything, Status::Interrupted);
+    assert_eq!(failed(&run), None);
+    run.results[0].failures.insert("time-out".into(), 4);
+    assert_eq!(failed(&run).as_deref(), Some("it was so"));
+    let run = found(FindingKind::NoOperations, Scope::Everything, Status::Complete);
+    assert_eq!(failed(&run).as_deref(), Some("it was so"));
+}
+
+#[test]
+fn a_step_of_which_operations_were_turned_away_is_none_of_the_ladder() {
+    let mut run = found(FindingKind::Refused, Scope::Nothing, Status::Complete);
+    assert!(is_usable(&run.results[0]));
+    run.results[0].refused = 7;
+    assert!(run.results[0].validity.valid && !is_usable(&run.results[0]));
+    assert_eq!(failed_step(&run, &run.results[0], 30).unwrap().what, "it was so");
+}

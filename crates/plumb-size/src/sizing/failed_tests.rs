@@ -4,6 +4,7 @@ use super::*;
 use crate::ladder::Step;
 use crate::landscape::{Element, Servers, Station};
 use crate::model::CORES;
+use crate::what_if::{changes, what_if};
 
 /// A ladder of a landscape whose eight processors are full with 88 users, the last step of which failed.
 fn sized(users: u32, failed: f64) -> Sizing {
@@ -55,4 +56,18 @@ fn nothing_is_said_beyond_users_with_whom_operations_failed() {
     assert!(sizing.knee.users.value > 80.0 && sizing.knee.behind_failures, "{:?}", sizing.knee);
     let farther = sized(25, 200.0);
     assert!((farther.users_max() - 40.0).abs() < 1e-6 && !farther.knee.behind_failures);
+}
+
+#[test]
+fn a_change_of_load_knows_what_failed_when_as_much_was_asked() {
+    let sizing = sized(25, 30.0);
+    let failed = |text: &str| {
+        let found = what_if(&sizing, changes(text).unwrap()).unwrap();
+        found.failed.map(|step| step.users.to_string())
+    };
+    assert_eq!(failed("users=29"), None);
+    assert_eq!(failed("users=30").as_deref(), Some("30"));
+    assert_eq!(failed("users=30, think=9s"), None, "who ask less often");
+    assert_eq!(failed("arrivals=20/s"), None);
+    assert_eq!(failed("arrivals=30/s").as_deref(), Some("30"), "less than twice what was measured");
 }
