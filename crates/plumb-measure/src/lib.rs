@@ -6,6 +6,7 @@
 //! compared ([`statistics`]), and who takes part in a load of scripts at what time
 //! ([`user_schedule`]). It is pure: it reads no clock, opens no file and knows no protocol.
 
+mod address;
 mod attribution;
 mod batches;
 pub mod bounds;
@@ -54,6 +55,7 @@ mod units;
 pub mod user_schedule;
 mod validity;
 
+pub use address::without_picked_port;
 pub use attribution::{
     Account, Advice, Attribution, Calls, ExampleOperation, ExamplePart, FasterCalls, PartKind,
     PercentileAccount, Reading, TimePart,

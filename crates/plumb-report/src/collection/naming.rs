@@ -4,21 +4,30 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use plumb_folder::FoundExperiment;
+use plumb_measure::without_picked_port;
 
 use super::plan::{self, Plan};
 use crate::labels::{LabelMap, number};
 
 /// Options that say how long and how patiently, not what: they name a plan only where nothing else
 /// does.
-const PROCEDURE: [&str; 6] = ["--count", "--for", "--timeout", "--warmup", "clock", "plumb"];
+const PROCEDURE: [&str; 4] = ["--count", "--for", "--timeout", "--warmup"];
+/// Circumstances that name a plan only where no other does, nor an option.
+const LAST: [&str; 2] = ["clock", "plumb"];
+/// What plans are called of a fact that is another one for each of them, and tells them from none.
+const VARIOUS: &str = "various";
+
+/// Facts of plans by their names.
+type Facts<'a> = BTreeMap<usize, BTreeMap<&'a str, String>>;
 
 /// The labels of every plan in `numbers`: the variant of an experiment, and of the options and
 /// circumstances that differ those that are needed. `points` are the labels of the results of each
 /// plan.
 ///
 /// A label that is a number may become the axis of a chart. Two plans have the same labels beside it
-/// only if they differ in nothing else but how long and how patiently they measured: a curve through
-/// both would show as its own what something else did.
+/// only if they differ in nothing else but how long and how patiently they measured, and at which port
+/// a server was that had another one for each of them: a curve through both would show as its own what
+/// something else did.
 pub(super) fn labels(
     numbers: &[usize],
     plans: &[Plan],
@@ -33,38 +42,61 @@ pub(super) fn labels(
     let mut names: Vec<String> =
         plan::differences(&all).into_iter().map(|(name, _)| name).collect();
     names.retain(|name| !known.contains(name.trim_start_matches("--")));
-    names.sort_by_key(|name| (!name.starts_with("--"), name.clone()));
+    names.sort_by_key(|name| (LAST.contains(&&**name), !name.starts_with("--"), name.clone()));
     let (how, what): (Vec<String>, Vec<String>) =
         names.into_iter().partition(|name| PROCEDURE.contains(&name.as_str()));
+    let (facts, landscapes) = (facts(numbers, plans), landscapes(numbers, plans));
     // those of the labels that are no axis
     let mut words = named.clone();
     for name in &what {
-        if splits(&same(&words), plans, name) {
+        if splits(&same(&words), &landscapes, name) {
             put(&mut named, plans, name);
             if !is_number(&all, name) {
                 put(&mut words, plans, name);
             }
         }
     }
-    for name in &how {
-        if splits(&alike(&named, points), plans, name) {
-            put(&mut named, plans, name);
-        }
+    let is_picked = |name: &&String| {
+        let of = |facts: &Facts<'_>, at: &usize| facts[at].get(name.as_str()).cloned();
+        numbers.iter().any(|at| of(&facts, at) != of(&landscapes, at))
+    };
+    for name in what.iter().filter(is_picked).chain(&how) {
+        let alike = alike(&named, points);
+        set_apart(&mut named, (plans, &facts), name, &alike);
     }
-    // a long value may differ behind what its label shows
-    let mut unnamed = same(&words);
-    unnamed.retain(|group| {
-        let differs = |name: &&String| values(group, plans, name) > 1;
-        what.iter().filter(differs).any(|name| !is_number(&all, name))
-    });
-    unnamed.extend(alike(&named, points));
-    for at in unnamed.into_iter().flatten() {
-        if let Some(labels) = named.get_mut(&at) {
-            // a name, and no number that could stand along an axis
-            labels.insert("plan".into(), format!("#{}", at + 1));
-        }
+    let worded: Vec<&String> = what.iter().filter(|name| !is_number(&all, name)).collect();
+    number_landscapes(&mut named, &same(&words), &landscapes, &worded);
+    for at in alike(&named, points).into_iter().flatten() {
+        number_plan(&mut named, at, at);
     }
     named
+}
+
+/// The facts of each plan.
+fn facts<'a>(numbers: &[usize], plans: &'a [Plan]) -> Facts<'a> {
+    let of = |at: &usize| {
+        let facts = plans[*at].facts.iter();
+        (*at, facts.map(|(name, value)| (name.as_str(), value.clone())).collect())
+    };
+    numbers.iter().map(of).collect()
+}
+
+/// The same as they tell one landscape from another: of a server that is started anew for each plan, a
+/// kernel picks the port.
+fn landscapes<'a>(numbers: &[usize], plans: &'a [Plan]) -> Facts<'a> {
+    let mut all = facts(numbers, plans);
+    let mut used: BTreeMap<(&str, String), u64> = BTreeMap::new();
+    for (name, value) in all.values().flatten() {
+        *used.entry((*name, value.clone())).or_default() += 1;
+    }
+    for (name, value) in all.values_mut().flatten() {
+        if used.get(&(*name, value.clone())) == Some(&1) {
+            // several values of an option are one fact
+            let each: Vec<String> = value.split(", ").map(without_picked_port).collect();
+            *value = each.join(", ");
+        }
+    }
+    all
 }
 
 /// Gives every plan that has the fact `name` that label.
@@ -74,14 +106,72 @@ fn put(named: &mut BTreeMap<usize, LabelMap>, plans: &[Plan], name: &str) {
     }
 }
 
+/// Gives plans that the fact `name` tells from others of their group that label. It would tear plans of
+/// no group apart where they have several values of it: these are called [`VARIOUS`] then, and so is the
+/// last plan of each group, which stands in the place of those before it.
+fn set_apart(
+    named: &mut BTreeMap<usize, LabelMap>,
+    (plans, facts): (&[Plan], &Facts<'_>),
+    name: &str,
+    groups: &[Vec<usize>],
+) {
+    let split: Vec<&Vec<usize>> =
+        groups.iter().filter(|group| values(group, facts, name) > 1).collect();
+    if split.is_empty() {
+        return;
+    }
+    let inside: BTreeSet<usize> = split.iter().copied().flatten().copied().collect();
+    let outside: Vec<usize> = named.keys().copied().filter(|at| !inside.contains(at)).collect();
+    if values(&outside, facts, name) < 2 {
+        return put(named, plans, name);
+    }
+    let earlier: BTreeSet<usize> =
+        split.iter().flat_map(|group| &group[..group.len() - 1]).copied().collect();
+    for (at, labels) in named {
+        let Some((name, value)) = plan::label(&plans[*at], name) else { continue };
+        let value = if earlier.contains(at) { value } else { VARIOUS.into() };
+        labels.insert(name, value);
+    }
+}
+
+/// Numbers plans of the same words that differ in a fact of `names` behind what its label shows, those
+/// alike in all of them with the number of the first.
+fn number_landscapes(
+    named: &mut BTreeMap<usize, LabelMap>,
+    groups: &[Vec<usize>],
+    facts: &Facts<'_>,
+    names: &[&String],
+) {
+    for group in groups {
+        let of = |at: &usize| -> Vec<Option<&String>> {
+            names.iter().map(|name| facts[at].get(name.as_str())).collect()
+        };
+        let mut first = BTreeMap::new();
+        for at in group {
+            first.entry(of(at)).or_insert(*at);
+        }
+        for at in group.iter().filter(|_| first.len() > 1) {
+            number_plan(named, *at, first[&of(at)]);
+        }
+    }
+}
+
+/// Calls the plan `at` by the number of the plan `first`: a name, and no number that could stand along
+/// an axis.
+fn number_plan(named: &mut BTreeMap<usize, LabelMap>, at: usize, first: usize) {
+    if let Some(labels) = named.get_mut(&at) {
+        labels.insert("plan".into(), format!("#{}", first + 1));
+    }
+}
+
 /// True when the fact `name` tells plans of one of the groups apart.
-fn splits(groups: &[Vec<usize>], plans: &[Plan], name: &str) -> bool {
-    groups.iter().any(|group| values(group, plans, name) > 1)
+fn splits(groups: &[Vec<usize>], facts: &Facts<'_>, name: &str) -> bool {
+    groups.iter().any(|group| values(group, facts, name) > 1)
 }
 
 /// How many values the fact `name` has in a group.
-fn values(group: &[usize], plans: &[Plan], name: &str) -> usize {
-    let values: BTreeSet<_> = group.iter().map(|at| plans[*at].facts.get(name)).collect();
+fn values(group: &[usize], facts: &Facts<'_>, name: &str) -> usize {
+    let values: BTreeSet<_> = group.iter().map(|at| facts[at].get(name)).collect();
     values.len()
 }
 
@@ -225,5 +315,54 @@ mod tests {
         let plans = [plan(&[("--url", &long("a"))]), plan(&[("--url", &long("b"))])];
         let names = named(&plans, &["1B", "1B"]);
         assert_eq!(names[1].get("plan").map(String::as_str), Some("#2"));
+    }
+
+    #[test]
+    fn a_server_that_is_at_another_port_for_each_step_of_a_ladder_names_none() {
+        let step = |port: u16, length: &str| {
+            let target = format!("127.0.0.1:{port}");
+            let base = format!("a=http://{target}, b=http://localhost:{port}");
+            plan(&[("--base", &base), ("--for", length), ("target", &target)])
+        };
+        let mut plans = vec![step(40_001, "8s"), step(40_002, "9s"), step(40_003, "7s")];
+        assert_eq!(named(&plans, &["1", "2", "4"]), vec![LabelMap::new(); 3]);
+        // a step that was taken again stands in the place of the first
+        plans.push(step(40_004, "9s"));
+        let names = named(&plans, &["1", "2", "4", "2"]);
+        assert!(names[1]["base"].starts_with("a=http://127.0.0.1:40002"), "{names:?}");
+        let rest = LabelMap::from([("base".into(), VARIOUS.into())]);
+        assert!([0, 2, 3].iter().all(|at| names[*at] == rest), "{names:?}");
+    }
+
+    #[test]
+    fn servers_that_stay_at_their_ports_name_plans() {
+        let of = |port: u16| plan(&[("target", &format!("127.0.0.1:{port}"))]);
+        let target = |port: u16| LabelMap::from([("target".into(), format!("127.0.0.1:{port}"))]);
+        let both = [of(40_001), of(40_002)];
+        assert_eq!(named(&both, &["1", "1"]), [target(40_001), target(40_002)]);
+        let of = |port: u16, nagle: &str| {
+            plan(&[("--nagle", nagle), ("target", &format!("127.0.0.1:{port}"))])
+        };
+        let plans = [of(40_001, "a"), of(40_001, "b"), of(40_002, "a"), of(40_002, "b")];
+        let names = named(&plans, &["1", "1", "2", "2"]);
+        assert_eq!(names[2]["target"], "127.0.0.1:40002");
+    }
+
+    #[test]
+    fn versions_and_clocks_name_plans_where_nothing_else_does() {
+        let plans = ["1", "2"].map(|version| plan(&[("plumb", version)]));
+        assert_eq!(named(&plans, &["1B", "9B"])[1], LabelMap::from([("plumb".into(), "2".into())]));
+        let of = |name: &str| plan(&[("clock", name), ("host", name), ("plumb", name)]);
+        let host = |name: &str| LabelMap::from([("host".into(), name.into())]);
+        assert_eq!(named(&[of("a"), of("b")], &["1B", "9B"]), [host("a"), host("b")]);
+    }
+
+    #[test]
+    fn plans_of_one_long_value_have_one_number() {
+        let url = |end: &str| ("--url", format!("{}{end}", "x".repeat(60)));
+        let plans = ["a", "b", "a", "b"].map(url).map(|(name, value)| plan(&[(name, &value)]));
+        let names = named(&plans, &["1", "8", "2", "16"]);
+        let numbers: Vec<&str> = names.iter().map(|labels| &*labels["plan"]).collect();
+        assert_eq!(numbers, ["#1", "#2", "#1", "#2"]);
     }
 }

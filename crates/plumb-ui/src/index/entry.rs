@@ -9,7 +9,7 @@ use plumb_folder::{
     FolderError, Unread, read_check, read_checkup, read_comparison, read_order, read_record,
     wall_ns,
 };
-use plumb_measure::{ResultRecord, RunRecord, Status, counted, real, show_ns};
+use plumb_measure::{ResultRecord, RunRecord, Status, counted, real, show_ns, without_picked_port};
 use plumb_page::figures::failures_of;
 use plumb_page::trust::Trust;
 use ring::digest::{SHA256, digest};
@@ -249,8 +249,6 @@ fn figures_of(record: &RunRecord, result: &ResultRecord) -> Vec<EntryFigure> {
 const MANNER: [&str; 6] = ["count", "for", "pin", "scenario-text", "timeout", "warmup"];
 /// The option that names a file of who asks: a checkup writes one into a folder of its own.
 const CREDENTIALS: &str = "credentials";
-/// From here on a kernel picks ports itself: such a port says nothing of a server on this machine.
-const PICKED_PORTS: u16 = 10_000;
 
 /// What tells one series from another, and its name. Versions of plumb and of the kernel do not: what
 /// they change is to be seen.
@@ -290,17 +288,6 @@ fn of_series(name: &str, value: &Value) -> Value {
     }
 }
 
-fn without_picked_port(address: &str) -> String {
-    let local = ["127.0.0.1:", "localhost:", "[::1]:"].iter().find_map(|host| {
-        let at = address.find(host)? + host.len();
-        let digits = address[at..].bytes().take_while(u8::is_ascii_digit).count();
-        let port: u16 = address[at..at + digits].parse().ok()?;
-        let rest = &address[at + digits..];
-        (port >= PICKED_PORTS).then(|| format!("{}{rest}", &address[..at - 1]))
-    });
-    local.unwrap_or_else(|| address.to_owned())
-}
-
 /// When the folder `path` was made, by its name `2026-11-23T200109Z-net-ping`.
 fn started_of(path: &str) -> i64 {
     let name = path.rsplit('/').next().unwrap_or_default();
@@ -336,15 +323,6 @@ pub(crate) fn shown_ns(ns: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_port_that_a_kernel_picked_makes_no_series_of_its_own() {
-        assert_eq!(without_picked_port("127.0.0.1:45029"), "127.0.0.1");
-        assert_eq!(without_picked_port("http://localhost:45029/a?b"), "http://localhost/a?b");
-        for address in ["127.0.0.1:3298", "db1:45029", "127.0.0.1", "127.0.0.1:", "[::1]:x"] {
-            assert_eq!(without_picked_port(address), address);
-        }
-    }
 
     #[test]
     fn the_name_of_a_folder_says_when_and_what() {
