@@ -1,7 +1,8 @@
 //! Addresses of servers that come and go.
 
-/// From here on a kernel picks ports itself: such a port says nothing of a server on this machine.
-const PICKED_PORTS: u16 = 10_000;
+/// From here on Linux picks ports itself (`ip_local_port_range`): such a port says nothing of a server on
+/// this machine.
+const PICKED_PORTS: u16 = 32_768;
 
 /// `address` without the port of a server on this machine, where a kernel may have picked it: it is
 /// another one each time the server is started.
@@ -25,7 +26,9 @@ mod tests {
     fn a_port_that_a_kernel_picked_is_left_out() {
         assert_eq!(without_picked_port("127.0.0.1:45029"), "127.0.0.1");
         assert_eq!(without_picked_port("http://localhost:45029/a?b"), "http://localhost/a?b");
-        for address in ["127.0.0.1:3298", "db1:45029", "127.0.0.1", "127.0.0.1:", "[::1]:x"] {
+        for address in
+            ["127.0.0.1:3298", "localhost:15432", "db1:45029", "127.0.0.1", "127.0.0.1:", "[::1]:x"]
+        {
             assert_eq!(without_picked_port(address), address);
         }
     }

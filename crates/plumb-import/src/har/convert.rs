@@ -111,7 +111,8 @@ impl<'a> Importer<'a> {
         draft.remark("redirects", NOT_LED_ON);
         draft.remark(
             "scenario.0",
-            "one user, once: raise `users`, and replace `iterations` by `for`",
+            "one user, once: raise `users`, and replace `iterations` by `for`; with a log-on that \
+             you move into `login`, write cookies = \"keep\"",
         );
         let step = laid_out(steps, "scenario.0", &mut draft.remarks);
         draft.file.scenario = vec![Scenario {
