@@ -189,8 +189,8 @@ impl Recorded {
     }
 }
 
-/// True where the clock shows the times up to `before`, or this one, once more from `behind` on, as it does when summer time
-/// ends. One that is set right goes back by a moment, from one snapshot to the next.
+/// True where the clock shows the times up to `before`, or this one, once more from `behind` on, as it does
+/// when summer time ends. One that is set right goes back by a moment, from one snapshot to the next.
 fn is_again(before: Stamp, behind: Stamp) -> bool {
     let back_s = before.local_s - behind.local_s;
     back_s > HALF_AN_HOUR_S || back_s >= 0 && behind.id - before.id > 1

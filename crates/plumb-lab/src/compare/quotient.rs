@@ -30,8 +30,7 @@ pub(super) struct Part {
 /// beside that record, is not there or does not hold all of its response times.
 ///
 /// # Errors
-/// [`LabError::Folder`] when the log is there and cannot be read, [`LabError::Histogram`] when the
-/// response times of the whole run cannot.
+/// [`LabError::Folder`] when the log is there and cannot be read.
 pub(super) fn parts_of(
     folder: &Path,
     result: &ResultRecord,
