@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use plumb_draft::SourceError;
+
 /// Why there is no scenario. Each message says what to try; none holds a password.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
@@ -48,34 +50,9 @@ pub enum ImportError {
         /// The file.
         path: PathBuf,
     },
-    /// A file of a format that is not one.
-    #[error("{}: {cause}", path.display())]
-    Broken {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, and where.
-        cause: String,
-    },
-    /// Nothing in it is a request to a server that can be asked.
-    #[error("{}: {cause}", path.display())]
-    Nothing {
-        /// The file.
-        path: PathBuf,
-        /// What it holds instead.
-        cause: String,
-    },
-    /// The file does not ask the server of `--base`.
-    #[error(
-        "--base {wanted}: the file does not ask it, but {}; the command line of the load may name \
-         another server later",
-        seen.join(", ")
-    )]
-    OtherServers {
-        /// The server of `--base`.
-        wanted: String,
-        /// The servers that the file asks.
-        seen: Vec<String>,
-    },
+    /// The file gives no scenario.
+    #[error(transparent)]
+    Source(#[from] SourceError),
     /// The output is there already.
     #[error("{} is there already: name another file, or give --force", path.display())]
     There {

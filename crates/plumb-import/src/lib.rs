@@ -1,39 +1,27 @@
 //! `plumb http import`: recordings and test plans of others become scenarios.
 //!
-//! A `Source` (`source.rs`) is read into a `Draft` by the importer of its
+//! A file (`source.rs`) is read into a [`Draft`] by the importer of its
 //! format, and `written.rs` makes the text of it. What was not carried over is a
-//! `Note`: none of it is lost without a word.
+//! note of the draft: none of it is lost without a word.
 
 mod access_log;
-mod body;
-mod draft;
 mod error;
 mod grinder;
 mod har;
-mod jmx;
-mod label;
-mod login;
-mod note;
 mod options;
-mod origin;
 mod output;
 mod path_part;
-mod pattern;
-mod secrets;
 mod source;
-mod template;
-mod wait;
 mod written;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args as _, Command};
-use draft::Draft;
-use note::Weight;
 use output::{Output, seen_from};
+use plumb_draft::note::Weight;
+use plumb_draft::{Draft, Source};
 use plumb_scenario::file::{ScenarioFile, Step};
-use source::Source;
 
 pub use error::ImportError;
 pub use options::{Format, ImportOptions};
@@ -71,8 +59,8 @@ impl Import {
     /// # Errors
     /// When the file is none that can be read, or an output cannot be written.
     pub fn run(&mut self, out: &mut dyn Write, log: &mut dyn Write) -> Result<(), ImportError> {
-        let source = Source::open(&self.options.file, self.options.from)?;
-        let (draft, text) = self.make(&source)?;
+        let (source, format) = source::open(&self.options.file, self.options.from)?;
+        let (draft, text) = self.make(&source, format)?;
         self.lost = draft.notes.changes();
         self.write(&draft, &text, out)?;
         self.tell(&source, &draft, log)?;
@@ -86,10 +74,10 @@ impl Import {
     }
 
     /// Makes the draft and the text of the scenario.
-    fn make(&self, source: &Source) -> Result<(Draft, String), ImportError> {
-        let mut draft = match source.format {
+    fn make(&self, source: &Source, format: Format) -> Result<(Draft, String), ImportError> {
+        let mut draft = match format {
             Format::Har => har::import(source, &self.options)?,
-            Format::Jmx => jmx::import(source, &self.options)?,
+            Format::Jmx => plumb_jmx::import(source, self.options.wanted_servers())?,
             Format::Grinder => grinder::import(source, &self.options)?,
             Format::AccessLog => access_log::import(source, &self.options)?,
         };
@@ -104,7 +92,7 @@ impl Import {
                 folder.display()
             ));
         }
-        let text = written::text(&draft.file, &head(source, &draft), &draft.remarks)?;
+        let text = written::text(&draft.file, &head(source, format, &draft), &draft.remarks)?;
         Ok((draft, text))
     }
 
@@ -247,8 +235,8 @@ impl Import {
 }
 
 /// The comment at the beginning: whence it came, and what is missing.
-fn head(source: &Source, draft: &Draft) -> Vec<String> {
-    let kind = match source.format {
+fn head(source: &Source, format: Format, draft: &Draft) -> Vec<String> {
+    let kind = match format {
         Format::Har => "a HAR",
         Format::Jmx => "a test plan of JMeter",
         Format::Grinder => "properties of The Grinder",
@@ -316,7 +304,7 @@ mod tests {
 
     const FILES: [(&str, Format, &str); 5] = [
         ("shop.har", Format::Har, include_str!("../tests/files/shop.har")),
-        ("flights.jmx", Format::Jmx, include_str!("../tests/files/flights.jmx")),
+        ("flights.jmx", Format::Jmx, include_str!("../../plumb-jmx/tests/files/flights.jmx")),
         ("script.properties", Format::Grinder, include_str!("../tests/files/script.properties")),
         ("urls.properties", Format::Grinder, include_str!("../tests/files/urls.properties")),
         ("access.log", Format::AccessLog, include_str!("../tests/files/access.log")),
@@ -325,13 +313,13 @@ mod tests {
     #[test]
     fn what_is_written_is_the_scenario_and_always_the_same() {
         for (path, format, text) in FILES {
-            let source = Source { path: path.into(), text: text.into(), format };
+            let source = Source { path: path.into(), text: text.into() };
             let import = Import::new(ImportOptions::of(path));
-            let (draft, written) = import.make(&source).unwrap();
+            let (draft, written) = import.make(&source, format).unwrap();
             let again: ScenarioFile =
                 document::read(&written).unwrap_or_else(|wrong| panic!("{path}: {wrong}"));
             assert_eq!(again, draft.file, "{path}");
-            assert_eq!(import.make(&source).unwrap().1, written, "{path}");
+            assert_eq!(import.make(&source, format).unwrap().1, written, "{path}");
             for note in draft.notes.sorted() {
                 assert!(
                     written
@@ -343,8 +331,8 @@ mod tests {
 
     /// What is made of a changed file, if anything, is a scenario that is read again.
     fn is_sound(path: &str, format: Format, text: String) {
-        let source = Source { path: path.into(), text, format };
-        if let Ok((draft, written)) = Import::new(ImportOptions::of(path)).make(&source) {
+        let source = Source { path: path.into(), text };
+        if let Ok((draft, written)) = Import::new(ImportOptions::of(path)).make(&source, format) {
             let again: ScenarioFile = document::read(&written)
                 .unwrap_or_else(|wrong| panic!("{wrong}\n{}\n{written}", source.text));
             assert_eq!(again, draft.file, "{written}");
@@ -391,10 +379,10 @@ mod tests {
     #[test]
     fn files_beside_the_plan_are_found_from_another_folder() {
         let (path, format, text) = FILES[1];
-        let source = Source { path: path.into(), text: text.into(), format };
+        let source = Source { path: path.into(), text: text.into() };
         let data = |out: Option<&str>| {
             let options = ImportOptions { out: out.map(Into::into), ..ImportOptions::of(path) };
-            let (draft, _) = Import::new(options).make(&source).unwrap();
+            let (draft, _) = Import::new(options).make(&source, format).unwrap();
             draft.file.scenario[0].data[0].file.get_ref().clone()
         };
         assert_eq!(data(None), Path::new("customers.csv"));
@@ -406,8 +394,9 @@ mod tests {
     #[test]
     fn every_remark_stands_in_the_text() {
         for (path, format, text) in FILES {
-            let source = Source { path: path.into(), text: text.into(), format };
-            let (draft, written) = Import::new(ImportOptions::of(path)).make(&source).unwrap();
+            let source = Source { path: path.into(), text: text.into() };
+            let (draft, written) =
+                Import::new(ImportOptions::of(path)).make(&source, format).unwrap();
             let said = written.lines().filter(|line| line.starts_with("# ")).count();
             let remarks: usize = draft.remarks.values().map(Vec::len).sum();
             assert!(said >= remarks, "{path}: {remarks} remarks, {said} lines");

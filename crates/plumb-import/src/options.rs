@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use plumb_draft::origin::WantedServers;
 use plumb_measure::Span;
 use plumb_wire::http::Url;
 
@@ -82,6 +83,13 @@ pub struct ImportOptions {
     /// Also ask with methods that may change something, without the content that they had
     #[arg(long, help_heading = "Access log")]
     pub all_methods: bool,
+}
+
+impl ImportOptions {
+    /// The servers that the scenario is to ask.
+    pub(crate) fn wanted_servers(&self) -> WantedServers<'_> {
+        WantedServers { base: self.base.as_ref(), one_server: self.one_server }
+    }
 }
 
 fn speed(text: &str) -> Result<f64, String> {

@@ -5,8 +5,9 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use plumb_draft::Login;
+
 use super::error::ImportError;
-use super::login::Login;
 
 /// A file that is going to be written.
 #[derive(Clone, Copy, Debug)]

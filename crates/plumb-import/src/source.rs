@@ -2,7 +2,9 @@
 
 use std::fs::File;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use plumb_draft::Source;
 
 use super::access_log::line::is_line;
 use super::error::ImportError;
@@ -13,71 +15,39 @@ const HAR_BYTES_MAX: u64 = 256 << 20;
 /// Bytes of a file of another format at most.
 const BYTES_MAX: u64 = 32 << 20;
 
-/// A text and where it came from.
-#[derive(Debug)]
-pub(crate) struct Source {
-    pub(crate) path: PathBuf,
-    pub(crate) text: String,
-    pub(crate) format: Format,
-}
-
-impl Source {
-    /// Reads `path`; its beginning tells the format, unless `format` does.
-    ///
-    /// # Errors
-    /// When it cannot be read, is too large, no UTF-8, or of no format that is known.
-    pub(crate) fn open(path: &Path, format: Option<Format>) -> Result<Self, ImportError> {
-        let failed = |cause| ImportError::Read { path: path.into(), cause };
-        let mut file = File::open(path).map_err(failed)?;
-        let mut bytes = Vec::new();
-        file.by_ref().take(BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
-        let format = match format.or_else(|| format_of(&bytes)) {
-            Some(format) => format,
-            None => return Err(ImportError::Format { path: path.into() }),
-        };
-        let is_large = matches!(format, Format::Har | Format::AccessLog);
-        let most = if is_large { HAR_BYTES_MAX } else { BYTES_MAX };
-        if is_large {
-            let rest = (HAR_BYTES_MAX + 1).saturating_sub(BYTES_MAX + 1);
-            file.take(rest).read_to_end(&mut bytes).map_err(failed)?;
-        }
-        if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > most {
-            return Err(ImportError::Large { path: path.into(), most_mib: most >> 20 });
-        }
-        if format == Format::AccessLog {
-            // anybody may have sent such bytes; lines with them are named
-            let text = String::from_utf8_lossy(&bytes).into_owned();
-            return Ok(Self { path: path.into(), text, format });
-        }
-        let text = String::from_utf8(bytes).map_err(|error| ImportError::NotUtf8 {
-            path: path.into(),
-            line: 1 + newlines(&error.as_bytes()[..error.utf8_error().valid_up_to()]),
-        })?;
-        let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
-        Ok(Self { path: path.into(), text, format })
+/// Reads `path`, and which format it is of: its beginning tells, unless `format` does.
+///
+/// # Errors
+/// When it cannot be read, is too large, no UTF-8, or of no format that is known.
+pub(crate) fn open(path: &Path, format: Option<Format>) -> Result<(Source, Format), ImportError> {
+    let failed = |cause| ImportError::Read { path: path.into(), cause };
+    let mut file = File::open(path).map_err(failed)?;
+    let mut bytes = Vec::new();
+    file.by_ref().take(BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
+    let format = match format.or_else(|| format_of(&bytes)) {
+        Some(format) => format,
+        None => return Err(ImportError::Format { path: path.into() }),
+    };
+    let is_large = matches!(format, Format::Har | Format::AccessLog);
+    let most = if is_large { HAR_BYTES_MAX } else { BYTES_MAX };
+    if is_large {
+        let rest = (HAR_BYTES_MAX + 1).saturating_sub(BYTES_MAX + 1);
+        file.take(rest).read_to_end(&mut bytes).map_err(failed)?;
     }
-
-    /// An error of this file.
-    pub(crate) fn broken(&self, cause: impl Into<String>) -> ImportError {
-        ImportError::Broken { path: self.path.clone(), cause: cause.into() }
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > most {
+        return Err(ImportError::Large { path: path.into(), most_mib: most >> 20 });
     }
-
-    /// An error of this file, that there is nothing in it.
-    pub(crate) fn nothing(&self, cause: &str) -> ImportError {
-        ImportError::Nothing { path: self.path.clone(), cause: cause.into() }
+    if format == Format::AccessLog {
+        // anybody may have sent such bytes; lines with them are named
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        return Ok((Source { path: path.into(), text }, format));
     }
-
-    /// The name of the file.
-    pub(crate) fn name(&self) -> String {
-        let name = self.path.file_name().unwrap_or(self.path.as_os_str());
-        name.to_string_lossy().into_owned()
-    }
-
-    /// The name of the file without its ending.
-    pub(crate) fn stem(&self) -> String {
-        let stem = self.path.file_stem().unwrap_or(self.path.as_os_str());
-        stem.to_string_lossy().into_owned()
-    }
+    let text = String::from_utf8(bytes).map_err(|error| ImportError::NotUtf8 {
+        path: path.into(),
+        line: 1 + newlines(&error.as_bytes()[..error.utf8_error().valid_up_to()]),
+    })?;
+    let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
+    Ok((Source { path: path.into(), text }, format))
 }
 
 fn newlines(bytes: &[u8]) -> usize {
@@ -106,11 +76,11 @@ fn format_of(bytes: &[u8]) -> Option<Format> {
 mod tests {
     use super::*;
 
-    fn open(bytes: &[u8]) -> Result<Source, ImportError> {
+    fn opened(bytes: &[u8]) -> Result<(Source, Format), ImportError> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("plan.of.mine");
         std::fs::write(&path, bytes).unwrap();
-        Source::open(&path, None)
+        open(&path, None)
     }
 
     #[test]
@@ -124,8 +94,8 @@ mod tests {
                 Format::AccessLog,
             ),
         ] {
-            let source = open(bytes).unwrap();
-            assert_eq!(source.format, format);
+            let (source, found) = opened(bytes).unwrap();
+            assert_eq!(found, format);
             assert!(!source.text.starts_with('\u{feff}'));
             assert_eq!(
                 (source.name().as_str(), source.stem().as_str()),
@@ -136,14 +106,14 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_refused_with_what_to_do() {
-        let error = open(b"hello").unwrap_err().to_string();
+        let error = opened(b"hello").unwrap_err().to_string();
         assert!(error.contains("--from"), "{error}");
-        let error = open(b"{\n\xff}").unwrap_err().to_string();
+        let error = opened(b"{\n\xff}").unwrap_err().to_string();
         assert!(error.contains("line 2 is not UTF-8") && error.contains("iconv"), "{error}");
-        let error = Source::open(Path::new("/does/not/exist"), None).unwrap_err().to_string();
+        let error = open(Path::new("/does/not/exist"), None).unwrap_err().to_string();
         assert!(error.starts_with("cannot read /does/not/exist: "), "{error}");
         let large = vec![b'<'; usize::try_from(BYTES_MAX).unwrap() + 1];
-        let error = open(&large).unwrap_err().to_string();
+        let error = opened(&large).unwrap_err().to_string();
         assert!(error.contains("larger than 32 MiB"), "{error}");
     }
 }

@@ -1,11 +1,10 @@
 //! A scenario as readable TOML: keys in the order of their meaning, headers and extracts a line
 //! each, comments above what they belong to. The same scenario is the same text.
 
+use plumb_draft::Remarks;
+use plumb_draft::note::one_line;
 use plumb_scenario::file::ScenarioFile;
 use toml::{Table, Value};
-
-use super::draft::Remarks;
-use super::note::one_line;
 
 /// Characters of a line of comment at most, where its words allow it.
 const WIDTH: usize = 98;

@@ -26,7 +26,12 @@ const TABLE: &[(&str, &[&str])] = &[
         &["plumb-engine", "plumb-measure", "plumb-relay", "plumb-terminal", "plumb-wire"],
     ),
     ("plumb-scenario", &["plumb-measure", "plumb-wire"]),
-    ("plumb-import", &["plumb-measure", "plumb-scenario", "plumb-wire"]),
+    ("plumb-draft", &["plumb-measure", "plumb-scenario", "plumb-wire"]),
+    ("plumb-jmx", &["plumb-draft", "plumb-measure", "plumb-scenario", "plumb-wire"]),
+    (
+        "plumb-import",
+        &["plumb-draft", "plumb-jmx", "plumb-measure", "plumb-scenario", "plumb-wire"],
+    ),
     ("plumb-trace", &["plumb-engine", "plumb-measure", "plumb-serve"]),
     (
         "plumb-telemetry",

@@ -10,6 +10,9 @@ mod shape;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use plumb_draft::note::Place;
+use plumb_draft::origin::base_of;
+use plumb_draft::{DataFile, Draft, Source, SourceError};
 use plumb_scenario::csv::Quotes;
 use plumb_scenario::file::{
     AtEnd, Check, Cookies, Data, Pairs, Redirects, Scenario, Step, Take, placed,
@@ -18,11 +21,6 @@ use plumb_wire::secret::masked_url;
 
 use crate::ImportOptions;
 use crate::counted;
-use crate::draft::{DataFile, Draft};
-use crate::error::ImportError;
-use crate::note::Place;
-use crate::origin::base_of;
-use crate::source::Source;
 use line::{Line, Unread};
 use shape::{OTHER, shape};
 
@@ -43,7 +41,7 @@ const STATUSES_MAX: usize = 20;
 ///
 /// # Errors
 /// When no line is a request that is asked for again, or there are more than a load reads.
-pub(crate) fn import(source: &Source, options: &ImportOptions) -> Result<Draft, ImportError> {
+pub(crate) fn import(source: &Source, options: &ImportOptions) -> Result<Draft, SourceError> {
     let mut draft = Draft::default();
     let mut lines = read(source, options, &mut draft);
     if lines.is_empty() {

@@ -1,10 +1,9 @@
 use super::*;
-use crate::Format;
 
 const LOG: &str = include_str!("../../tests/files/access.log");
 
-fn made(text: &str, change: impl Fn(&mut ImportOptions)) -> Result<Draft, ImportError> {
-    let source = Source { path: "access.log".into(), text: text.into(), format: Format::AccessLog };
+fn made(text: &str, change: impl Fn(&mut ImportOptions)) -> Result<Draft, SourceError> {
+    let source = Source { path: "access.log".into(), text: text.into() };
     let mut options = ImportOptions::of("access.log");
     change(&mut options);
     import(&source, &options)

@@ -1,13 +1,11 @@
 use super::*;
-use crate::Format;
 use proptest::prelude::*;
 
 const SCRIPT: &str = include_str!("../../tests/files/script.properties");
 const URLS: &str = include_str!("../../tests/files/urls.properties");
 
-fn made(text: &str) -> Result<Draft, ImportError> {
-    let source =
-        Source { path: "grinder.properties".into(), text: text.into(), format: Format::Grinder };
+fn made(text: &str) -> Result<Draft, SourceError> {
+    let source = Source { path: "grinder.properties".into(), text: text.into() };
     import(&source, &ImportOptions::of("grinder.properties"))
 }
 

@@ -6,19 +6,14 @@ mod requests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use plumb_draft::note::Place;
+use plumb_draft::wait::ms;
+use plumb_draft::{Draft, DraftStep, Labels, Login, Secrets, Source, SourceError, laid_out};
 use plumb_measure::Span;
 use plumb_scenario::file::placed;
 use plumb_scenario::file::{Cookies, Redirects, Scenario, Step, Think};
 
 use crate::ImportOptions;
-use crate::draft::{Draft, DraftStep, laid_out};
-use crate::error::ImportError;
-use crate::label::Labels;
-use crate::login::Login;
-use crate::note::Place;
-use crate::secrets::Secrets;
-use crate::source::Source;
-use crate::wait::ms;
 use properties::{Property, read};
 
 /// Keys that say where logs go, how a console is reached, or what starts the processes.
@@ -46,7 +41,7 @@ const INCREMENT_INTERVAL_MS: f64 = 60_000.0;
 ///
 /// # Errors
 /// When there is no property of The Grinder among them.
-pub(crate) fn import(source: &Source, options: &ImportOptions) -> Result<Draft, ImportError> {
+pub(crate) fn import(source: &Source, options: &ImportOptions) -> Result<Draft, SourceError> {
     let all = read(&source.text);
     if !all.iter().any(|property| property.key.starts_with("grinder.")) {
         let cause = "line 1: no property `grinder.NAME` stands in it: is it a grinder.properties?";
@@ -54,7 +49,7 @@ pub(crate) fn import(source: &Source, options: &ImportOptions) -> Result<Draft, 
     }
     let mut importer = Importer::new(all);
     let tests = importer.tests();
-    let (base, hosts) = importer.servers(&tests, options)?;
+    let (base, hosts) = importer.servers(&tests, options.wanted_servers())?;
     let steps = importer.steps(&tests, base.as_ref(), &hosts);
     let steps = if steps.is_empty() { vec![importer.stand_in()] } else { steps };
     importer.scenario(steps);

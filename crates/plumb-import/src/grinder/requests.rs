@@ -2,6 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use plumb_draft::body::masked_target;
+use plumb_draft::header::{is_left_out, is_sendable};
+use plumb_draft::note::Place;
+use plumb_draft::origin::{Origins, WantedServers, elsewhere, server_in_step};
+use plumb_draft::template::{literal, variable, variable_name};
+use plumb_draft::wait::Sequence;
+use plumb_draft::{DraftStep, Login, SourceError};
 use plumb_scenario::file::placed;
 use plumb_scenario::file::{Check, Step};
 use plumb_wire::http::Url;
@@ -9,16 +16,6 @@ use plumb_wire::secret::is_secret;
 
 use super::Importer;
 use super::properties::Property;
-use crate::ImportOptions;
-use crate::body::masked_target;
-use crate::draft::DraftStep;
-use crate::error::ImportError;
-use crate::har::{is_left_out, is_sendable};
-use crate::login::Login;
-use crate::note::Place;
-use crate::origin::{Origins, elsewhere, server_in_step};
-use crate::template::{literal, variable, variable_name};
-use crate::wait::Sequence;
 
 /// A request of the list, with its number.
 #[derive(Debug)]
@@ -52,15 +49,15 @@ impl Importer {
     pub(super) fn servers(
         &mut self,
         tests: &[Test],
-        options: &ImportOptions,
-    ) -> Result<(Option<Url>, Vec<Url>), ImportError> {
+        wanted: WantedServers<'_>,
+    ) -> Result<(Option<Url>, Vec<Url>), SourceError> {
         let mut origins = Origins::default();
         tests.iter().for_each(|test| origins.count(&test.url));
-        let base = match (tests.is_empty(), &options.base) {
-            (true, wanted) => wanted.clone(),
-            (false, wanted) => origins.main(wanted.as_ref())?.cloned(),
+        let base = match tests.is_empty() {
+            true => wanted.base.cloned(),
+            false => origins.main(wanted)?.cloned(),
         };
-        let named = |base: &Url| origins.name(base, options.one_server, &mut self.draft);
+        let named = |base: &Url| origins.name(base, wanted, &mut self.draft);
         let hosts = base.as_ref().map_or_else(Vec::new, named);
         Ok((base, hosts))
     }

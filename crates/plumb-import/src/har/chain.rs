@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use plumb_draft::origin::base_of;
 use plumb_scenario::answer::path_of;
 use plumb_scenario::file::Redirects;
 use plumb_scenario::har::Entry;
@@ -11,7 +12,6 @@ use plumb_wire::http::Url;
 use super::headers::header;
 use super::read::Seen;
 use super::timeline::remove;
-use crate::origin::base_of;
 use crate::path_part::{opened, shape};
 
 /// Puts each request of `seen` into the one whose answer led to it. They stand in the order of their

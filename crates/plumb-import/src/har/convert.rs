@@ -4,6 +4,14 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use plumb_draft::body::{masked, masked_target};
+use plumb_draft::header::{is_left_out, is_sendable};
+use plumb_draft::note::Place;
+use plumb_draft::origin::{Origins, base_of};
+use plumb_draft::template::literal;
+use plumb_draft::{
+    Draft, DraftStep, Labels, Login, Secrets, Source, SourceError, laid_out, shared_headers,
+};
 use plumb_measure::Span;
 use plumb_scenario::file::placed;
 use plumb_scenario::file::{Check, Cookies, Pairs, Redirects, Scenario, Step, Think};
@@ -12,22 +20,13 @@ use plumb_wire::http::Url;
 use plumb_wire::percent::form_encoded;
 
 use super::chain;
-use super::headers::{header, is_condition, is_left_out, is_sendable, joined, value};
+use super::headers::{header, is_condition, joined, value};
+use super::multipart::{boundary, has_lost_file, multipart};
 use super::parts;
 use super::read::{self, Seen};
 use super::shown::{what, without_user};
 use super::timeline::find_thinks;
 use crate::ImportOptions;
-use crate::body::{boundary, has_lost_file, masked, masked_target, multipart};
-use crate::draft::{Draft, DraftStep, laid_out, shared_headers};
-use crate::error::ImportError;
-use crate::label::Labels;
-use crate::login::Login;
-use crate::note::Place;
-use crate::origin::{Origins, base_of};
-use crate::secrets::Secrets;
-use crate::source::Source;
-use crate::template::literal;
 
 /// What is said above the redirects of a recording.
 const NOT_LED_ON: &str = "a redirect that the recording does not have, such as to a log-on page, \
@@ -37,7 +36,7 @@ const NOT_LED_ON: &str = "a redirect that the recording does not have, such as t
 ///
 /// # Errors
 /// When it is no HAR, or holds nothing that can be asked for.
-pub(crate) fn import(source: &Source, options: &ImportOptions) -> Result<Draft, ImportError> {
+pub(crate) fn import(source: &Source, options: &ImportOptions) -> Result<Draft, SourceError> {
     let har = read::har(&source.text).map_err(|cause| source.broken(cause))?;
     let mut import = Importer::new(options);
     let mut seen = Vec::new();
@@ -48,14 +47,14 @@ pub(crate) fn import(source: &Source, options: &ImportOptions) -> Result<Draft, 
     find_thinks(&mut seen, options.think_min);
     import.leave_internal_out(&mut seen);
     // a page is of the server that it came from, wherever the browser had its parts
-    let base = origins(&seen).main(options.base.as_ref())?.cloned();
+    let base = origins(&seen).main(options.wanted_servers())?.cloned();
     let base = base.ok_or_else(|| {
         source.nothing("no entry was asked over http or https and answered: record a page first")
     })?;
     if !options.keep_cached {
         import.leave_cached_out(&har, &mut seen);
     }
-    let hosts = origins(&seen).name(&base, options.one_server, &mut import.draft);
+    let hosts = origins(&seen).name(&base, options.wanted_servers(), &mut import.draft);
     import.keep_hosts(&mut seen, &base, &hosts);
     if seen.is_empty() {
         return Err(source.nothing(&format!(

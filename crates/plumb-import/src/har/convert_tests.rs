@@ -1,6 +1,7 @@
+use plumb_draft::Source;
+
 use super::*;
-use crate::source::Source;
-use crate::{Format, ImportOptions};
+use crate::ImportOptions;
 use proptest::prelude::*;
 
 const SHOP: &str = include_str!("../../tests/files/shop.har");
@@ -10,7 +11,7 @@ fn options() -> ImportOptions {
 }
 
 fn source(text: &str) -> Source {
-    Source { path: "shop.har".into(), text: text.into(), format: Format::Har }
+    Source { path: "shop.har".into(), text: text.into() }
 }
 
 fn draft(text: &str, options: &ImportOptions) -> Draft {

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use plumb_draft::note::Place;
 use plumb_scenario::har::Entry;
 
 use super::convert::Importer;
 use super::read::Seen;
-use crate::note::Place;
 
 impl Importer<'_> {
     /// Cookies from before the recording: the users of the scenario begin without them.

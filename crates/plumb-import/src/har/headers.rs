@@ -2,43 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use plumb_draft::Secrets;
+use plumb_draft::body::masked_target;
+use plumb_draft::template::literal;
 use plumb_scenario::har::Pair;
 use plumb_wire::secret::is_secret;
 
-use crate::body::masked_target;
-use crate::secrets::Secrets;
-use crate::template::literal;
-
-/// Headers that belong to the connection, the client, or the user's cookies.
-const LEFT_OUT: [&str; 14] = [
-    "host",
-    "content-length",
-    "connection",
-    "cookie",
-    "cookie2",
-    "keep-alive",
-    "proxy-connection",
-    "proxy-authorization",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-    "expect",
-    "authorization",
-];
 /// Headers that ask only for what has changed.
 const CONDITIONS: [&str; 2] = ["if-none-match", "if-modified-since"];
-
-/// True for a header that a scenario does not send.
-pub(crate) fn is_left_out(name: &str) -> bool {
-    name.starts_with(':') || LEFT_OUT.iter().any(|known| name.eq_ignore_ascii_case(known))
-}
-
-/// True for a name and a value that can stand in the head of a request.
-pub(crate) fn is_sendable(name: &str, value: &str) -> bool {
-    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    !name.is_empty() && name.bytes().all(token) && !value.contains(|c: char| c.is_control())
-}
 
 /// True for a header that asks only for what has changed.
 pub(super) fn is_condition(name: &str) -> bool {
@@ -46,7 +17,7 @@ pub(super) fn is_condition(name: &str) -> bool {
 }
 
 /// The value of the header `name` as a template; what is a secret by its name is a variable.
-pub(crate) fn value(name: &str, value: &str, secrets: &mut Secrets) -> String {
+pub(super) fn value(name: &str, value: &str, secrets: &mut Secrets) -> String {
     // what asks for a token is none
     let asks = ["fetch", "required", ""].iter().any(|word| value.eq_ignore_ascii_case(word));
     if name.eq_ignore_ascii_case("referer") {
@@ -85,15 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_the_client_is_left_out() {
-        for name in [":authority", "HOST", "Content-Length", "Cookie", "Authorization", "Upgrade"] {
-            assert!(is_left_out(name), "{name}");
-        }
-        assert!(!is_left_out("Accept") && !is_left_out("If-None-Match"));
-        assert!(is_sendable("X-A", "b c"));
-        for (name, value) in [("", "a"), ("a b", "c"), ("a", "b\r\nc: d"), ("\u{e9}", "a")] {
-            assert!(!is_sendable(name, value), "{name}");
-        }
+    fn what_asks_only_for_changes_is_a_condition() {
         assert!(is_condition("IF-NONE-MATCH") && !is_condition("If-Match"));
     }
 

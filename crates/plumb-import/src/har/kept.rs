@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use plumb_draft::note::Place;
+use plumb_draft::origin::{base_of, server_in_step};
 use plumb_scenario::har::{Entry, Har, Response};
 use plumb_wire::http::Url;
 
@@ -13,8 +15,6 @@ use super::read::{Seen, times};
 use super::shown::{shown, what, without_user};
 use super::timeline::{keep, remove};
 use crate::counted;
-use crate::note::Place;
-use crate::origin::{base_of, server_in_step};
 
 impl Importer<'_> {
     /// An entry that can be asked for again; one that cannot is named.

@@ -5,10 +5,10 @@ mod convert;
 mod cookies;
 mod headers;
 mod kept;
+mod multipart;
 mod parts;
 mod read;
 mod shown;
 mod timeline;
 
 pub(crate) use convert::import;
-pub(crate) use headers::{is_left_out, is_sendable};

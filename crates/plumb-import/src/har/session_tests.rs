@@ -1,6 +1,7 @@
+use plumb_draft::Source;
+
 use super::*;
-use crate::source::Source;
-use crate::{Format, ImportOptions};
+use crate::ImportOptions;
 
 /// An entry: when it began and ended, milliseconds; its method and its URL; its status, and its type
 /// or where it leads.
@@ -24,7 +25,7 @@ fn har(entries: &[Told<'_>]) -> String {
 }
 
 fn drafted(entries: &[Told<'_>]) -> Draft {
-    let source = Source { path: "a.har".into(), text: har(entries), format: Format::Har };
+    let source = Source { path: "a.har".into(), text: har(entries) };
     import(&source, &ImportOptions::of("a.har")).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -86,7 +87,7 @@ fn a_cookie_that_a_redirect_sets_was_not_there_before() {
     let line = |name: &str, value: &str| serde_json::json!([{"name": name, "value": value}]);
     value["log"]["entries"][0]["response"]["headers"] = line("Set-Cookie", "sso=1; Path=/");
     value["log"]["entries"][1]["request"]["headers"] = line("Cookie", "sso=1; old=2");
-    let source = Source { path: "a.har".into(), text: value.to_string(), format: Format::Har };
+    let source = Source { path: "a.har".into(), text: value.to_string() };
     let draft =
         import(&source, &ImportOptions::of("a.har")).unwrap_or_else(|error| panic!("{error}"));
     let notes: Vec<String> = draft.notes.sorted().iter().map(ToString::to_string).collect();
@@ -229,7 +230,7 @@ fn kinds_that_the_browser_tells_count_more_than_types() {
     for (at, kind) in ["document", "xhr", "script"].into_iter().enumerate() {
         value["log"]["entries"][at]["_resourceType"] = kind.into();
     }
-    let source = Source { path: "a.har".into(), text: value.to_string(), format: Format::Har };
+    let source = Source { path: "a.har".into(), text: value.to_string() };
     let draft =
         import(&source, &ImportOptions::of("a.har")).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(outline(&draft), "/page [/fragment /more]");
@@ -243,7 +244,7 @@ fn a_redirect_that_the_browser_made_itself_asks_no_server() {
     ]);
     let imported = |said: &str| {
         let text = recorded.replace("\"status\":307", &format!("\"status\":307{said}"));
-        let source = Source { path: "a.har".into(), text, format: Format::Har };
+        let source = Source { path: "a.har".into(), text };
         import(&source, &ImportOptions::of("a.har")).unwrap_or_else(|error| panic!("{error}"))
     };
     for said in [
@@ -307,7 +308,7 @@ fn cached_at_the_second_page(told: impl Fn(&mut serde_json::Value, bool)) -> Str
 }
 
 fn imported(text: &str, options: &ImportOptions) -> Draft {
-    let source = Source { path: "a.har".into(), text: text.into(), format: Format::Har };
+    let source = Source { path: "a.har".into(), text: text.into() };
     import(&source, options).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -347,7 +348,7 @@ fn what_the_browser_took_out_of_its_cache_is_asked_of_no_server() {
 fn a_recording_out_of_the_cache_alone_is_refused_with_what_to_do() {
     let text = cached_at_the_second_page(|entry, _| entry["_fromCache"] = "disk".into());
     let text = text.replace("302", "200");
-    let source = Source { path: "a.har".into(), text, format: Format::Har };
+    let source = Source { path: "a.har".into(), text };
     let error = import(&source, &ImportOptions::of("a.har")).err().unwrap().to_string();
     assert!(error.contains("--keep-cached"), "{error}");
 }
@@ -390,7 +391,7 @@ fn a_page_is_of_its_server_wherever_its_parts_came_from() {
     assert_eq!(draft.file.base.as_ref().unwrap().get_ref(), "http://app");
     let one_server = ImportOptions { one_server: true, ..options };
     let text = sized(&entries, &[0, 1, 2]).to_string();
-    let source = Source { path: "a.har".into(), text, format: Format::Har };
+    let source = Source { path: "a.har".into(), text };
     let error = import(&source, &one_server).err().unwrap().to_string();
     assert!(error.contains("took all of http://app out of its cache"), "{error}");
 }

@@ -21,10 +21,12 @@ use tempfile::{TempDir, tempdir};
 /// A folder with the recordings and plans in it.
 fn folder() -> TempDir {
     let folder = tempdir().expect("a temporary folder");
-    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plumb-import/tests/files");
-    for entry in fs::read_dir(from).expect("the fixtures of the layer") {
-        let entry = entry.expect("a readable folder");
-        fs::copy(entry.path(), folder.path().join(entry.file_name())).expect("a copy");
+    for of in ["plumb-import", "plumb-jmx"] {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(of).join("tests/files");
+        for entry in fs::read_dir(from).expect("the fixtures of the crate") {
+            let entry = entry.expect("a readable folder");
+            fs::copy(entry.path(), folder.path().join(entry.file_name())).expect("a copy");
+        }
     }
     folder
 }

@@ -79,7 +79,7 @@ const PLANS: [(&str, &[&str], usize); 27] = [
 
 fn folder() -> TempDir {
     let folder = tempdir().expect("a temporary folder");
-    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plumb-import/tests/plans");
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plumb-jmx/tests/plans");
     fs::create_dir(folder.path().join("parts")).expect("a folder");
     for place in ["", "parts"] {
         for entry in fs::read_dir(from.join(place)).expect("the plans of the layer") {

@@ -1,0 +1,122 @@
+//! What holds for several requests, and what is carried over of each of them.
+
+use plumb_scenario::file::Step;
+
+use super::group_tests::{notes, plan, text};
+use super::*;
+
+/// A draft of one group with `inside` it.
+fn draft(inside: &str) -> Draft {
+    let text = plan(&format!("<ThreadGroup testname='g'/><hashTree>{inside}</hashTree>"));
+    let source = Source { path: "p.jmx".into(), text };
+    import(&source, WantedServers::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn steps(draft: &Draft) -> &[Step] {
+    &draft.file.scenario[0].step
+}
+
+fn property(name: &str, value: &str) -> String {
+    format!("<stringProp name='{name}'>{value}</stringProp>")
+}
+
+/// A GET of `path` with the argument `s`, and what stands `below` it.
+fn get(path: &str, below: &str) -> String {
+    let own = property("HTTPSampler.domain", "h") + &property("HTTPSampler.path", path);
+    let argument = property("Argument.name", "s") + &property("Argument.value", "1");
+    format!(
+        "<HTTPSamplerProxy testname='r'>{own}<elementProp name='HTTPsampler.Arguments'>\
+         <collectionProp name='Arguments.arguments'><elementProp name='s'>{argument}</elementProp>\
+         </collectionProp></elementProp></HTTPSamplerProxy><hashTree>{below}</hashTree>"
+    )
+}
+
+/// A manager of headers, all with the value `value`.
+fn headers(names: &[&str], value: &str) -> String {
+    let one = |name: &&str| {
+        let own = property("Header.name", name) + &property("Header.value", value);
+        format!("<elementProp name='{name}'>{own}</elementProp>")
+    };
+    let all: String = names.iter().map(one).collect();
+    format!(
+        "<HeaderManager testname='m'><collectionProp name='HeaderManager.headers'>{all}\
+         </collectionProp></HeaderManager><hashTree/>"
+    )
+}
+
+#[test]
+fn a_counter_that_holds_for_several_requests_is_one() {
+    let around = headers(&["X-A", "X-B"], "${__counter(FALSE,)}");
+    let draft = draft(&(around + &get("/a", "") + &get("/b${__counter(FALSE,)}", "")));
+    let values = |at: usize| {
+        let own = steps(&draft).get(at).map(|step| step.headers.clone()).unwrap_or_default();
+        // what every request sends is said once
+        let all = own.into_iter().chain(draft.file.scenario[0].headers.clone());
+        all.filter(|(name, _)| name.starts_with("X-")).map(|(_, value)| value).collect::<Vec<_>>()
+    };
+    let expected = ["${counter(counter_1, load)}", "${counter(counter_2, load)}"];
+    assert_eq!((values(0), values(1)), (expected.map(String::from).to_vec(), values(0)));
+    let path = text(steps(&draft)[1].get.as_ref());
+    assert_eq!(path, "/b${counter(counter_3, load)}?s=1", "one of its own");
+}
+
+#[test]
+fn a_counter_in_the_path_of_defaults_is_one() {
+    let path = property("HTTPSampler.path", "/x/${__counter(FALSE,)}");
+    let defaults = format!(
+        "<ConfigTestElement guiclass='HttpDefaultsGui' testname='d'>{path}</ConfigTestElement>\
+         <hashTree/>"
+    );
+    let draft = draft(&(defaults + &get("", "") + &get("", "")));
+    for step in steps(&draft) {
+        assert_eq!(text(step.get.as_ref()), "/x/${counter(counter_1, load)}?s=1");
+    }
+    assert_eq!(steps(&draft).len(), 2);
+}
+
+#[test]
+fn the_load_asks_a_path_whether_it_has_a_query() {
+    for (path, expected) in [
+        ("/a", "/a?s=1"),
+        ("/a?b=2", "/a?b=2&s=1"),
+        ("${l}", "${l}${query-mark(${l})}s=1"),
+        ("/x/${l}/${m}", "/x/${l}/${m}${query-mark(${l}${m})}s=1"),
+        ("/x/${__UUID}", "/x/${uuid()}?s=1"),
+        ("/a//b/", "/a/b/?s=1"),
+    ] {
+        let draft = draft(&get(path, ""));
+        assert_eq!(text(steps(&draft)[0].get.as_ref()), expected);
+    }
+    let dots = draft(&get("/a/../b", ""));
+    let said = notes(&dots);
+    assert!(said.iter().any(|note| note.contains("here it is resolved")), "{said:?}");
+}
+
+#[test]
+fn a_user_of_a_part_of_the_server_is_named() {
+    let manager = |url: &str| {
+        let own = property("Authorization.url", url)
+            + &property("Authorization.username", "u")
+            + &property("Authorization.password", "p");
+        format!(
+            "<AuthManager testname='m'><collectionProp name='AuthManager.auth_list'><elementProp \
+             name=''>{own}</elementProp></collectionProp></AuthManager><hashTree/>"
+        )
+    };
+    for (url, path, is_named) in [
+        ("http://h", "/open", false),
+        ("http://h/", "/open", false),
+        ("http://h/basic/", "/basic/a", false),
+        ("http://h/basic/", "basic/${x}", false),
+        ("http://h/basic/", "/open", true),
+        ("http://h/basic/", "${x}", true),
+        ("", "/open", false),
+    ] {
+        let draft = draft(&(manager(url) + &get(path, "")));
+        assert!(draft.login.is_some());
+        let said = notes(&draft);
+        let found =
+            said.iter().any(|note| note.contains("JMeter names its user below /basic/ alone"));
+        assert_eq!(found, is_named, "{url} {path}: {said:?}");
+    }
+}
