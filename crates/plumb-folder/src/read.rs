@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use plumb_checkup::{Checkup, PathCheck};
 use plumb_comparison::Comparison;
-use plumb_measure::{RecordError, RunRecord, hdr};
+use plumb_measure::{RecordError, RunRecord};
 
 use crate::digest;
 use crate::error::FolderError;
-use crate::names::{CHECK, CHECKUP, COMPARISON, INTERVALS, LADDER, ORDER, RECORD};
+use crate::names::{CHECK, CHECKUP, COMPARISON, LADDER, ORDER, RECORD};
 use crate::order::Blocks;
 use crate::responses::Responses;
 
@@ -50,32 +50,6 @@ pub fn read_responses(path: &Path) -> Result<Responses, FolderError> {
 pub(crate) fn read_blocks(path: &Path) -> Result<Blocks, FolderError> {
     let text = read_order(path)?;
     Blocks::from_json(&text).map_err(|cause| FolderError::Record { path: path.join(ORDER), cause })
-}
-
-/// Reads the lines of the interval log in the run folder `path` whose tag is `tag`; see
-/// [`hdr::log_tag`].
-///
-/// # Errors
-/// [`FolderError::Read`] when there is none, [`FolderError::Log`] when it is damaged.
-pub fn read_intervals(path: &Path, tag: &str) -> Result<Vec<hdr::LogLine>, FolderError> {
-    let mut lines = Vec::new();
-    visit_intervals(path, tag, |line| lines.push(line))?;
-    Ok(lines)
-}
-
-/// As [`read_intervals`], and hands the lines to `visit` one after another, so that only one of them
-/// takes memory at a time.
-///
-/// # Errors
-/// As [`read_intervals`].
-pub fn visit_intervals(
-    path: &Path,
-    tag: &str,
-    visit: impl FnMut(hdr::LogLine),
-) -> Result<(), FolderError> {
-    let file = path.join(INTERVALS);
-    let text = text_of(&file, || FolderError::NoRun { path: path.into() })?;
-    hdr::visit_log(&text, tag, visit).map_err(|cause| FolderError::Log { path: file, cause })
 }
 
 /// True when the folder `path` holds an experiment.
@@ -165,7 +139,10 @@ fn read<T>(
     form(&text).map_err(|cause| FolderError::Record { path: file, cause })
 }
 
-fn text_of(file: &Path, missing: impl FnOnce() -> FolderError) -> Result<String, FolderError> {
+pub(crate) fn text_of(
+    file: &Path,
+    missing: impl FnOnce() -> FolderError,
+) -> Result<String, FolderError> {
     fs::read_to_string(file).map_err(|cause| match cause.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => missing(),
         _ => FolderError::Read { path: file.into(), cause },

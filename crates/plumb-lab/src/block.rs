@@ -3,9 +3,9 @@
 mod fault;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use plumb_folder::{read_intervals, read_record};
+use plumb_folder::{IntervalLog, read_record};
 use plumb_measure::statistics::{
     MSER5_DECIDES, autocorrelation, correlation_time, moves_one_way, mser5, standard_deviation,
     trend,
@@ -115,7 +115,7 @@ impl Block {
     /// [`LabError::Folder`] when the run or its interval log cannot be read.
     pub fn read(folder: &Path, turn: Turn, round: u64) -> Result<Self, LabError> {
         let record = read_record(folder)?;
-        let log = LazyLog { folder: folder.to_path_buf() };
+        let log = IntervalLog::of(folder);
         let points = record
             .results
             .iter()
@@ -125,54 +125,47 @@ impl Block {
     }
 }
 
-/// The interval log of a run, read only when a warm-up has to be cut off.
-pub(crate) struct LazyLog {
-    pub(crate) folder: PathBuf,
-}
-
-impl LazyLog {
-    /// The response times of `result` behind its first `operations`, whole intervals only, and
-    /// how long these intervals lasted.
-    fn behind(
-        &self,
-        result: &ResultRecord,
-        operations: u64,
-    ) -> Result<Option<(Histogram, u64)>, LabError> {
-        let mut before = 0;
-        let settled: Vec<_> = result
-            .intervals
-            .iter()
-            .skip_while(|interval| {
-                let skip = before < operations;
-                before += interval.operations;
-                skip
-            })
-            .collect();
-        if settled.is_empty() {
-            return Ok(None);
-        }
-        let tag = hdr::log_tag("response", &result.labels);
-        let mut starts = BTreeSet::new();
-        let mut histogram = Histogram::new();
-        for line in read_intervals(&self.folder, &tag)? {
-            starts.insert(line.start_ns); // several labels share one interval
-            if starts.len() > result.intervals.len() - settled.len() {
-                histogram.merge(&line.histogram);
-            }
-        }
-        let duration_ns = settled.iter().map(|interval| interval.duration_ns).sum();
-        Ok((!histogram.is_empty()).then_some((histogram, duration_ns)))
+/// The response times of `result` behind its first `operations`, from the `log` of its run: whole
+/// intervals only, and how long these intervals lasted.
+fn behind(
+    log: &IntervalLog,
+    result: &ResultRecord,
+    operations: u64,
+) -> Result<Option<(Histogram, u64)>, LabError> {
+    let mut before = 0;
+    let settled: Vec<_> = result
+        .intervals
+        .iter()
+        .skip_while(|interval| {
+            let skip = before < operations;
+            before += interval.operations;
+            skip
+        })
+        .collect();
+    if settled.is_empty() {
+        return Ok(None);
     }
+    let tag = hdr::log_tag("response", &result.labels);
+    let mut starts = BTreeSet::new();
+    let mut histogram = Histogram::new();
+    for line in log.lines(&tag)? {
+        starts.insert(line.start_ns); // several labels share one interval
+        if starts.len() > result.intervals.len() - settled.len() {
+            histogram.merge(&line.histogram);
+        }
+    }
+    let duration_ns = settled.iter().map(|interval| interval.duration_ns).sum();
+    Ok((!histogram.is_empty()).then_some((histogram, duration_ns)))
 }
 
 impl Point {
     #[expect(clippy::cast_precision_loss, reason = "figures to compare, to three digits")]
-    pub(crate) fn of(result: &ResultRecord, log: &LazyLog) -> Result<Self, LabError> {
+    pub(crate) fn of(result: &ResultRecord, log: &IntervalLog) -> Result<Self, LabError> {
         let batches = result.batches.as_ref();
         let (settling, operations) = batches.map_or((Settling::Settled, 0), warm_up);
         let behind = match operations {
             0 => None,
-            operations => log.behind(result, operations)?,
+            operations => behind(log, result, operations)?,
         };
         // operations that were looked into are in no histogram, and count in every rate
         let known = result.operations.saturating_sub(result.looked_into()).max(1) as f64;
@@ -394,7 +387,7 @@ mod tests {
             log += &hdr::log_line(&tag, start_ns, 1_000_000_000, &histogram);
         }
         folder.append_intervals(&log).unwrap();
-        let log = LazyLog { folder: folder.path().to_path_buf() };
+        let log = IntervalLog::of(folder.path());
         let point = Point::of(&result(&labels, &times), &log).unwrap();
         let (warm_up, per_s) = (point.warm_up, point.throughput_per_s);
         assert_eq!((point.settling, warm_up, per_s), (Settling::Settled, 0.25, 100.0));

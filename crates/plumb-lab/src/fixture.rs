@@ -1,14 +1,15 @@
 //! Runs and blocks that no machine made, for the tests beside the code.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::Path;
 
+use plumb_folder::IntervalLog;
 use plumb_measure::{
     CpuUse, Distribution, Finding, FindingKind, Histogram, HostFacts, Plan, Program, ResultRecord,
     RunRecord, SCHEMA, Scope, Status, Target, Validity,
 };
 
-use crate::block::{Block, LazyLog, Point};
+use crate::block::{Block, Point};
 use crate::order::Turn;
 
 /// What is found of a run whose load generator was the limit.
@@ -66,7 +67,7 @@ pub(crate) fn run(load: &str, p50_ns: u64, found: Option<(FindingKind, Scope)>) 
 
 /// `record` as the block of `turn` in `round`.
 pub(crate) fn block(turn: Turn, round: u64, record: RunRecord) -> Block {
-    let log = LazyLog { folder: PathBuf::new() };
+    let log = IntervalLog::of(Path::new(""));
     let points = record.results.iter().map(|result| Point::of(result, &log).unwrap()).collect();
     Block { turn, round, record, points }
 }

@@ -1,9 +1,8 @@
 //! How well the figures of a whole run are known, from the intervals that it was written down in.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
-use plumb_folder::{FolderError, visit_intervals};
+use plumb_folder::{FolderError, IntervalLog};
 use plumb_measure::statistics::{Bounded, ratio_half_width};
 use plumb_measure::{Histogram, ResultRecord, StreamInterval, hdr};
 
@@ -26,21 +25,20 @@ pub(super) struct Part {
     length_ns: u64,
 }
 
-/// The intervals of time of `result`, in order; `None` where the interval log in the run `folder`, or
-/// beside that record, is not there or does not hold all of its response times.
+/// The intervals of time of `result`, in order; `None` where the interval `log` of its run
+/// is not there or does not hold all of its response times.
 ///
 /// # Errors
 /// [`LabError::Folder`] when the log is there and cannot be read.
 pub(super) fn parts_of(
-    folder: &Path,
+    log: &IntervalLog,
     result: &ResultRecord,
 ) -> Result<Option<Vec<Part>>, LabError> {
     let Some(times) = &result.response_ns else { return Ok(None) };
     let (first, last) = Histogram::bucket_of(times.p50);
     let tag = hdr::log_tag("response", &result.labels);
-    let folder = if folder.is_file() { folder.parent().unwrap_or(folder) } else { folder };
     let mut parts: BTreeMap<u64, Part> = BTreeMap::new();
-    let read = visit_intervals(folder, &tag, |line| {
+    let read = log.visit(&tag, |line| {
         // an interval has a line for each row of the recorder
         let part = parts.entry(line.start_ns).or_default();
         let up_to = |limit| line.histogram.count_at_or_below(limit);

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use plumb_comparison::{COMPARISON_SCHEMA, Checks, Comparison, Contrast, Design, Variant};
+use plumb_folder::IntervalLog;
 use plumb_measure::{Program, RunRecord, Scope, Validity};
 
 use super::differences::{differences, same_kind, shared};
@@ -56,8 +57,9 @@ pub fn separate(
     }
     warnings.extend(drivers_warning(runs.iter().map(|run| &run.record)));
     let mut contrasts = Vec::new();
+    let baseline = Logged::of(&runs[0]);
     for candidate in &runs[1..] {
-        contrasts.extend(contrasts_of(&runs[0], candidate)?);
+        contrasts.extend(contrasts_of(&baseline, &Logged::of(candidate))?);
     }
     let records: Vec<&RunRecord> = runs.iter().map(|run| &run.record).collect();
     let samples: Vec<Option<&RunRecord>> = records.iter().copied().map(Some).collect();
@@ -139,17 +141,33 @@ fn admitted(run: &SeparateRun, faults: Faults) -> Result<Option<String>, LabErro
     }
 }
 
-fn contrasts_of(
-    baseline: &SeparateRun,
-    candidate: &SeparateRun,
-) -> Result<Vec<Contrast>, LabError> {
-    let labels = |run: &SeparateRun| in_order(run.record.results.iter().map(|it| &it.labels));
+/// A run with its interval log.
+struct Logged<'a> {
+    run: &'a SeparateRun,
+    log: IntervalLog,
+}
+
+impl<'a> Logged<'a> {
+    fn of(run: &'a SeparateRun) -> Self {
+        let folder = run.folder.as_path();
+        // beside the record, where that was named
+        let folder = if folder.is_file() { folder.parent().unwrap_or(folder) } else { folder };
+        Self { run, log: IntervalLog::of(folder) }
+    }
+
+    fn whole(&self, at: usize) -> WholeRun<'_> {
+        WholeRun { log: &self.log, result: &self.run.record.results[at] }
+    }
+}
+
+fn contrasts_of(baseline: &Logged<'_>, candidate: &Logged<'_>) -> Result<Vec<Contrast>, LabError> {
+    let labels = |of: &Logged<'_>| in_order(of.run.record.results.iter().map(|it| &it.labels));
     let (of_baseline, of_candidate) = (labels(baseline), labels(candidate));
-    let result = |run: &SeparateRun, labels: &Labels| {
-        run.record.results.iter().position(|result| result.labels == *labels)
+    let result = |of: &Logged<'_>, labels: &Labels| {
+        of.run.record.results.iter().position(|result| result.labels == *labels)
     };
-    let points =
-        matched((&baseline.name, &of_baseline), (&candidate.name, &of_candidate))?.into_iter();
+    let points = matched((&baseline.run.name, &of_baseline), (&candidate.run.name, &of_candidate))?
+        .into_iter();
     let together: Vec<(usize, usize)> = points
         .filter_map(|(one, other)| Some((result(baseline, &one)?, result(candidate, &other)?)))
         .collect();
@@ -158,15 +176,15 @@ fn contrasts_of(
 }
 
 /// A run, and the place of one of its results.
-type Placed<'a> = (&'a SeparateRun, usize);
+type Placed<'a> = (&'a Logged<'a>, usize);
 
 fn contrast_of(
     (baseline, one): Placed<'_>,
     (candidate, other): Placed<'_>,
 ) -> Result<Contrast, LabError> {
-    let results = [&baseline.record.results[one], &candidate.record.results[other]];
-    let runs = [(baseline, results[0]), (candidate, results[1])]
-        .map(|(run, result)| WholeRun { folder: &run.folder, result });
+    let runs = [baseline.whole(one), candidate.whole(other)];
+    let results = runs.map(|run| run.result);
+    let (baseline, candidate) = (baseline.run, candidate.run);
     // both are of one kind; of a stream at a rate the throughput is what arrived
     let open = baseline.record.plan.load == "open" && results.iter().all(|it| it.stream.is_none());
     let timed = results.iter().all(|it| reason(&it.validity, Scope::Latency).is_none());

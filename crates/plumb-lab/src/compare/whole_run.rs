@@ -1,8 +1,7 @@
 //! The figures of two whole runs, against each other.
 
-use std::path::Path;
-
 use plumb_comparison::{Better, BlockFigures, Endpoint, FigureUnit, Role, Verdict};
+use plumb_folder::IntervalLog;
 use plumb_measure::ResultRecord;
 use plumb_measure::statistics::{self, Bounded, quotient_interval};
 
@@ -16,10 +15,10 @@ const INTERVALS_MAX: usize = 100;
 /// The key of the median response time.
 pub(super) const P50: &str = "p50";
 
-/// One result of a run, and the folder of the run or its record there.
+/// One result of a run, and the interval log of the run.
 #[derive(Clone, Copy)]
 pub(super) struct WholeRun<'a> {
-    pub(super) folder: &'a Path,
+    pub(super) log: &'a IntervalLog,
     pub(super) result: &'a ResultRecord,
 }
 
@@ -69,7 +68,7 @@ pub(super) fn endpoints_of(
 impl WholeRun<'_> {
     fn median(self) -> Result<Option<Measured>, LabError> {
         let Some(times) = &self.result.response_ns else { return Ok(None) };
-        let parts = parts_of(self.folder, self.result)?.unwrap_or_default();
+        let parts = parts_of(self.log, self.result)?.unwrap_or_default();
         let whole = times.decode().map_err(LabError::Histogram)?;
         let bounded = median(&whole, times.p50, &parts);
         let answered = self.intervals().filter(|interval| interval.operations > 0);
@@ -81,7 +80,7 @@ impl WholeRun<'_> {
         let result = self.result;
         // loads that were put together from several clients have them in the log alone
         let parts = match result.stream.is_none() && result.intervals.is_empty() {
-            true => parts_of(self.folder, result)?.unwrap_or_default(),
+            true => parts_of(self.log, result)?.unwrap_or_default(),
             false => Vec::new(),
         };
         let answers = answers(result, &parts);
@@ -151,7 +150,8 @@ mod tests {
     use super::*;
 
     fn endpoints(results: [&ResultRecord; 2], deciding: &[&str]) -> Vec<Endpoint> {
-        let runs = results.map(|result| WholeRun { folder: Path::new("none"), result });
+        let log = &IntervalLog::of("none".as_ref());
+        let runs = results.map(|result| WholeRun { log, result });
         endpoints_of(runs, deciding).unwrap()
     }
 

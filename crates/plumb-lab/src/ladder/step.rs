@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plumb_folder::{read_intervals, read_record};
+use plumb_folder::{IntervalLog, read_record};
 use plumb_measure::statistics::half_width;
 use plumb_measure::{ResultRecord, Span, hdr};
 use serde::Serialize;
@@ -95,7 +95,7 @@ fn figures(
 ) -> Result<Option<Figures>, LabError> {
     let Some(response) = &result.response_ns else { return Ok(None) };
     let tag = hdr::log_tag("response", &result.labels);
-    let lines = by_interval(read_intervals(folder, &tag)?);
+    let lines = by_interval(IntervalLog::of(folder).lines(&tag)?);
     let times = hdr::decode(&response.histogram).ok();
     let longest_ns =
         times.as_ref().map_or(response.max, |it| it.quantile(NOTICED).min(response.max));

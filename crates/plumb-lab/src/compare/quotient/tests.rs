@@ -234,7 +234,7 @@ fn intervals_are_read_from_the_log_of_the_run_and_only_where_all_is_in_it() {
         response_ns: plumb_measure::Distribution::of(&of(times.as_flattened())),
         ..ResultRecord::default()
     };
-    let read = |result| parts_of(&at.path().join("run"), result).unwrap();
+    let read = |result| parts_of(&IntervalLog::of(&at.path().join("run")), result).unwrap();
     let tag = hdr::log_tag("response", &result.labels);
     folder.append_intervals(&hdr::log_header(0, "then")).unwrap();
     for (second, times) in (0..).zip(&times) {
@@ -251,5 +251,5 @@ fn intervals_are_read_from_the_log_of_the_run_and_only_where_all_is_in_it() {
     assert_eq!(parts, [Part { below: 1, up_to: 2, ..part }, part]);
     // and so is the throughput of a load whose record has no intervals, as that of several clients
     assert_eq!(answers(&result, &parts), [(2.0, 1e9); 2]);
-    assert!(parts_of(at.path(), &result).unwrap().is_none());
+    assert!(parts_of(&IntervalLog::of(at.path()), &result).unwrap().is_none());
 }
