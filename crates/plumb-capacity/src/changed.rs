@@ -2,7 +2,7 @@
 
 use crate::page::Page;
 use plumb_measure::show_rate;
-use plumb_size::Bounded;
+use plumb_measure::statistics::Bounded;
 use plumb_size::ladder::FailedStep;
 use plumb_size::simulation::{Load, Simulated};
 use plumb_size::what_if::WhatIf;

@@ -1,10 +1,10 @@
 //! The figures at the top of a capacity report, and its charts.
 
 use plumb_chart::{CurveChart, CurvePoint, MeasuredPoint, Quantity};
+use plumb_measure::statistics::Bounded;
 use plumb_measure::{counted, show_rate};
 
 use crate::page::KeyFigure;
-use plumb_size::Bounded;
 use plumb_size::analysis::Figure;
 use plumb_size::ladder::{Step, counted_users};
 use plumb_size::sizing::{CurvePoint as Modelled, Sizing};

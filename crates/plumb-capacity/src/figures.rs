@@ -1,7 +1,7 @@
 //! Figures of a sizing as people read them.
 
+use plumb_measure::statistics::Bounded;
 use plumb_measure::{counted, real, show_ns, show_rate};
-use plumb_size::Bounded;
 use plumb_size::analysis::Figure;
 use plumb_size::sizing::Target;
 

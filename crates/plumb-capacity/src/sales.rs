@@ -2,8 +2,8 @@
 
 use crate::page::Page;
 use anyhow::{Context as _, bail, ensure};
+use plumb_measure::statistics::Bounded;
 use plumb_measure::{ResultRecord, RunRecord, counted, grouped, real};
-use plumb_size::Bounded;
 use plumb_size::sizing::Target;
 use serde::Serialize;
 

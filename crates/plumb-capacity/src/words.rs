@@ -1,8 +1,8 @@
 //! What a sizing says, in words and tables.
 
 use crate::page::{Head, Outcome, Page};
+use plumb_measure::statistics::Bounded;
 use plumb_measure::{counted, real, show_rate};
-use plumb_size::Bounded;
 use plumb_size::analysis::Figure;
 use plumb_size::ladder::{Step, counted_users};
 use plumb_size::model::{INSIDE, OUTSIDE, Setup};

@@ -15,16 +15,14 @@
 //! | and where the model is not enough? | [`simulation`]: event by event |
 
 pub mod analysis;
-mod bounded;
 mod gamma;
 pub mod ladder;
 pub mod landscape;
 pub mod line;
 pub mod model;
 pub mod network;
+mod normal;
 pub mod scalability;
 pub mod simulation;
 pub mod sizing;
 pub mod what_if;
-
-pub use bounded::Bounded;

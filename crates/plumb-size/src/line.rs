@@ -1,9 +1,9 @@
 //! A straight line through steps of a ladder, with neither a negative slope nor a negative rest.
 
-use plumb_measure::statistics::{SplitMix64, student};
+use plumb_measure::statistics::{Bounded, SplitMix64, student};
 use serde::Serialize;
 
-use crate::bounded::{Bounded, normal};
+use crate::normal::normal;
 
 /// Points that a line needs: two would leave nothing to tell how well they fit.
 pub const POINTS_MIN: usize = 3;

@@ -8,10 +8,8 @@
 //! Gunther, Guerrilla Capacity Planning, 2007. Least squares in `X` as the package `usl` of R does,
 //! with its standard errors, and neither a figure nor an end of its interval below 0.
 
-use plumb_measure::statistics::student;
+use plumb_measure::statistics::{Bounded, student};
 use serde::Serialize;
-
-use crate::bounded::Bounded;
 
 /// Steps that a fit of three figures needs.
 pub const STEPS_MIN: usize = 4;

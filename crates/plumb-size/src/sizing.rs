@@ -9,6 +9,7 @@ mod next;
 mod places;
 mod sensitivity;
 
+use plumb_measure::statistics::Bounded;
 use serde::Serialize;
 
 pub use answer::{Answer, HeldOut, Predicted};
@@ -22,7 +23,6 @@ pub use sensitivity::{SHIFT, Sensitivity};
 use drawn::{knee_users, predicted, within};
 
 use crate::analysis::{Analysis, AnalysisError, Figure};
-use crate::bounded::Bounded;
 use crate::ladder::{FailedStep, Ladder, LadderError, counted_users};
 use crate::landscape::Landscape;
 use crate::line::Line;

@@ -3,6 +3,7 @@
 mod change;
 mod reach;
 
+use plumb_measure::statistics::Bounded;
 use serde::Serialize;
 
 pub use change::{Change, changes};
@@ -10,7 +11,6 @@ pub use change::{Change, changes};
 use reach::{failed, grown, is_beyond};
 
 use crate::analysis::{Analysis, AnalysisError, OpenAnalysis, Point};
-use crate::bounded::Bounded;
 use crate::ladder::FailedStep;
 use crate::landscape::{Element, Landscape};
 use crate::simulation::{

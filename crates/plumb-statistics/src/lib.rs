@@ -5,6 +5,7 @@
 //! their distribution but that the two orders within a pair are alike under no effect.
 
 mod bootstrap;
+mod bounded;
 mod change_point;
 mod holm;
 mod mean;
@@ -17,6 +18,7 @@ mod signed_rank;
 mod warmup;
 
 pub use bootstrap::percentile_interval;
+pub use bounded::Bounded;
 pub use change_point::{
     CHANGE_LEVEL, CHANGE_SIDE_MIN, CHANGE_VALUES_MAX, ChangePoint, change_points,
 };
@@ -25,7 +27,7 @@ pub use mean::{half_width, standard_error, student};
 pub use number::{real, rounded, signed_real, truncated};
 pub use random::SplitMix64;
 pub use rank::{Interval, TestResult};
-pub use ratio::{Bounded, quotient_interval, ratio_half_width};
+pub use ratio::{quotient_interval, ratio_half_width};
 pub use series::{
     Drift, autocorrelation, correlation_time, drift, mean, median, standard_deviation, trend,
 };

@@ -1,23 +1,13 @@
 //! How well ratios are known: that of two sums that were measured in parts, and the quotient of two
 //! figures.
 
+use crate::bounded::Bounded;
 use crate::mean::student;
 use crate::rank::Interval;
 use crate::series::standard_deviation;
 
 /// Groups of neighbours that the parts are put into; fewer parts than that say nothing.
 const GROUPS: usize = 10;
-
-/// A figure and the ends of its interval, all above zero.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bounded {
-    /// The lower end, no more than the value.
-    pub low: f64,
-    /// The figure.
-    pub value: f64,
-    /// The upper end, no less than the value.
-    pub high: f64,
-}
 
 /// Half the width of a 95 % interval around the ratio of two sums, from the `parts` of both in the
 /// order in which they were measured; `None` below ten parts, and where the second sum is not above

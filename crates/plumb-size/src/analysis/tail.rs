@@ -4,8 +4,8 @@ use plumb_measure::statistics::SplitMix64;
 use serde::Serialize;
 
 use super::{Figure, Point};
-use crate::bounded::normal;
 use crate::ladder::Step;
+use crate::normal::normal;
 
 /// A 95th percentile of so many operations counts half.
 const FEW: f64 = 100.0;

@@ -1,12 +1,12 @@
 //! What one operation needs, from the steps of a ladder.
 
-use plumb_measure::statistics::SplitMix64;
+use plumb_measure::statistics::{Bounded, SplitMix64};
 use serde::Serialize;
 
 use super::{ModelError, QUEUE_PART, Setup, count};
-use crate::bounded::{Bounded, normal};
 use crate::ladder::{Ladder, Step};
 use crate::line::Line;
+use crate::normal::normal;
 
 /// How far the clock of a server's processes may be off what its work takes of the processors, as a
 /// share: it knows nothing of interrupts.

@@ -13,9 +13,9 @@ mod machine;
 mod places;
 mod tally;
 
+use plumb_measure::statistics::Bounded;
 use serde::Serialize;
 
-use crate::bounded::Bounded;
 use crate::landscape::{Element, Landscape, LandscapeError};
 
 /// Users at once, and operations under way, at most.

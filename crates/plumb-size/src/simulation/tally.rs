@@ -1,9 +1,7 @@
 //! What is counted while it is recorded.
 
 use plumb_measure::Histogram;
-use plumb_measure::statistics::{mean, standard_deviation, student};
-
-use crate::bounded::Bounded;
+use plumb_measure::statistics::{Bounded, mean, standard_deviation, student};
 
 /// Batches of the recorded time.
 pub(super) const BATCHES: usize = 20;

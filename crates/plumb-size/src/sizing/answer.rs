@@ -1,10 +1,10 @@
 //! The parts of an answer.
 
+use plumb_measure::statistics::Bounded;
 use serde::Serialize;
 
 use super::{Need, Sensitivity, Upgrade};
 use crate::analysis::Point;
-use crate::bounded::Bounded;
 
 /// Share by which figures differ because they were rounded.
 const ROUNDING: f64 = 1e-3;

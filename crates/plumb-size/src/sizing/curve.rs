@@ -1,11 +1,11 @@
 //! The model along the users of a ladder.
 
+use plumb_measure::statistics::Bounded;
 use serde::Serialize;
 
 use super::drawn::bounded;
 use super::{DRAWS_ENLARGED, SizingError, reach, whole};
 use crate::analysis::{Analysis, AnalysisError, Point, Tail};
-use crate::bounded::Bounded;
 use crate::ladder::Ladder;
 use crate::landscape::Landscape;
 use crate::model::{Generator, Model};

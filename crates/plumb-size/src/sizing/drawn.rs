@@ -1,8 +1,9 @@
 //! Landscapes as they might be, solved one after the other.
 
+use plumb_measure::statistics::Bounded;
+
 use super::{DRAWS_ENLARGED, Target, count};
 use crate::analysis::{Analysis, AnalysisError, Point, Tail};
-use crate::bounded::Bounded;
 use crate::landscape::Landscape;
 
 /// What so many users would see on any of the `drawn` landscapes: throughput, mean, 95th percentile.

@@ -1,8 +1,7 @@
 //! The knee of a ladder.
 
+use plumb_measure::statistics::Bounded;
 use serde::Serialize;
-
-use crate::bounded::Bounded;
 
 /// Where throughput stops growing.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -1,9 +1,10 @@
 //! A server whose memory is bounded: how many users it holds.
 
+use plumb_measure::statistics::Bounded;
+
 use super::knee::Knee;
 use super::{SizingError, whole};
 use crate::analysis::Analysis;
-use crate::bounded::Bounded;
 use crate::ladder::Ladder;
 use crate::line::Line;
 use crate::model::Model;

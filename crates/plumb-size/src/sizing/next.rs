@@ -1,12 +1,12 @@
 //! What is full first, and what is next when there is enough of it.
 
+use plumb_measure::statistics::Bounded;
 use serde::Serialize;
 
 use super::drawn::{knee_users, within};
 use super::memory::{self, MEMORY};
 use super::{RANGE_MAX, Sizing, SizingError, count};
 use crate::analysis::Tail;
-use crate::bounded::Bounded;
 use crate::landscape::{Landscape, PLACES_MAX};
 
 /// Bottlenecks that are told.

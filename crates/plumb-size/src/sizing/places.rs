@@ -1,11 +1,11 @@
 //! As many places as a target needs.
 
+use plumb_measure::statistics::Bounded;
 use serde::Serialize;
 
 use super::drawn::bounded;
 use super::{DRAWS_ENLARGED, RANGE_MAX, Sizing, SizingError, Target};
 use crate::analysis::{Analysis, AnalysisError, Tail};
-use crate::bounded::Bounded;
 use crate::landscape::{Landscape, PLACES_MAX, Resource};
 use crate::model::CORES;
 

@@ -1,16 +1,15 @@
 //! A figure with the interval in which it lies.
 
-use plumb_measure::statistics::SplitMix64;
 use serde::Serialize;
 
-/// A figure and its 95 % interval.
+/// A figure and its interval, of 95 % where nothing else is said, in the unit of the figure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Bounded {
     /// The figure.
     pub value: f64,
-    /// Lower end of the interval.
+    /// The lower end of the interval, no more than the figure.
     pub low: f64,
-    /// Upper end of the interval.
+    /// The upper end of the interval, no less than the figure.
     pub high: f64,
 }
 
@@ -50,11 +49,6 @@ impl Bounded {
     pub fn holds(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
-}
-
-/// The sum of twelve even numbers less six: normal enough for an interval of 95 %.
-pub(crate) fn normal(random: &mut SplitMix64) -> f64 {
-    (0..12).map(|_| random.uniform()).sum::<f64>() - 6.0
 }
 
 #[cfg(test)]
