@@ -17,7 +17,7 @@ pub(crate) enum Fate {
     Lose,
     /// It passes twice.
     Twice,
-    /// It passes behind the next one that passes the same way.
+    /// It passes behind the next one of its kind that passes the same way, and is lost where there is none.
     Wait,
 }
 
@@ -111,7 +111,7 @@ fn pass(
     waiting: &mut Vec<Vec<u8>>,
     send: &mut dyn FnMut(&[u8]),
 ) {
-    let (head, _) = Head::parse(datagram).expect("one of ours");
+    let head = head_of(datagram);
     match fate(way, head.kind, head.number) {
         Fate::Lose => {}
         Fate::Wait => waiting.push(datagram.to_vec()),
@@ -120,7 +120,12 @@ fn pass(
             if fate == Fate::Twice {
                 send(datagram);
             }
-            waiting.drain(..).for_each(|waited| send(&waited));
+            let of_this_kind = |waited: &mut Vec<u8>| head_of(waited).kind == head.kind;
+            waiting.extract_if(.., of_this_kind).for_each(|waited| send(&waited));
         }
     }
+}
+
+fn head_of(datagram: &[u8]) -> Head {
+    Head::parse(datagram).expect("one of ours").0
 }
