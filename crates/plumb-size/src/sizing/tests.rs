@@ -1,10 +1,12 @@
+mod doubtful;
+mod memory;
+
 use super::*;
 use crate::analysis::Tail;
 use crate::ladder::Step;
 use crate::landscape::{Element, Pool, Servers, Station};
 use crate::model::CORES;
 use crate::simulation::{Load, Patience, Plan};
-use crate::what_if::{WhatIfError, changes};
 
 fn station(name: &str, servers: Servers, service_s: f64) -> Element {
     let name = name.into();
@@ -204,119 +206,6 @@ fn a_ladder_without_a_knee_says_so() {
     assert!(!sizing.knee.shown);
 }
 
-#[test]
-fn processors_that_nobody_watched_answer_nothing() {
-    let steps = measured(&truth(40, 0.05, 0.02), 1.0, &LADDER);
-    let blind = steps.into_iter().map(|step| Step { busy_cores: None, ..step }).collect();
-    let error = size(Ladder::of(blind).unwrap(), &setup(40), question(10, None)).unwrap_err();
-    assert_eq!(error, SizingError::Model(ModelError::Processors));
-}
-
-#[test]
-fn memory_that_is_full_first_is_the_knee() {
-    let steps = measured(&truth(10, 0.010, 0.040), 1.0, &[1, 10, 20, 40, 60]);
-    let ladder = || Ladder::of(steps.clone()).unwrap();
-    let of = |limit: u64, users| {
-        let setup = Setup { memory_limit_bytes: Some(limit), ..setup(10) };
-        size(ladder(), &setup, question(users, None)).unwrap()
-    };
-    // 1 GB and 2 MB a user
-    let bounded = of(1_160_000_000, 100);
-    assert_eq!(bounded.knee.bottleneck, MEMORY);
-    assert!((bounded.knee.users.value - 80.0).abs() < 0.5, "{:?}", bounded.knee);
-    assert!(!bounded.knee.shown, "60 users were measured");
-    assert!(bounded.refusals.iter().any(|it| it.contains("holds 7") || it.contains("holds 80")));
-    assert!(of(1_160_000_000, 70).refusals.is_empty());
-    assert_ne!(of(64 << 30, 100).knee.bottleneck, MEMORY);
-    let answer = of(1_160_000_000, 70).answer.unwrap();
-    assert_eq!(answer.upgrades[0].bottleneck, MEMORY);
-    let within = answer.users_within.unwrap().value;
-    assert!(within <= 80.0, "memory holds no more, however fast they are: {within}");
-    let more = answer.upgrades[1].enlarged.as_ref().unwrap();
-    assert_eq!((more.name.as_str(), more.from), (MEMORY, 1_160_000_000));
-    assert!(more.to > more.from && more.to <= 2 * more.from, "{more:?}");
-}
-
-#[test]
-fn memory_that_is_full_first_changes_the_answer_and_nothing_else_does() {
-    let steps = measured(&truth(10, 0.010, 0.040), 1.0, &[1, 10, 20, 40, 60]);
-    let setup = Setup { memory_limit_bytes: Some(1_160_000_000), ..setup(10) };
-    let of = |target: Option<Target>| {
-        let question = Question { target, ..question(70, None) };
-        size(Ladder::of(steps.clone()).unwrap(), &setup, question).unwrap()
-    };
-    for sized in [of(None), of(question(70, None).target)] {
-        let [most, others @ ..] = &sized.answer.as_ref().unwrap().sensitivity[..] else {
-            panic!("nothing is said: {sized:?}");
-        };
-        assert_eq!(most.name, "memory of a user");
-        assert!((most.users - 80.0).abs() <= 1.0, "{most:?}");
-        let ends = [most.users_less, most.users_more].map(|it| it.unwrap().round());
-        assert!((88.0..=89.0).contains(&ends[0]) && (72.0..=73.0).contains(&ends[1]), "{most:?}");
-        assert!(!others.is_empty() && others.iter().all(|it| it.change() < 1e-9), "{others:?}");
-    }
-}
-
-#[test]
-fn no_more_users_are_looked_at_than_memory_holds() {
-    let steps = measured(&truth(10, 0.010, 0.040), 1.0, &[1, 10, 20, 40, 60]);
-    let setup = Setup { memory_limit_bytes: Some(1_160_000_000), ..setup(10) };
-    let sized = size(Ladder::of(steps).unwrap(), &setup, question(70, None)).unwrap();
-    let what_if = |text: &str| crate::what_if::what_if(&sized, changes(text).unwrap());
-    let error = what_if("users=110").unwrap_err();
-    assert!(error.to_string().starts_with("110 users need 1"), "{error}");
-    assert!(matches!(error, WhatIfError::Memory(_)));
-    for held in ["users=75", "users=110, sessions=70/5", "arrivals=20/s"] {
-        what_if(held).unwrap();
-    }
-}
-
-#[test]
-fn a_pool_of_a_server_that_tells_nothing_is_held_all_the_time() {
-    let mut steps = measured(&truth(4, 0.002, 0.048), 1.0, &[1, 20, 40, 80, 160]);
-    for step in &mut steps {
-        step.parts.clear();
-        step.server_s = Some(0.002);
-    }
-    let sized = size(Ladder::of(steps).unwrap(), &setup(4), question(100, None)).unwrap();
-    assert_eq!(sized.knee.bottleneck, "work-processes");
-    let known = truth(4, 0.002, 0.048).knee_users(1.0).unwrap();
-    assert!((sized.knee.users.value / known - 1.0).abs() < 0.05, "{:?}", sized.knee);
-}
-
-#[test]
-fn the_clock_of_the_server_stands_in_for_processors_that_few_steps_know() {
-    let mut steps = measured(&truth(10, 0.020, 0.040), 1.0, &[1, 20, 40, 80, 120]);
-    for (at, step) in steps.iter_mut().enumerate() {
-        step.busy_cores = step.busy_cores.filter(|_| at > 2);
-        step.server_s = (at > 2).then_some(0.020);
-    }
-    let sized = size(Ladder::of(steps).unwrap(), &setup(10), question(100, None)).unwrap();
-    let demands = &sized.model.demands;
-    assert!((demands.cores_s.value - 0.020).abs() < 1e-9, "{demands:?}");
-    assert!(demands.cores_s.high - demands.cores_s.low >= 0.2 * 0.020 - 1e-9, "{demands:?}");
-    assert_eq!(sized.knee.bottleneck, CORES);
-}
-
-#[test]
-fn a_step_of_few_operations_refuses_nothing_by_chance() {
-    let truth = truth(4, 0.005, 0.045);
-    let mut steps = measured(&truth, 1.0, &[2, 20, 40, 60, 120, 160]);
-    for step in &mut steps {
-        step.operations = 5_000.0;
-    }
-    steps[0].operations = 40.0;
-    steps[0].throughput_per_s *= 0.8;
-    steps[0].p95_s *= 1.8;
-    let sized = size(Ladder::of(steps.clone()).unwrap(), &setup(4), question(160, None)).unwrap();
-    assert!(sized.refusals.is_empty(), "{:?}", sized.refusals);
-    let mut known = steps;
-    known[4].throughput_per_s *= 0.8;
-    known[4].mean_s = 120.0 / known[4].throughput_per_s - 1.0;
-    let sized = size(Ladder::of(known).unwrap(), &setup(4), question(160, None)).unwrap();
-    assert!(sized.refusals.iter().any(|it| it.contains("with 120 users")), "{:?}", sized.refusals);
-}
-
 /// Steps as the exact network has them, of a machine on which other work has one of the four
 /// processors all the time: three are left, 10 ms an operation, a second of thoughts.
 fn beside_other_work(users: &[u32]) -> Vec<Step> {
@@ -382,68 +271,4 @@ fn what_runs_without_any_load_is_left_to_nobody() {
     let error = size(ladder, &a_part, question(100, None)).unwrap_err().to_string();
     let part = "1.00 of the 0.50 processors that a control group leaves would be busy already";
     assert!(error.contains(part), "{error}");
-}
-
-#[test]
-fn a_processor_demand_that_may_be_next_to_nothing_does_not_take_the_answer() {
-    // the error of a slope through three points is known so badly that some draws are below nothing, and
-    // nobody waits for anything else while a place is held
-    let busy_of = [Some(0.25), Some(0.42), Some(0.65), None];
-    for generator_s in [None, Some(0.008)] {
-        let step = |(number, busy_cores): (u32, Option<f64>)| {
-            let users = 10.0 * f64::from(number);
-            let throughput_per_s = users / 1.019;
-            Step {
-                users,
-                throughput_per_s,
-                mean_s: 0.019,
-                p95_s: 0.057,
-                busy_cores,
-                generator_s,
-                parts: vec![("queue".into(), 0.0)],
-                ..Step::default()
-            }
-        };
-        let ladder = Ladder::of((1..).zip(busy_of).map(step).collect()).unwrap();
-        let sizing = size(ladder, &setup(40), question(30, None)).unwrap();
-        assert_eq!(sizing.refusals, Vec::<String>::new());
-        let demand = sizing.model.demands.cores_s;
-        assert!(demand.low <= 0.0 && sizing.model.demands.inside_s.value <= 0.0, "{demand:?}");
-        let answer = sizing.answer.unwrap();
-        assert!(answer.throughput_per_s.holds(30.0 / 1.019), "{:?}", answer.throughput_per_s);
-        assert!(answer.mean_s.low > 0.0 && answer.mean_s.low < 0.019, "{:?}", answer.mean_s);
-    }
-}
-
-#[test]
-fn a_draw_that_nothing_keeps_within_the_target_does_not_take_the_answer() {
-    let landscape = Landscape { elements: vec![station(CORES, Servers::Shared(8), 0.100)] };
-    let solved = Analysis::of(&landscape, 1.0, 60).unwrap();
-    let step = |(users, off): (u32, f64)| {
-        let point = solved.at(users as usize);
-        Step {
-            users: f64::from(users),
-            throughput_per_s: point.throughput_per_s,
-            mean_s: point.mean_s,
-            p95_s: point.p95_s * off,
-            busy_cores: Some(0.100 * point.throughput_per_s),
-            ..Step::default()
-        }
-    };
-    let steps = [(2, 1.1), (10, 0.9), (20, 1.1), (30, 0.9), (40, 1.1), (50, 0.9), (60, 1.1)];
-    let ladder = || Ladder::of(steps.map(step).into()).unwrap();
-    let setup = Setup { cores: 8, ..Setup::default() };
-    let of = |most_s| {
-        let target = Some(Target { figure: Figure::P95, most_s });
-        size(ladder(), &setup, Question { users: 20, think_s: None, target, seed: 5 }).unwrap()
-    };
-    let alone_s = of(10.0).answer.unwrap().p95_s.value;
-    let answer = of(alone_s * 1.1).answer.unwrap();
-    assert!(answer.p95_s.high > alone_s * 1.1, "some draws are beyond it: {answer:?}");
-    let [need] = &answer.needs.unwrap()[..] else { panic!("one resource") };
-    assert!((1..DRAWS_ENLARGED / 2).contains(&answer.needs_unmet), "{}", answer.needs_unmet);
-    assert!(need.places.value <= 8.0 && (need.places.high - 16.0).abs() < 1e-9, "{need:?}");
-    // what cannot be kept has no answer, whatever some draws say
-    let never = of(alone_s * 0.9).answer.unwrap();
-    assert_eq!((never.needs, never.needs_unmet), (None, 0));
 }

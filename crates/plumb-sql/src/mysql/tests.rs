@@ -1,3 +1,5 @@
+use super::answer::Payload;
+use super::command::put_bytes;
 use super::*;
 use proptest::collection::vec;
 use proptest::prelude::*;

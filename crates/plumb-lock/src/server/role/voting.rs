@@ -11,7 +11,8 @@ use plumb_lock_table::table::{Fault, Rules};
 use plumb_measure::Clock;
 use plumb_wire::resp;
 
-use super::{ReplicationPlan, Role, peer_of};
+use super::other::peer_of;
+use super::{ReplicationPlan, Role};
 use crate::server::connection::{Client, Purpose};
 use crate::server::told::Told;
 use crate::server::{Event, LockServer};
