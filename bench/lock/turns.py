@@ -37,7 +37,7 @@ def main() -> int:
     options = parser.parse_args()
     manifest = str(build.REPOSITORY / "Cargo.toml")
     words = ["cargo", "build", "--release", "--locked", "--manifest-path", manifest]
-    words += ["--target-dir", str(build.TARGET), "-p", "plumb-lock", "--example", "turns"]
+    words += ["--target-dir", str(build.TARGET), "-p", "plumb-lock-server", "--example", "turns"]
     process.run(words, BUILD_SECONDS)
     program = build.TARGET / "release" / "examples" / "turns"
     parts: dict[str, list[int]] = {}

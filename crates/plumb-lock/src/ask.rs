@@ -15,11 +15,6 @@ use crate::target::Target;
 /// Nobody waits longer for an answer.
 pub(crate) const PATIENCE: Span = Span::from_ms(5_000);
 
-/// What a server said, without anything that a terminal would obey.
-pub(crate) fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
-}
-
 /// Commands that are asked one after the other.
 #[derive(Clone, Debug)]
 struct Questions {

@@ -1,12 +1,12 @@
 //! Questions to a server over one connection, one after the other, behind the greeting.
 
 use plumb_engine::{Next, Op, Protocol, Step, Then};
+use plumb_lock_server::Login;
 use plumb_measure::{Answer, FailureKind};
 use plumb_wire::resp::{self, Reply};
 
 use crate::foreign::no_resp;
 use crate::load::{LIMITS, shown};
-use crate::password::Login;
 
 /// What is said of a server whose replies are not those of a lock server.
 pub(crate) const FOREIGN: &str = "does not speak RESP as a lock server does";

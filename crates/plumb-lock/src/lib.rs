@@ -1,57 +1,37 @@
 //! The lock layer: a lock server with the semantics of SAP's enqueue server, for clients that
 //! speak RESP.
 //!
-//! [`plumb_lock_table`] says who may have what and what outlives the server, [`plumb_lock_pair`] what a
-//! second server has of it, [`LockServer`] serves all as a [`plumb_engine::Service`]. [`Locks`] is the layer as the program sees it.
+//! [`plumb_lock_server`] is the server with its verbs; what asks one, looks at it and drives it stands here.
+//! [`Locks`] is the layer as the program sees it.
 
 mod ask;
-mod audit;
 mod dialogue;
-mod digest;
 mod error;
 mod foreign;
 mod journal_verbs;
 mod load;
-mod pair;
-mod password;
 mod promote;
 mod said;
-mod serve;
-mod server;
 mod show;
-mod stamps;
 mod status;
 mod target;
-mod users;
 mod watch;
-mod witness;
 
 use clap::{ArgMatches, Args as _, Command, FromArgMatches as _, Subcommand as _};
 use plumb_engine::layer::{Job, JobError, Layer};
+use plumb_lock_server::{Serve, ServeOptions, Witness, WitnessOptions};
 
-pub use error::{LockError, NoUsers};
+pub use error::LockError;
 pub use journal_verbs::{Folder, JournalJob, JournalVerb};
 pub use load::{
     FillOptions, Keeper, Live, LiveOptions, LoadJob, LoadVerb, PairsOptions, SalesOptions,
     TargetKind, TimedOptions, Unlock,
 };
-pub use pair::{PairOptions, WithoutReplica};
-pub use password::Login;
 pub use promote::{Promote, PromoteOptions};
-pub use serve::{JournalPolicy, Serve, ServeOptions};
-pub use server::{Audited, Event, LockServer, ReplicationPlan, ServerPlan, Told};
 pub use show::{Show, ShowOptions};
 pub use status::{Status, StatusOptions};
 pub use target::TargetOptions;
-pub use users::{Right, Rights, Users};
 pub use watch::{Watch, WatchOptions};
-pub use witness::{Witness, WitnessOptions};
-
-/// The port of a lock server when none is named; that of the original's first instance.
-pub const PORT: u16 = 3200;
-
-/// The port of a witness when none is named.
-pub const PORT_OF_WITNESSES: u16 = 3201;
 
 /// The lock layer.
 #[derive(Clone, Copy, Debug)]

@@ -9,11 +9,12 @@ use clap::Args;
 use plumb_engine::layer::{JobError, Output, Verb};
 use plumb_engine::options::Apart;
 use plumb_engine::{Stop, clock};
+use plumb_lock_server::plain;
 use plumb_measure::{Span, counted};
 use serde_json::{Value, json};
 
 use crate::LockError;
-use crate::ask::{PATIENCE, plain};
+use crate::ask::PATIENCE;
 use crate::said::Said;
 use crate::target::{Target, TargetOptions};
 

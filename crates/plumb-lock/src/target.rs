@@ -7,12 +7,15 @@ use plumb_engine::layer::NamedFile;
 use plumb_engine::options::TransportOptions;
 use plumb_engine::tls::{TlsConnector, TlsOptions};
 use plumb_engine::{Endpoint, LoadPlan, LoadResult, Plain, Protocol, Stage, Stop, load, reachable};
+use plumb_lock_server::{Login, PORT};
 use plumb_measure::Span;
 use serde_json::{Map, Value};
 
-use crate::password::{self, Login};
+use crate::LockError;
 use crate::said::Said;
-use crate::{LockError, PORT};
+
+/// Holds the password of PostgreSQL where no file is named.
+const VARIABLE_OF_POSTGRES: &str = "PGPASSWORD";
 
 /// The port of PostgreSQL when none is named.
 const PORT_OF_POSTGRES: u16 = 5432;
@@ -69,14 +72,14 @@ impl TargetOptions {
             login: Login::read(
                 self.login.as_deref(),
                 self.password_file.as_deref(),
-                password::VARIABLE,
+                Login::VARIABLE,
             )?,
         })
     }
 
     /// The same for a server of PostgreSQL. Its password belongs to a login.
     pub(crate) fn resolve_postgres(&self) -> Result<Target, LockError> {
-        let variable = password::VARIABLE_OF_POSTGRES;
+        let variable = VARIABLE_OF_POSTGRES;
         let login = Login::read(None, self.password_file.as_deref(), variable)?;
         if self.tls.connector(&self.host, &[])?.is_some() {
             return Err(LockError::NoTls);

@@ -7,11 +7,12 @@ use plumb_engine::clock;
 use plumb_engine::layer::{JobError, Output, Verb};
 use plumb_engine::options::Apart;
 use plumb_engine::{Extent, IntervalRecords, LoadPlan, Protocol, Sampler, Stage, Stop, Waiting};
+use plumb_lock_server::plain;
 use plumb_measure::{FailureKind, Span};
 use plumb_wire::resp::{self, Reply};
 
 use crate::LockError;
-use crate::ask::{PATIENCE, plain};
+use crate::ask::PATIENCE;
 use crate::dialogue::{Dialogue, FOREIGN, Greeted, Heard};
 use crate::load::shown;
 use crate::target::TargetOptions;
@@ -249,7 +250,7 @@ mod tests {
     use plumb_engine::{Next, Op, Step};
 
     use super::*;
-    use crate::password::Login;
+    use plumb_lock_server::Login;
 
     const ASKED: Op = Op { label: 0, tag: 0 };
     const PONG: &[u8] = b"*2\r\n$4\r\npong\r\n$0\r\n\r\n";

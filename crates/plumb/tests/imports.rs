@@ -116,8 +116,12 @@ const TABLE: &[(&str, &[&str])] = &[
     ("plumb-size", &["plumb-measure"]),
     ("plumb-xslt", &["plumb-wire"]),
     (
-        "plumb-lock",
+        "plumb-lock-server",
         &["plumb-engine", "plumb-lock-pair", "plumb-lock-table", "plumb-measure", "plumb-wire"],
+    ),
+    (
+        "plumb-lock",
+        &["plumb-engine", "plumb-lock-server", "plumb-lock-table", "plumb-measure", "plumb-wire"],
     ),
     ("plumb-lock-pair", &[]),
     ("plumb-lock-table", &[]),

@@ -13,6 +13,7 @@ use plumb_engine::{
     Endpoint, Lengths, LoadPlan, LoadResult, Protocol, Stage, Stop, clock, floor, part_record,
     result_record,
 };
+use plumb_lock_server::digest::KEY_BYTES;
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{RemoteSelector, ResultRecord, Span, Tick, real};
 use serde_json::{Value, json};
@@ -26,7 +27,6 @@ use super::script::{Keeper, TargetKind, Workload};
 use super::walk::TableWalk;
 use crate::LockError;
 use crate::dialogue::Greeted;
-use crate::digest::KEY_BYTES;
 use crate::target::Target;
 use figures::{add_pairs, figure, sales_figures};
 

@@ -3,14 +3,13 @@
 use std::num::NonZeroU32;
 
 use plumb_engine::{Next, Op, Protocol, Step as Read, Then};
+use plumb_lock_server::Login;
+use plumb_lock_server::stamps;
 use plumb_measure::{Answer, FailureKind, Outcome, Residence};
 use plumb_wire::resp::{self, Reply, ReplyLimits};
 
-use crate::stamps;
-
 use super::script::{Digits, Expect, Frame, Step, Who, Workload};
 use crate::foreign::no_resp;
-use crate::password::Login;
 
 /// What is read of one answer at most.
 pub(crate) const LIMITS: ReplyLimits = ReplyLimits { bytes: 16 << 20, items: 200_000 };

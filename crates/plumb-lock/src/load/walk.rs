@@ -4,6 +4,7 @@
 //! between. Only when the digests differ are the locks listed, page by page, to say which of them
 //! is wrong.
 
+use plumb_lock_server::digest::{self, Digest, Digester, KEY_BYTES};
 use plumb_lock_table::table::{Held, Lock};
 use plumb_measure::FailureKind;
 use plumb_wire::resp::{self, Items, Reply};
@@ -11,7 +12,6 @@ use plumb_wire::resp::{self, Items, Reply};
 use super::probe::shown;
 use super::script::{FILL_NAME, fill_argument, fill_owner};
 use crate::dialogue::{Dialogue, Heard};
-use crate::digest::{self, Digest, Digester, KEY_BYTES};
 
 /// Locks of one page: it comes with one read, so that it is looked through once, and others wait
 /// for it far less than a millisecond.

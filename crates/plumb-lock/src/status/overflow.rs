@@ -3,10 +3,10 @@
 use std::fmt;
 
 use plumb_engine::clock;
+use plumb_lock_server::plain;
 use plumb_measure::counted;
 use serde_json::{Value, json};
 
-use crate::ask::plain;
 use crate::said::Said;
 
 /// One overflow, as the server remembers it.

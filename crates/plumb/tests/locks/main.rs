@@ -2,7 +2,7 @@
 
 #[path = "../kit/mod.rs"]
 mod kit;
-#[path = "../../../plumb-lock/tests/linear/mod.rs"]
+#[path = "../../../plumb-lock-server/tests/linear/mod.rs"]
 mod linear;
 #[path = "../../../plumb-lock-table/tests/model/mod.rs"]
 mod model;
