@@ -40,8 +40,6 @@ pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
     own: CertificateDer<'static>,
     file: PathBuf,
-    /// It did not exist before.
-    made: bool,
     /// The key of all hosts; it lives as long as the recording.
     host_key: KeyPair,
     hosts: Mutex<HashMap<String, Arc<ServerConfig>>>,
@@ -80,8 +78,7 @@ impl Authority {
         builder.create(folder).map_err(RecordError::file("make", folder))?;
         private(folder, FOLDER_MODE)?;
         let (file, key_file) = (folder.join(CERTIFICATE), folder.join(KEY));
-        let made = !key_file.exists() && !file.exists();
-        if made {
+        if !key_file.exists() && !file.exists() {
             make(&file, &key_file)?;
         }
         private(&key_file, KEY_MODE)?;
@@ -98,7 +95,7 @@ impl Authority {
         }
         let host_key = KeyPair::generate().map_err(|error| wrong(&key_file, &error))?;
         let issuer = Issuer::new(params(&key), key);
-        Ok(Self { issuer, own, file, made, host_key, hosts: Mutex::default() })
+        Ok(Self { issuer, own, file, host_key, hosts: Mutex::default() })
     }
 
     /// What a server of `host` shows; which protocols it offers is up to the connection.
@@ -137,11 +134,6 @@ impl Authority {
             .with_safe_default_protocol_versions()
             .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
             .map_err(|error| words(&error))
-    }
-
-    /// True when it did not exist before.
-    pub(crate) fn was_made(&self) -> bool {
-        self.made
     }
 
     /// The file of its certificate, its fingerprint, and how to trust it.
@@ -250,7 +242,6 @@ mod tests {
         let place = folder.path().join("state/ca");
         let first = Authority::open(&place).unwrap();
         let again = Authority::open(&place).unwrap();
-        assert_eq!((first.was_made(), again.was_made()), (true, false));
         assert_eq!(first.introduction(), again.introduction());
         assert_eq!((mode(&place), mode(&place.join(KEY))), (0o700, 0o600));
         let words = first.introduction();

@@ -10,11 +10,11 @@ use plumb_engine::clock;
 use plumb_scenario::har::{
     Cache, Content, Entry, Pair, Param, PostData, Request, Response, Timings,
 };
+use plumb_wire::charset::Charset;
 
 use super::exchange::{Answered, Asked, Exchange, Moments, SentBody};
 use super::form;
 use super::kept::Kept;
-use super::latin;
 use super::secrets::Secrets;
 
 /// Decompressed bytes of a body that are kept for each byte that may be kept of one: a small answer
@@ -171,8 +171,8 @@ impl Writer {
         match String::from_utf8(bytes) {
             Ok(text) => Ok((text, size)),
             Err(error) => {
-                let text = latin::text(&mime, error.as_bytes());
-                Ok((text.ok_or("it is no UTF-8")?, size))
+                let charset = Charset::of(&mime).ok_or("it is no UTF-8")?;
+                Ok((charset.text(error.as_bytes()), size))
             }
         }
     }

@@ -24,7 +24,6 @@ mod handler;
 mod hops;
 mod intercept;
 mod kept;
-mod latin;
 mod ledger;
 mod options;
 mod present;
@@ -167,8 +166,8 @@ impl Record {
     }
 
     fn announce(&self, ready: &Ready, out: Output<'_>, log: Output<'_>) -> io::Result<()> {
-        if let Some(made) = ready.authority.as_ref().filter(|authority| authority.was_made()) {
-            write!(log, "{}", made.introduction())?;
+        if let Some(authority) = &ready.authority {
+            write!(log, "{}", authority.introduction())?;
         }
         if self.options.keep_secrets {
             let file = ready.archive.path().display();
@@ -294,4 +293,29 @@ fn runtime() -> Result<Runtime, RecordError> {
         .enable_all()
         .build()
         .map_err(RecordError::system("start the threads of the proxy"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::FromArgMatches as _;
+
+    use super::*;
+
+    #[test]
+    fn each_recording_says_how_to_trust_its_authority() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name: &str| folder.path().join(name).display().to_string();
+        let authority = place("ca");
+        for file in [place("a.har"), place("b.har")] {
+            let words = ["record", "--listen", "127.0.0.1:0", "--out", &file];
+            let words = [&words[..], &["--ca-dir", &authority, "--intercept", "*"]].concat();
+            let matches = command().get_matches_from(words);
+            let record = Record::new(RecordOptions::from_arg_matches(&matches).unwrap()).unwrap();
+            let ready = record.prepare(Path::new(&file)).unwrap();
+            let (mut out, mut log) = (Vec::new(), Vec::new());
+            record.announce(&ready, &mut out, &mut log).unwrap();
+            let log = String::from_utf8(log).unwrap();
+            assert!(log.contains("--ignore-certificate-errors-spki-list="), "{file}: {log}");
+        }
+    }
 }

@@ -95,6 +95,12 @@ pub enum NothingFound {
         /// Matches.
         found: usize,
     },
+    /// What matches is no text.
+    #[error(
+        "what matches is not UTF-8, and no charset of the answer says which letters it has: those of \
+         ISO-8859-1, ISO-8859-15 and windows-1252 are read"
+    )]
+    NotUtf8,
     /// The content could not be searched.
     #[error(transparent)]
     NotSearched(#[from] FindError),
@@ -154,12 +160,12 @@ impl Extractor {
     /// when one of several is picked at random, and then once.
     ///
     /// # Errors
-    /// [`NothingFound`] when there is no value and no default.
+    /// [`NothingFound`] when there is no value and no default, or one that is no text.
     pub fn value(&self, answer: &Answer<'_>, draw: &mut Draw) -> Result<Value, NothingFound> {
-        // a part of a list would be taken for all of it
-        let too_many = NothingFound::NotSearched(FindError::TooManyMatches);
+        // a part of a list would be taken for all of it, and what is there for what is not
+        let kept = [NothingFound::NotSearched(FindError::TooManyMatches), NothingFound::NotUtf8];
         match self.found(answer).and_then(|found| self.picked(found, draw)) {
-            Err(nothing) if nothing != too_many => self.default.clone().ok_or(nothing),
+            Err(nothing) if !kept.contains(&nothing) => self.default.clone().ok_or(nothing),
             value => value,
         }
     }
@@ -309,6 +315,20 @@ mod tests {
         assert_eq!(value(&with("", Pick::All), JSON), Ok(Value::list(Vec::<String>::new())));
         let nothing = file::Extract { json: Some("$.x".into()), pick: Pick::All, ..extract() };
         assert_eq!(value(&nothing, JSON), Err(NothingFound::NoMatch));
+    }
+
+    #[test]
+    fn what_is_no_text_is_no_value_and_no_default_stands_in() {
+        let content = b"<p>Gr\xf6\xdfe</p><p>ok</p>";
+        let with = |extract: file::Extract| file::Extract { default: Some("x".into()), ..extract };
+        let between = Some(["<p>".into(), "</p>".into()]);
+        for extract in [
+            with(file::Extract { between, ..extract() }),
+            with(file::Extract { regex: Some("<p>(.*?)</p>".into()), ..extract() }),
+        ] {
+            assert_eq!(value(&extract, content), Err(NothingFound::NotUtf8), "{extract:?}");
+            assert_eq!(value(&extract, &content[12..]), Ok(Value::text("ok")), "{extract:?}");
+        }
     }
 
     #[test]

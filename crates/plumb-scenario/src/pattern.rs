@@ -68,15 +68,15 @@ impl Form {
         Ok(Self { parts })
     }
 
-    /// The text of one match; a group that took no part is empty.
-    pub(crate) fn text(&self, captures: &Captures<'_>) -> String {
-        let mut text = String::new();
+    /// The bytes of one match; a group that took no part is empty.
+    pub(crate) fn text(&self, captures: &Captures<'_>) -> Vec<u8> {
+        let mut text = Vec::new();
         for part in &self.parts {
             match part {
-                PatternPart::Text(literal) => text.push_str(literal),
+                PatternPart::Text(literal) => text.extend_from_slice(literal.as_bytes()),
                 PatternPart::Group(group) => {
                     let bytes = captures.get(*group).map(|found| found.as_bytes());
-                    text.push_str(&String::from_utf8_lossy(bytes.unwrap_or_default()));
+                    text.extend_from_slice(bytes.unwrap_or_default());
                 }
             }
         }
@@ -123,16 +123,18 @@ mod tests {
     fn a_match_takes_its_form() {
         let regex = compiled(r"(\w+)-(\d+)?").unwrap();
         let captures = regex.captures(b"see LH-400").unwrap();
-        let form = |text| Form::parse(text, &regex).map(|form| form.text(&captures));
+        let form = |text| {
+            Form::parse(text, &regex).map(|form| String::from_utf8(form.text(&captures)).unwrap())
+        };
         assert_eq!(form("$1$"), Ok("LH".into()));
         assert_eq!(form("$2$/$1$ $0$"), Ok("400/LH LH-400".into()));
         assert_eq!(form("$1 $x$ $$ $1$$"), Ok("$1 $x$ $$ LH$".into()));
         assert_eq!(form("$3$"), Err(3));
         assert_eq!(form(""), Ok(String::new()));
-        assert_eq!(Form::usual(&regex).text(&captures), "LH");
+        assert_eq!(Form::usual(&regex).text(&captures), b"LH");
         let captures = regex.captures(b"LH-").unwrap();
-        assert_eq!(Form::parse("[$2$]", &regex).unwrap().text(&captures), "[]");
+        assert_eq!(Form::parse("[$2$]", &regex).unwrap().text(&captures), b"[]");
         let plain = compiled("L.").unwrap();
-        assert_eq!(Form::usual(&plain).text(&plain.captures(b"LH").unwrap()), "LH");
+        assert_eq!(Form::usual(&plain).text(&plain.captures(b"LH").unwrap()), b"LH");
     }
 }

@@ -1,6 +1,7 @@
 //! Pure codecs: bytes to messages and back. No I/O and no clock; a decoder of what is timed
 //! allocates nothing for a message that is like the last one.
 
+pub mod charset;
 pub mod cidr;
 pub mod datagram;
 pub mod document;

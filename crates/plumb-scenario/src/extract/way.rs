@@ -76,17 +76,23 @@ impl Extraction {
         Ok(match self {
             Self::Json(path) => path.find(answer.content, most)?,
             Self::Xpath(path) => path.find(answer.content, most)?,
-            Self::Pattern(pattern) => pattern.matches(answer.content).take(most).collect(),
-            Self::Between(between) => between.matches(answer.content).take(most).collect(),
+            Self::Pattern(pattern) => texts(pattern.matches(answer.content).take(most))?,
+            Self::Between(between) => texts(between.matches(answer.content).take(most))?,
             Self::Header(name, pattern) => {
                 let (head, pattern) = (RawHead::new(answer.head), pattern.as_ref());
-                match name.eq_ignore_ascii_case(LOCATION) {
+                texts(match name.eq_ignore_ascii_case(LOCATION) {
                     true => of_header(head.locations(), pattern, most),
                     false => of_header(head.values(name).map(Cow::Borrowed), pattern, most),
-                }
+                })?
             }
         })
     }
+}
+
+/// What was found, as texts.
+fn texts(found: impl IntoIterator<Item = Vec<u8>>) -> Result<Vec<String>, NothingFound> {
+    let each = found.into_iter().map(String::from_utf8);
+    each.collect::<Result<_, _>>().map_err(|_| NothingFound::NotUtf8)
 }
 
 /// The first `most` of `values`, or of what `pattern` matches in them.
@@ -94,11 +100,11 @@ fn of_header<'a>(
     values: impl Iterator<Item = Cow<'a, str>>,
     pattern: Option<&Pattern>,
     most: usize,
-) -> Vec<String> {
+) -> Vec<Vec<u8>> {
     match pattern {
-        None => values.map(Cow::into_owned).take(most).collect(),
+        None => values.map(|value| value.into_owned().into_bytes()).take(most).collect(),
         Some(pattern) => {
-            let matches = |value: Cow<'_, str>| -> Vec<String> {
+            let matches = |value: Cow<'_, str>| -> Vec<Vec<u8>> {
                 pattern.matches(value.as_bytes()).take(most).collect()
             };
             values.flat_map(matches).take(most).collect()
@@ -118,7 +124,7 @@ impl Pattern {
         Ok(Self { regex, form })
     }
 
-    fn matches<'a>(&'a self, content: &'a [u8]) -> impl Iterator<Item = String> + 'a {
+    fn matches<'a>(&'a self, content: &'a [u8]) -> impl Iterator<Item = Vec<u8>> + 'a {
         self.regex.captures_iter(content).map(|captures| self.form.text(&captures))
     }
 }
@@ -132,20 +138,20 @@ impl Between {
         Ok(Self { before: finder(before), behind: finder(behind) })
     }
 
-    fn matches<'a>(&'a self, content: &'a [u8]) -> impl Iterator<Item = String> + 'a {
+    fn matches<'a>(&'a self, content: &'a [u8]) -> impl Iterator<Item = Vec<u8>> + 'a {
         let mut rest = Some(content);
         std::iter::from_fn(move || {
             let content = rest.take()?;
             let from = self.before.find(content)? + self.before.needle().len();
             let inner = &content[from..];
             if self.behind.needle().is_empty() {
-                return Some(String::from_utf8_lossy(inner).into_owned());
+                return Some(inner.to_vec());
             }
             let to = self.behind.find(inner)?;
             // without a text before it there is one beginning only
             let next = &inner[to + self.behind.needle().len()..];
             rest = Some(next).filter(|_| !self.before.needle().is_empty());
-            Some(String::from_utf8_lossy(&inner[..to]).into_owned())
+            Some(inner[..to].to_vec())
         })
     }
 }

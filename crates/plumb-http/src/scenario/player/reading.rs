@@ -7,6 +7,7 @@ use plumb_scenario::check::CheckFailed;
 use plumb_scenario::extract::Address;
 use plumb_scenario::file::Cookies;
 use plumb_scenario::variables::{Slot, Value};
+use plumb_wire::charset::Charset;
 use plumb_wire::http::{Body, Head, RawHead};
 
 use super::super::coding::Coding;
@@ -31,6 +32,8 @@ struct Coming {
     keep_alive: bool,
     body: Body,
     coding: Coding,
+    /// Of a content that is not in UTF-8.
+    charset: Option<Charset>,
     head: Vec<u8>,
     content: Vec<u8>,
     told: ServerTimes,
@@ -103,7 +106,10 @@ impl Player {
 
     fn coming(&mut self, tag: u16, head: Head, bytes: &[u8]) -> Coming {
         let step = &self.script.steps[usize::from(tag)];
-        let coding = if step.keeps_content() { Coding::of(bytes) } else { Coding::Unread };
+        let (coding, charset) = match step.keeps_content() {
+            true => (Coding::of(bytes), charset(bytes)),
+            false => (Coding::Unread, None),
+        };
         let mut content = std::mem::take(&mut self.content);
         content.clear();
         Coming {
@@ -111,6 +117,7 @@ impl Player {
             keep_alive: head.keep_alive,
             body: Body::new(head.framing),
             coding,
+            charset,
             head: if step.keeps_head()
                 || leads_on(head.status)
                 || matches!(self.script.proof, Some(Proof::Negotiate(_)))
@@ -205,6 +212,11 @@ impl Player {
     fn fault(&mut self, user: &mut User, tag: u16, coming: &mut Coming) -> Option<Fault> {
         if let Err(problem) = coming.coding.decode(&mut coming.content, KEPT_BYTES_MAX) {
             return Some(Fault { kind: FailureKind::Garbled, words: problem });
+        }
+        if let Some(charset) = coming.charset
+            && std::str::from_utf8(&coming.content).is_err()
+        {
+            coming.content = charset.text(&coming.content).into_bytes();
         }
         let step = &self.script.steps[usize::from(tag)];
         let address = match step.checker.needs_address() {
@@ -329,6 +341,11 @@ impl Player {
         self.complain(tag, || fault.words);
         Reading::broken(kind, consumed, code)
     }
+}
+
+/// The charset of the content behind `head`, where that names one.
+fn charset(head: &[u8]) -> Option<Charset> {
+    RawHead::new(head).values("content-type").next().and_then(Charset::of)
 }
 
 /// The address that `exchange` asked for last, as checks see it: of the base the path alone.

@@ -25,22 +25,44 @@ const WINDOWS_NAMES: [&str; 10] = [
 /// Names of ISO-8859-15.
 const LATIN_9_NAMES: [&str; 4] = ["iso-8859-15", "iso8859-15", "iso_8859-15", "l9"];
 
-/// The text of `bytes`, where their content type, in lower case, names such a charset.
-///
-/// # Source
-/// WHATWG, Encoding Standard, 4.2: ISO-8859-1 is another name of windows-1252.
-pub(crate) fn text(mime: &str, bytes: &[u8]) -> Option<String> {
-    let mut charset = mime.split(';').filter_map(|parameter| parameter.split_once('='));
-    let (_, name) = charset.find(|(name, _)| name.trim() == "charset")?;
-    let name = name.trim().trim_matches('"');
-    let one: fn(u8) -> char = if WINDOWS_NAMES.contains(&name) {
-        windows
-    } else if LATIN_9_NAMES.contains(&name) {
-        latin_9
-    } else {
-        return None;
-    };
-    Some(bytes.iter().map(|byte| one(*byte)).collect())
+/// A charset of one byte a character.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Charset {
+    /// windows-1252, and what is taken for it.
+    Windows1252,
+    /// ISO-8859-15.
+    Latin9,
+}
+
+impl Charset {
+    /// That of content with this `Content-Type`; `None` where it names none, or another.
+    ///
+    /// # Source
+    /// WHATWG, Encoding Standard, 4.2: ISO-8859-1 is another name of windows-1252.
+    #[must_use]
+    pub fn of(content_type: &str) -> Option<Self> {
+        let mut parameters = content_type.split(';').filter_map(|it| it.split_once('='));
+        let (_, name) = parameters.find(|(name, _)| name.trim().eq_ignore_ascii_case("charset"))?;
+        let name = name.trim().trim_matches('"');
+        let is = |known: &&str| known.eq_ignore_ascii_case(name);
+        if WINDOWS_NAMES.iter().any(is) {
+            Some(Self::Windows1252)
+        } else if LATIN_9_NAMES.iter().any(is) {
+            Some(Self::Latin9)
+        } else {
+            None
+        }
+    }
+
+    /// The text of `bytes`.
+    #[must_use]
+    pub fn text(self, bytes: &[u8]) -> String {
+        let one = match self {
+            Self::Windows1252 => windows,
+            Self::Latin9 => latin_9,
+        };
+        bytes.iter().map(|byte| one(*byte)).collect()
+    }
 }
 
 fn windows(byte: u8) -> char {
@@ -70,15 +92,18 @@ fn latin_9(byte: u8) -> char {
 mod tests {
     use super::*;
 
+    fn text(content_type: &str, bytes: &[u8]) -> Option<String> {
+        Charset::of(content_type).map(|charset| charset.text(bytes))
+    }
+
     #[test]
     fn every_byte_has_its_character() {
         let windows =
-            text("text/xml; a=b; charset=\"iso-8859-1\"", b"\x805 \x84gr\xfcn\x93 \x96 \x9f\x81");
+            text("text/xml; a=b; Charset=\"ISO-8859-1\"", b"\x805 \x84gr\xfcn\x93 \x96 \x9f\x81");
         assert_eq!(windows.as_deref(), Some("€5 „grün“ – Ÿ\u{81}"));
         let latin_9 = text("text/html; charset=iso-8859-15", b"\xa45 gr\xfcn \xbd\x80");
         assert_eq!(latin_9.as_deref(), Some("€5 grün œ\u{80}"));
-        assert!(
-            text("text/html", b"a").is_none() && text("a/b; charset=iso-8859-2", b"a").is_none()
-        );
+        assert!(Charset::of("text/html").is_none());
+        assert!(Charset::of("text/html; charset=iso-8859-2").is_none());
     }
 }
