@@ -91,6 +91,11 @@ impl Cursor {
         }
     }
 
+    /// The place in its program.
+    pub(crate) fn at(&self) -> InstructionIndex {
+        self.at
+    }
+
     /// Goes past the request it halted at.
     pub(crate) fn pass(&mut self) {
         if self.undecided.take().is_none() {

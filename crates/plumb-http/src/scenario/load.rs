@@ -190,8 +190,9 @@ impl ScenarioLoad {
         }
         let player = load.protocols.first();
         if load.recorder.failures().total() > 0 {
-            let complaint = player.and_then(|player| player.complaints().next());
-            let complaint = complaint.unwrap_or("the server does not answer").to_owned();
+            let first = player.and_then(|player| player.complaints().next());
+            let silent = || "the server does not answer".to_owned();
+            let complaint = first.map_or_else(silent, |first| first.to_string());
             return Err(HttpError::Preparation { complaint });
         }
         Ok(Some(player.map_or_else(Vec::new, |player| player.extracted().to_vec())))

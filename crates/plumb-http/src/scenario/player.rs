@@ -1,5 +1,6 @@
 //! Users of a scenario as a [`Protocol`]: what each asks for next, and whether the answer was right.
 
+mod complaints;
 mod exchange;
 mod page;
 mod reading;
@@ -29,11 +30,14 @@ use super::token::TokenState;
 use super::user_script::Script;
 use crate::digest::DigestSession;
 use crate::heard::Heard;
+use complaints::Complaints;
 use exchange::Exchange;
 use page::{Embeds, Page};
 use plumb_trace::{Traces, traced_answer, traced_step};
 use reading::Wire;
 use stages::{Halted, Stage};
+
+pub(crate) use complaints::Complaint;
 
 /// The moment for which cookies are judged: a protocol reads no clock. One that ends at once, by the
 /// date of its answer, is deleted, and no other ends before the run does.
@@ -45,8 +49,8 @@ pub(crate) struct Player {
     script: Arc<Script>,
     /// What the answers to each step look like.
     seen: Vec<Seen>,
-    /// The first complaint about each step.
-    complaints: Vec<Option<String>>,
+    /// Of each step.
+    complaints: Vec<Complaints>,
     complete: Vec<OperationGroup>,
     /// On the clock of the run.
     now_ns: u64,
@@ -122,7 +126,7 @@ impl Player {
         };
         Self {
             seen: script.steps.iter().map(seen).collect(),
-            complaints: vec![None; script.steps.len()],
+            complaints: vec![Complaints::default(); script.steps.len()],
             complete: Vec::new(),
             now_ns: 0,
             counts: Counts::default(),
@@ -151,11 +155,6 @@ impl Player {
     /// The script.
     pub(crate) fn script(&self) -> &Script {
         &self.script
-    }
-
-    /// What is said of wrong answers, the first of each step, with its place.
-    pub(crate) fn complaints(&self) -> impl Iterator<Item = &str> {
-        self.complaints.iter().flatten().map(String::as_str)
     }
 
     /// What the users extracted, the last value of each variable.
@@ -223,16 +222,6 @@ impl Player {
             }
             _ => {}
         }
-    }
-
-    fn complain(&mut self, number: u16, words: impl FnOnce() -> String) {
-        let (Some(step), Some(complaint)) = (
-            self.script.steps.get(usize::from(number)),
-            self.complaints.get_mut(usize::from(number)),
-        ) else {
-            return;
-        };
-        complaint.get_or_insert_with(|| format!("{} ({}): {}", step.name, step.place, words()));
     }
 }
 
@@ -330,6 +319,7 @@ impl Protocol for Player {
         look_at(user, Some(end.op));
         let number = usize::from(user.exchange.step);
         self.judge_end(user, end);
+        self.file_complaint(number, end.counts);
         let Some((took_ns, counts)) = user.exchange.ended(&self.script.steps[number], end) else {
             return After::Go; // to where the redirect leads
         };
@@ -393,7 +383,7 @@ impl Protocol for Player {
     }
 
     fn complaint(&self) -> Option<String> {
-        self.complaints().next().map(str::to_owned)
+        self.complaints().next().map(|first| first.to_string())
     }
 }
 

@@ -82,6 +82,33 @@ impl Instruction {
     }
 }
 
+/// The think times behind what stands before `at`: its own, and those of the groups and loops that it
+/// ends.
+pub(crate) fn thinks_behind(program: &Program, at: InstructionIndex) -> Vec<Think> {
+    let ends = |it: &&Instruction| match it {
+        Instruction::Think(_) | Instruction::GroupEnd => true,
+        Instruction::Parallel(parallel) => parallel.resources.is_some(), // of a page that failed
+        _ => false,
+    };
+    thinks(program.iter().skip(at as usize).take_while(ends))
+}
+
+/// Those behind the last step of `program`.
+pub(crate) fn thinks_at_end(program: &Program) -> Vec<Think> {
+    let ends = |it: &&Instruction| {
+        matches!(it, Instruction::Think(_) | Instruction::GroupEnd | Instruction::Again { .. })
+    };
+    thinks(program.iter().rev().take_while(ends))
+}
+
+fn thinks<'a>(instructions: impl Iterator<Item = &'a Instruction>) -> Vec<Think> {
+    let think = |it: &Instruction| match it {
+        Instruction::Think(think) => Some(*think),
+        _ => None,
+    };
+    instructions.filter_map(think).collect()
+}
+
 /// Whose turns those of a list are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turns {

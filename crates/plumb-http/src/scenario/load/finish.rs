@@ -130,7 +130,7 @@ impl Finish {
                 "{} of the {} requests of finish steps failed: {}",
                 grouped(failed),
                 grouped(all),
-                first.unwrap_or("the server did not answer")
+                first.map_or_else(|| "the server did not answer".into(), |first| first.to_string())
             ));
         }
         Self { parts, remarks }

@@ -1,12 +1,14 @@
 //! What is said of the whole load of a scenario.
 
+use std::collections::BTreeSet;
+
 use plumb_engine::LoadResult;
 use plumb_measure::{
     Finding, FindingKind, ResultRecord, ScenarioFigures, Validity, counted, grouped,
 };
 
 use super::COMPLAINTS_MAX;
-use crate::scenario::player::Player;
+use crate::scenario::player::{Complaint, Player};
 use crate::scenario::threshold::Threshold;
 
 /// The verdict with what else the reader should know.
@@ -18,12 +20,11 @@ pub(super) fn remarks(
     // what answers to different values must be like, checks say
     let kept = validity.reasons.into_iter().filter(|it| it.kind != FindingKind::LengthVaries);
     let mut validity = Validity::of(kept.map(|finding| whose(finding, &result.scenarios)));
-    let mut complaints: Vec<&str> = load.protocols.iter().flat_map(Player::complaints).collect();
-    complaints.sort_unstable();
-    complaints.dedup();
+    let complaints = said(load.protocols.iter().flat_map(Player::complaints).collect());
     let more = complaints.len().saturating_sub(COMPLAINTS_MAX);
     for complaint in complaints.iter().take(COMPLAINTS_MAX) {
-        validity = validity.with_remark(&format!("the first wrong answer to {complaint}"));
+        let when = if complaint.warms_up { "in the warm-up, " } else { "" };
+        validity = validity.with_remark(&format!("{when}the first wrong answer to {complaint}"));
     }
     if more > 0 {
         let more = counted(more as u64, "more step");
@@ -43,6 +44,17 @@ pub(super) fn remarks(
     }
     let untold = load.protocols.iter().map(Player::untold).sum();
     validity.with_untold(untold)
+}
+
+/// `complaints` in their order, each once: of a step that some thread found wrong in the recorded part
+/// none of the warm-up.
+fn said(mut complaints: Vec<Complaint<'_>>) -> Vec<Complaint<'_>> {
+    complaints.sort_unstable();
+    complaints.dedup();
+    let recorded: BTreeSet<_> =
+        complaints.iter().filter(|it| !it.warms_up).map(|it| it.step).collect();
+    complaints.retain(|it| !it.warms_up || !recorded.contains(&it.step));
+    complaints
 }
 
 /// Judges the whole of `load` by `thresholds`.

@@ -8,7 +8,7 @@ use plumb_scenario::file::{Cookies, OnFailure, Take};
 
 use super::{Player, User};
 use crate::scenario::cursor::{Around, Cursor, Halt};
-use crate::scenario::program::Program;
+use crate::scenario::program::{Program, thinks_at_end, thinks_behind};
 
 /// Where a user is in what it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub(super) enum Stage {
     Script,
     /// Behind a script, in the pause before the next.
     Pausing,
+    /// The same behind a login that failed.
+    LoginPausing,
     /// The load is over.
     Finish,
     Done,
@@ -62,6 +64,10 @@ impl Player {
                 Stage::Done => return Halted::Finish,
                 Stage::Pausing => {
                     user.stage = Stage::Between;
+                    return Halted::Turn;
+                }
+                Stage::LoginPausing => {
+                    user.stage = Stage::Login;
                     return Halted::Turn;
                 }
                 Stage::New => {
@@ -122,7 +128,7 @@ impl Player {
                         }
                         self.counts.scripts += 1;
                         self.counts.empty += u64::from(!user.asked);
-                        return self.script_over(user, Stage::Between);
+                        return self.script_over(user, Stage::Between, 0);
                     }
                 },
             }
@@ -191,20 +197,21 @@ impl Player {
         halt
     }
 
-    /// A script is over, well or not; the user goes on with `stage`.
-    fn script_over(&mut self, user: &mut User, stage: Stage) -> Halted {
+    /// A script is over, well or not; the user thinks for `think_ns`, pauses, and goes on with `stage`.
+    fn script_over(&mut self, user: &mut User, stage: Stage, think_ns: u64) -> Halted {
         user.scripts += 1;
         if self.script.iterations.is_some_and(|most| user.scripts >= most) {
             user.stage = Stage::Done;
             return Halted::Finish;
         }
-        user.stage = stage;
         let pause_ns = self.script.pause.map_or(0, |pause| user.draw.think_ns(&pause));
-        if pause_ns > 0 && stage == Stage::Between {
-            user.stage = Stage::Pausing;
-            return Halted::Pause(pause_ns);
-        }
-        Halted::Turn
+        let ns = think_ns.saturating_add(pause_ns);
+        user.stage = match stage {
+            _ if ns == 0 => stage,
+            Stage::Login => Stage::LoginPausing,
+            _ => Stage::Pausing,
+        };
+        if ns > 0 { Halted::Pause(ns) } else { Halted::Turn }
     }
 
     /// Takes the next lines of the data files that `wanted` names; false when one ran dry.
@@ -226,10 +233,11 @@ impl Player {
             OnFailure::Continue => None,
             _ if user.stage == Stage::Finish => None,
             OnFailure::Restart => {
+                let think_ns = self.think_before_restart(user);
                 self.break_off(user, kind);
                 (user.token.renewing, user.token.failed) = (false, false);
                 let again = if user.stage == Stage::Login { Stage::Login } else { Stage::Between };
-                Some(self.script_over(user, again))
+                Some(self.script_over(user, again, think_ns))
             }
             OnFailure::Stop => {
                 self.break_off(user, kind);
@@ -238,6 +246,20 @@ impl Player {
                 Some(Halted::Finish)
             }
         }
+    }
+
+    /// How long a user thinks after the step that failed: as behind this step, or, where nothing is said
+    /// of it, as behind the last one. A server that refuses everything would else be asked without a
+    /// pause.
+    fn think_before_restart(&self, user: &mut User) -> u64 {
+        let (program, script) = (self.program_of(user), &self.script.program);
+        // what waits for a token has not been passed
+        let behind = user.cursor.at() + u32::from(user.token.renewing);
+        let places =
+            [thinks_behind(program, behind), thinks_at_end(program), thinks_at_end(script)];
+        let thinks = places.iter().find(|thinks| !thinks.is_empty());
+        let each = thinks.into_iter().flatten().map(|think| user.draw.think_ns(think));
+        each.fold(0, u64::saturating_add)
     }
 
     /// Ends a script at a failure, and the groups it is in. The failure is theirs too where it was that

@@ -119,6 +119,96 @@ fn a_user_goes_through_its_scripts_and_is_done() {
     assert_eq!(nothing, Next::Finish);
 }
 
+/// What a user does after an answer with `status`.
+fn after(player: &mut Player, user: &mut User, status: u16) -> After {
+    let bytes = format!("HTTP/1.1 {status} x\r\nContent-Length: 0\r\n\r\n");
+    let answer = answered(player, user, bytes.as_bytes(), bytes.len());
+    let op = Op { label: 0, tag: user.exchange.step };
+    let mut end = OpEnd { op, answer, took_ns: 5, response_ns: 5, counts: true };
+    player.settle(user, &mut end)
+}
+
+const SCENARIO: &str = "base = \"http://h\"\nfor = \"1s\"\n[[scenario]]\nname = \"a\"\n";
+const STEP: &str = "[[scenario.step]]\nget = \"/\"\n";
+
+#[test]
+fn a_user_that_begins_anew_after_a_failure_thinks_and_pauses_first() {
+    let login = "[[scenario.login]]\nget = \"/login\"\n";
+    let (anew, think) = ("on-failure = \"restart\"\n", "think = \"500ms\"\n");
+    let pause = "pause = \"400ms\"\n";
+    let grouped = format!(
+        "[[scenario.step]]\ngroup = \"g\"\n{think}[[scenario.step.step]]\nget = \"/\"\n\
+         resources = true\n"
+    );
+    for (file, ms) in [
+        (format!("{anew}{think}{STEP}{STEP}"), 500),
+        (format!("{anew}{STEP}{think}{STEP}think = \"1s\"\n"), 500),
+        (format!("{anew}{STEP}{STEP}{think}"), 500),
+        (format!("{anew}{pause}{grouped}{STEP}"), 900),
+        (format!("{anew}{think}{pause}{login}{STEP}"), 900),
+        (format!("{anew}{pause}{login}{STEP}"), 400),
+        (format!("{anew}{login}{STEP}{think}"), 500),
+    ] {
+        let mut player = player_of(&format!("{SCENARIO}{file}"));
+        let mut user = player.user(0);
+        for _ in 0..2 {
+            assert_eq!(after(&mut player, &mut user, 503), After::Pause(ms * 1_000_000), "{file}");
+            assert_eq!(player.resume(&mut user), After::Turn, "{file}");
+        }
+        let mut out = Vec::new();
+        let _ = player.encode(&mut user, &mut Wire::default(), &mut out);
+        assert_eq!(out.starts_with(b"GET /login "), file.contains(login), "{file}");
+    }
+}
+
+#[test]
+fn what_was_wrong_in_the_warm_up_is_told_from_what_was_wrong_behind_it() {
+    let mut player = player_of(&format!("{SCENARIO}{STEP}"));
+    let mut user = player.user(0);
+    let mut fail = |status: u16, counts: bool| {
+        let bytes = format!("HTTP/1.1 {status} x\r\nContent-Length: 0\r\n\r\n");
+        let answer = answered(&mut player, &mut user, bytes.as_bytes(), 9);
+        let op = Op { label: 0, tag: 0 };
+        let mut end = OpEnd { op, answer, took_ns: 5, response_ns: 5, counts };
+        player.settle(&mut user, &mut end);
+        player.resume(&mut user);
+        let first = player.complaints().next();
+        first.map(|it| (it.warms_up, it.words.to_owned()))
+    };
+    let said = |warms_up: bool, status: u16| {
+        Some((warms_up, format!("the status is {status}, expected 2xx")))
+    };
+    assert_eq!(fail(200, false), None);
+    assert_eq!(fail(503, false), said(true, 503));
+    assert_eq!(fail(500, false), said(true, 503));
+    assert_eq!(fail(404, true), said(false, 404));
+    assert_eq!(fail(410, true), said(false, 404));
+}
+
+#[test]
+fn letters_of_another_charset_are_taken_as_those_of_the_page() {
+    let step = "check = { contains = [\"Gr\u{f6}\u{df}e\"] }\n\
+                extract = [{ name = \"n\", between = [\"<p>\", \"</p>\"], default = \"\" }]";
+    for (charset, euro, outcome) in [
+        ("; charset=windows-1252", 0x80, Outcome::Ok),
+        ("; charset=ISO-8859-15", 0xa4, Outcome::Ok),
+        ("", 0x80, Outcome::Failed(FailureKind::CheckFailed)),
+    ] {
+        let head = format!("HTTP/1.1 200 x\r\nContent-Type: text/html{charset}\r\n");
+        let page = [&b"<p>Gr\xf6\xdfe: 5 "[..], &[euro], b"</p>"].concat();
+        let mut bytes = format!("{head}Content-Length: {}\r\n\r\n", page.len()).into_bytes();
+        bytes.extend(page);
+        let mut player = player(step);
+        let mut user = player.user(0);
+        assert_eq!(answered(&mut player, &mut user, &bytes, 7).outcome, outcome, "{charset}");
+        if outcome == Outcome::Ok {
+            let slot = player.script.steps[0].extracts[0].slot();
+            let text = "Gr\u{f6}\u{df}e: 5 \u{20ac}";
+            assert_eq!(user.variables.get(slot), Some(&Value::text(text)), "{charset}");
+        }
+    }
+}
+
 /// What is asked next, answered with `bytes`: where it went, and the request.
 fn asked(player: &mut Player, user: &mut User, bytes: &[u8]) -> (u16, String) {
     let (mut wire, mut out) = (Wire::default(), Vec::new());
