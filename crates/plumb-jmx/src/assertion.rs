@@ -18,6 +18,23 @@ const OR: u32 = 32;
 /// Every status.
 const ANY: &str = "1xx,2xx,3xx,4xx,5xx";
 
+/// Statuses of redirects that lead elsewhere.
+const FOLLOWED: [&str; 5] = ["301", "302", "303", "307", "308"];
+/// Those of the same class that do not.
+const NOT_FOLLOWED: &str = "300,304";
+
+/// `check` of a request that follows redirects: one that is expected would not be followed, and no answer is
+/// one then. What wants nothing but redirects stays.
+pub(super) fn follow(check: &mut Check) {
+    let Some(status) = &mut check.status else { return };
+    let others = status.split(',').filter(|word| !FOLLOWED.contains(word));
+    let others: Vec<&str> =
+        others.map(|word| if word == "3xx" { NOT_FOLLOWED } else { word }).collect();
+    if !others.is_empty() {
+        *status = others.join(",");
+    }
+}
+
 /// Adds what `assertion` wants to `check`; what it cannot say is named.
 pub(super) fn add(check: &mut Check, assertion: &Element<'_>, words: &Words, notes: &mut Notes) {
     let scope = assertion.text("Assertion.scope");
@@ -317,6 +334,20 @@ mod tests {
             ("Assertion.test_type", "16"),
             ("Assertion.assume_success", "true"),
         ];
-        assert_eq!(of("ResponseAssertion", &properties, &["x"]).0.status.as_deref(), Some(ANY));
+        let (mut check, _) = of("ResponseAssertion", &properties, &["x"]);
+        assert_eq!(check.status.as_deref(), Some(ANY));
+        follow(&mut check);
+        assert_eq!(check.status.as_deref(), Some("1xx,2xx,300,304,4xx,5xx"));
+    }
+
+    #[test]
+    fn a_request_that_follows_redirects_expects_none() {
+        for (status, expected) in
+            [("200,302", "200"), ("200,3xx", "200,300,304"), ("302", "302"), ("404", "404")]
+        {
+            let mut check = Check { status: Some(status.into()), ..Check::default() };
+            follow(&mut check);
+            assert_eq!(check.status.as_deref(), Some(expected));
+        }
     }
 }

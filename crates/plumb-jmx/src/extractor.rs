@@ -142,7 +142,8 @@ fn json(extractor: &Element<'_>, notes: &mut Notes) -> Result<Vec<Extract>, Stri
     let names = list("JSONPostProcessor.referenceNames");
     let paths = list("JSONPostProcessor.jsonPathExprs");
     let numbers = list("JSONPostProcessor.match_numbers");
-    let defaults = list("JSONPostProcessor.defaultValues");
+    let defaults = extractor.text("JSONPostProcessor.defaultValues");
+    let defaults: Vec<&str> = defaults.split(';').collect(); // a blank is one
     if names.is_empty() || names.len() != paths.len() {
         return Err("it has not as many paths as names".into());
     }
@@ -159,7 +160,8 @@ fn json(extractor: &Element<'_>, notes: &mut Notes) -> Result<Vec<Extract>, Stri
             name: (*name).to_owned(),
             json: Some(rooted(path)),
             pick: pick(numbers.get(at).copied().unwrap_or_default())?,
-            default: defaults.get(at).filter(|text| !text.is_empty()).map(|&text| text.to_owned()),
+            // what it does not find is the empty text, where it has no default
+            default: Some(defaults.get(at).copied().unwrap_or_default().to_owned()),
             ..Extract::default()
         })
     })
@@ -338,14 +340,17 @@ mod tests {
                 ("JSONPostProcessor.referenceNames", "id;name"),
                 ("JSONPostProcessor.jsonPathExprs", "$..id;name"),
                 ("JSONPostProcessor.match_numbers", "-1;0"),
-                ("JSONPostProcessor.defaultValues", "NONE;"),
+                ("JSONPostProcessor.defaultValues", "NONE; "),
             ],
         );
         assert_eq!(notes, [] as [String; 0]);
         assert_eq!((found[0].pick, found[1].pick), (Pick::All, Pick::Random));
         let paths: Vec<_> = found.iter().filter_map(|extract| extract.json.as_deref()).collect();
         assert_eq!(paths, ["$..id", "$.name"], "JMeter adds the root");
-        assert_eq!((found[0].default.as_deref(), found[1].default.as_deref()), (Some(""), None));
+        assert_eq!(
+            (found[0].default.as_deref(), found[1].default.as_deref()),
+            (Some(""), Some(" "))
+        );
     }
 
     #[test]
@@ -360,6 +365,7 @@ mod tests {
             let numbers = ("JSONPostProcessor.match_numbers", numbers);
             let (found, _) = of("JSONPostProcessor", &[names[0], names[1], numbers]);
             assert_eq!([found[0].pick, found[1].pick], expected);
+            assert!(found.iter().all(|it| it.default.as_deref() == Some("")), "{found:?}");
         }
         let regex = [("RegexExtractor.refname", "x"), ("RegexExtractor.regex", "a")];
         assert_eq!(of("RegexExtractor", &regex).0[0].pick, Pick::Random);

@@ -370,6 +370,9 @@ impl Importer {
             .into_iter()
             .any(|name| scope.property(request, name).trim() == "true");
         self.follows_any |= follows;
+        if follows {
+            assertion::follow(&mut check);
+        }
         (check, (!follows).then_some(Redirects::NONE))
     }
 }
