@@ -8,6 +8,7 @@ use std::time::Duration;
 use plumb_engine::layer::{JobError, Output, Verb, announce, note_all};
 use plumb_engine::{Listener, Stop};
 use plumb_measure::Span;
+use plumb_serve::database::Dialect;
 use plumb_serve::settings::is_open;
 use plumb_serve::{HttpServer, Log, ServeError, TemporaryFolder, acceptor};
 
@@ -133,7 +134,10 @@ pub(crate) fn open_database(
     prepare(&mut database, &users).map_err(|error| ServeError::Database {
         url: target.to_string(),
         cause: error.to_string(),
-        remedy: "is it started, and may this user create tables there?",
+        remedy: match database.dialect() {
+            Dialect::Sqlite => "is its folder there, and may this user write to it?",
+            Dialect::Postgres => "is it started, and may this user create tables there?",
+        },
     })?;
     Ok((target, folder))
 }

@@ -218,7 +218,7 @@ impl Config {
     }
 
     fn check_accounts(&self) -> Result<(), FlowError> {
-        check_users(self.users.keys())?;
+        check_users(&self.users)?;
         let short = self.tokens.iter().find(|(_, token)| token.len() < 16);
         if let Some((name, _)) = short {
             let problem =

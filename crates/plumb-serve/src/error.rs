@@ -51,4 +51,10 @@ pub enum SettingError {
         /// The name.
         name: String,
     },
+    /// A password that everybody knows.
+    #[error("the password of `{name}` is empty: give one, or leave the user out")]
+    Password {
+        /// The user.
+        name: String,
+    },
 }

@@ -1,5 +1,7 @@
 //! Settings that the files of servers share: how they are read, and what is refused.
 
+use std::collections::BTreeMap;
+
 use plumb_engine::{Address, Cidr, Endpoint, Family};
 use plumb_measure::ByteSize;
 use serde::{Deserialize, Deserializer, de};
@@ -29,13 +31,20 @@ pub fn check_header_size(size: ByteSize) -> Result<(), ServeError> {
     if size < kib(HEADER_KIB_MIN) { Err(SettingError::HeaderSize.into()) } else { Ok(()) }
 }
 
-/// Refuses names that [`Accounts`](crate::accounts::Accounts) cannot hold.
+/// Refuses names that [`Accounts`](crate::accounts::Accounts) cannot hold, and empty passwords.
 ///
 /// # Errors
-/// [`SettingError::User`] for the first of them.
-pub fn check_users<'a>(names: impl IntoIterator<Item = &'a String>) -> Result<(), ServeError> {
-    let wrong = names.into_iter().find(|name| name.is_empty() || name.contains(':'));
-    wrong.map_or(Ok(()), |name| Err(SettingError::User { name: name.clone() }.into()))
+/// [`SettingError::User`] or [`SettingError::Password`] for the first of them.
+pub fn check_users(passwords: &BTreeMap<String, String>) -> Result<(), ServeError> {
+    for (name, password) in passwords {
+        if name.is_empty() || name.contains(':') {
+            return Err(SettingError::User { name: name.clone() }.into());
+        }
+        if password.is_empty() {
+            return Err(SettingError::Password { name: name.clone() }.into());
+        }
+    }
+    Ok(())
 }
 
 /// A default of `count` KiB.
@@ -83,11 +92,17 @@ mod tests {
 
     #[test]
     fn a_user_has_a_name_without_a_colon() {
-        check_users(&["anna".to_owned()]).unwrap();
+        let users = |name: &str, password: &str| {
+            let users = [("anna", "secret"), (name, password)];
+            check_users(&users.map(|(name, word)| (name.to_owned(), word.to_owned())).into())
+        };
+        users("ben", "x").unwrap();
         for name in ["", "a:b"] {
-            let wrong = check_users(&["anna".to_owned(), name.to_owned()]).unwrap_err();
+            let wrong = users(name, "x").unwrap_err();
             assert!(wrong.to_string().starts_with(&format!("`{name}` cannot be a user")));
         }
+        let wrong = users("ben", "").unwrap_err().to_string();
+        assert!(wrong.starts_with("the password of `ben` is empty"), "{wrong}");
     }
 
     #[test]

@@ -52,6 +52,13 @@ mod tests {
         assert!(said.starts_with("2:14: `x` is no unit here"), "{said}");
         let said = complaint("[front]\nthreads = 0\n");
         assert!(said.contains("front.threads is 0"), "{said}");
+        let said = complaint("[users]\nanna = \"\"\n");
+        assert!(said.contains("the password of `anna` is empty"), "{said}");
+        for key in ["AA/0017/2011-13-01", "garbage", "AA/0017", "AA/0017/20110601"] {
+            let said =
+                complaint(&format!("[flights]\nfailing = [\"AA/0017/2011-06-01\", \"{key}\"]\n"));
+            assert!(said.contains(&format!("flights.failing: `{key}` is no flight")), "{said}");
+        }
         let said = complaint("[front\n");
         assert!(said.starts_with("1:"), "{said}");
     }

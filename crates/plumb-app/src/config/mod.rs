@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use plumb_engine::Cidr;
 use plumb_measure::{ByteSize, Span};
+use plumb_odata::key::date;
 use plumb_serve::database::{DatabaseLimits, Secret};
 use plumb_serve::settings::{check_counts, check_header_size, check_users, cidrs, kib};
 use plumb_serve::{ConnectionLimits, TlsFiles};
@@ -185,6 +186,22 @@ pub(crate) struct FlightsConfig {
     pub(crate) failing_wait: Option<Span>,
 }
 
+impl FlightsConfig {
+    fn check(&self) -> Result<(), AppError> {
+        let is_key = |key: &str| {
+            let parts: Vec<&str> = key.split('/').collect();
+            matches!(parts[..], [carrier, connection, day]
+                if !carrier.is_empty() && !connection.is_empty() && date(day).as_deref() == Some(day))
+        };
+        let wrong = self.failing.iter().find(|key| !is_key(key));
+        wrong.map_or(Ok(()), |key| {
+            Err(AppError::Plan(format!(
+                "flights.failing: `{key}` is no flight: write one as AA/0017/2011-06-01"
+            )))
+        })
+    }
+}
+
 /// Sessions of users.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
@@ -284,8 +301,9 @@ impl Config {
             let problem = "front.batch-memory must be at least 4MiB: each batch sets so many aside";
             return Err(AppError::Plan(problem.into()));
         }
+        self.flights.check()?;
         self.check_times()?;
-        Ok(check_users(self.users.keys())?)
+        Ok(check_users(&self.users)?)
     }
 
     fn check_times(&self) -> Result<(), AppError> {

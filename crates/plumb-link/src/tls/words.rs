@@ -121,9 +121,13 @@ fn wanting(wrong: &CertificateError, use_name: &str) -> String {
         CertificateError::UnknownIssuer => {
             "that no authority we trust has signed: name its authority with --ca FILE".into()
         }
-        CertificateError::BadSignature => "that the authority it names has not signed: is --ca \
+        // the second: the key of that authority is of another kind
+        CertificateError::BadSignature
+        | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
+            "that the authority it names has not signed: is --ca \
                                            FILE that authority, and not another of its name?"
-            .into(),
+                .into()
+        }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
             "that has expired: renew it, or set the clock of this machine right".into()
         }
@@ -178,7 +182,10 @@ mod tests {
     use std::path::PathBuf;
     use std::sync::Arc;
 
-    use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
+    use rcgen::{
+        BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, PKCS_ECDSA_P256_SHA256,
+        PKCS_ED25519,
+    };
     use rustls::client::WebPkiServerVerifier;
     use rustls::client::danger::ServerCertVerifier as _;
     use rustls::pki_types::pem::PemObject as _;
@@ -233,6 +240,21 @@ SXjq4Cu2nAIgcv27ZVanccrrqzZXJscsqudupipEXxWxpVotY41TaqY=
         let files = [PathBuf::from("a.pem"), PathBuf::from("a.key")].into();
         let said = TlsError::pair(&files)(error).to_string();
         assert!(said.starts_with("a.pem is a certificate of X.509 version 1: make"), "{said}");
+    }
+
+    #[test]
+    fn an_authority_of_the_same_name_with_another_key_is_told_whatever_its_kind() {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).unwrap();
+        let own = CertificateParams::new(vec!["localhost".into()]).unwrap();
+        let signed = own.signed_by(&key, &Issuer::from_params(&params, &key)).unwrap();
+        for kind in [&PKCS_ECDSA_P256_SHA256, &PKCS_ED25519] {
+            let other = params.self_signed(&KeyPair::generate_for(kind).unwrap()).unwrap();
+            let error = refused(signed.der(), other.der().clone());
+            let said = refusal(Side::Client, &error).to_string();
+            assert!(said.contains("is --ca FILE that authority"), "{said}");
+        }
     }
 
     #[test]
