@@ -1,6 +1,8 @@
 //! Whose work it was: ours, that of what is under test, or foreign.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod inherited;
+
+use std::collections::BTreeSet;
 
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::{Clock as _, ForeignSource};
@@ -9,6 +11,8 @@ use plumb_procfs::kernel::{Counters as _, Stat, Ticks};
 use plumb_procfs::process::{ProcessStat, Processes, TreeCpu};
 use plumb_procfs::{Label, MachineTime, Root};
 use serde::Serialize;
+
+use inherited::Inherited;
 
 /// Below so many clock ticks a share says nothing: their number is uncertain by its root.
 pub const TICKS_MIN: u64 = 200;
@@ -149,20 +153,18 @@ impl Ledger {
     #[must_use]
     pub fn foreign_until(&self, after: &Self, known: &[u32]) -> ForeignLoad {
         let window_ns = rise(after.at_ns, self.at_ns);
-        let ns = |of: &Self| of.processes.ns_of_trees(known, None);
-        let known_ns = rise(ns(after), ns(self));
-        let others = Others::between(&self.processes, &after.processes, known);
-        let told = self.told_until(after, window_ns, &others);
-        let of_nobody_ns = known_ns.saturating_add(others.soft_interrupts_ns);
+        let work = Work::between(&self.processes, &after.processes, known);
+        let told = self.told_until(after, window_ns, &work);
+        let not_foreign_ns = work.known_ns.saturating_add(work.soft_interrupts_ns);
         let (now, before) = (&after.total, &self.total);
         ForeignLoad {
-            known_ns,
+            known_ns: work.known_ns,
             foreign_ns: told.map(|(source, ns)| match source {
                 ForeignSource::Processes => ns,
-                _ => ns.saturating_sub(of_nobody_ns),
+                _ => ns.saturating_sub(not_foreign_ns),
             }),
             source: told.map(|(source, _)| source),
-            processes: others.working,
+            processes: work.others,
             interrupt_ticks: rise(now.irq, before.irq) + rise(now.softirq, before.softirq),
             all_ns: window_ns.saturating_mul(after.cpus),
         }
@@ -173,7 +175,7 @@ impl Ledger {
         &self,
         after: &Self,
         window_ns: u64,
-        others: &Others,
+        work: &Work,
     ) -> Option<(ForeignSource, u64)> {
         if window_ns < WINDOW_MIN_NS {
             return None;
@@ -182,7 +184,7 @@ impl Ledger {
             return Some((ForeignSource::ControlGroups, ns));
         }
         if self.processes.are_all() && after.processes.are_all() {
-            return Some((ForeignSource::Processes, others.ns()));
+            return Some((ForeignSource::Processes, work.foreign_ns));
         }
         if window_ns >= RUN_QUEUE_WINDOW_MIN_NS
             && let Some(ns) = self.machine.run_queues_until(&after.machine, window_ns)
@@ -269,57 +271,48 @@ impl Ledger {
     }
 }
 
-/// What processes that are not known did in a window.
+/// What everybody did in a window, nanoseconds.
 #[derive(Debug, Default)]
-struct Others {
-    /// Those that ran, the busiest first.
-    working: Vec<ForeignWork>,
+struct Work {
+    /// Of the known processes.
+    known_ns: u64,
+    /// Of all others.
+    foreign_ns: u64,
+    /// Those of them that ran for sure, the busiest first.
+    others: Vec<ForeignWork>,
     /// Of the kernel's threads that serve soft interrupts.
     soft_interrupts_ns: u64,
 }
 
-impl Others {
+impl Work {
     fn between(before: &Processes, now: &Processes, known: &[u32]) -> Self {
         let mut ours: BTreeSet<u32> = before.tree(known).into_iter().collect();
         ours.extend(now.tree(known));
-        let mut ended_ns = BTreeMap::<u32, u64>::new();
-        for ended in before.all().filter(|it| now.same(it).is_none()) {
-            // what it had run before is among the children of whoever waited for it, as if it were new
-            let heir = before.nearest_above(ended, |above| now.same(above).is_some());
-            let past_ns = before.own_ns(ended).saturating_add(before.ended_children_ns(ended));
-            *ended_ns.entry(heir.unwrap_or(1)).or_default() += past_ns;
-        }
-        let mut others = Self::default();
-        for process in now.all().filter(|it| !ours.contains(&it.pid)) {
-            let ns = worked_ns(process, before, now, ended_ns.get(&process.pid).copied());
-            if serves_soft_interrupts(process) {
-                others.soft_interrupts_ns += ns;
-            } else if ns > 0 {
-                others.working.push(ForeignWork { pid: process.pid, name: process.name, ns });
+        let inherited = Inherited::between(before, now);
+        let mut work = Self::default();
+        for process in now.all() {
+            let (own_ns, [ns, sure_ns]) = match before.same(process) {
+                Some(earlier) => (
+                    rise(now.own_ns(process), before.own_ns(earlier)),
+                    [inherited.run_ns(process), inherited.surely_run_ns(process)],
+                ),
+                None => (now.own_ns(process), [now.ended_children_ns(process); 2]),
+            };
+            let ns = own_ns.saturating_add(ns);
+            if ours.contains(&process.pid) {
+                work.known_ns += ns;
+            } else if serves_soft_interrupts(process) {
+                work.soft_interrupts_ns += ns;
+            } else {
+                work.foreign_ns += ns;
+                let ns = own_ns.saturating_add(sure_ns);
+                work.others.push(ForeignWork { pid: process.pid, name: process.name, ns });
             }
         }
-        others.working.sort_by_key(|work| (std::cmp::Reverse(work.ns), work.pid));
-        others
+        work.others.retain(|other| other.ns > 0);
+        work.others.sort_by_key(|other| (std::cmp::Reverse(other.ns), other.pid));
+        work
     }
-
-    fn ns(&self) -> u64 {
-        self.working.iter().map(|work| work.ns).sum()
-    }
-}
-
-/// What a process and its children that ended ran between two looks; `ended_ns` is what those
-/// children had run before.
-fn worked_ns(
-    process: &ProcessStat,
-    before: &Processes,
-    now: &Processes,
-    ended_ns: Option<u64>,
-) -> u64 {
-    let (own_ns, children_ns) = before
-        .same(process)
-        .map_or((0, 0), |earlier| (before.own_ns(earlier), before.ended_children_ns(earlier)));
-    let children_ns = rise(now.ended_children_ns(process), children_ns);
-    rise(now.own_ns(process), own_ns) + children_ns.saturating_sub(ended_ns.unwrap_or(0))
 }
 
 /// True of a thread of the kernel that serves soft interrupts in the name of nobody.

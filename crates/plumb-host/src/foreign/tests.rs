@@ -1,5 +1,7 @@
 //! Made-up machines with known work.
 
+mod orphans;
+
 use super::*;
 use std::fs;
 use std::path::Path;
@@ -13,6 +15,8 @@ struct Machine {
     ticks: &'static str,
     /// Number, parent, name, user and system ticks, those of children that ended.
     processes: Vec<(u32, u32, &'static str, [u64; 4])>,
+    /// Those of them that ended, and that nobody has waited for.
+    zombies: &'static [u32],
     /// Run time of the root of the control groups, nanoseconds.
     control_groups_ns: Option<u64>,
     /// Run time booked by the run queue of the only processor, nanoseconds.
@@ -25,8 +29,9 @@ impl Machine {
         let at = folder.path();
         write(at, "proc/stat", &format!("cpu {}\ncpu0 {}\n", self.ticks, self.ticks));
         for (pid, parent, name, [user, system, children_user, children_system]) in &self.processes {
+            let state = if self.zombies.contains(pid) { "Z" } else { "S" };
             let text = format!(
-                "{pid} ({name}) S {parent} 0 0 0 0 0 0 0 0 0 {user} {system} {children_user} \
+                "{pid} ({name}) {state} {parent} 0 0 0 0 0 0 0 0 0 {user} {system} {children_user} \
                  {children_system} 20 0 1 0 7 0 9\n"
             );
             write(at, &format!("proc/{pid}/stat"), &text);
@@ -197,6 +202,7 @@ fn control_groups_see_what_no_process_tells_any_more() {
         processes: vec![KTHREADD, (10, 1, "plumb", [ours, 0, 0, 0])],
         control_groups_ns: Some(total_ms * MS),
         run_queue_ns: Some(0),
+        ..Machine::default()
     };
     let (before, after) = (machine(1_000, 0).at_ms(0), machine(1_270, 12).at_ms(300));
     let load = before.foreign_until(&after, &[10]);

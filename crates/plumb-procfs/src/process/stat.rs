@@ -15,6 +15,8 @@ pub struct ProcessStat {
     pub name: Label,
     /// Who began it, or who took it over.
     pub parent: u32,
+    /// True when it has ended, and nobody has waited for it yet.
+    pub is_zombie: bool,
     /// Page faults that waited for a disk.
     pub major_faults: u64,
     /// Processor time of its own code, clock ticks.
@@ -42,7 +44,8 @@ impl ProcessStat {
         let close = text.iter().rposition(|byte| *byte == b')').filter(|close| *close > open)?;
         let pid = u32::try_from(number(text[..open].trim_ascii())?).ok()?;
         let mut columns = [0; 22]; // the third column of the manual, the state, and those after it
-        let words = Words::of(text[close + 1..].trim_ascii_end());
+        let state_and_more = text[close + 1..].trim_ascii();
+        let words = Words::of(state_and_more);
         let mut count = 0;
         for (column, word) in columns.iter_mut().zip(words) {
             // some are negative, and none of those is wanted
@@ -54,6 +57,7 @@ impl ProcessStat {
             pid,
             name: Label::new(&text[open + 1..close]),
             parent: u32::try_from(of(4)).unwrap_or(0),
+            is_zombie: state_and_more.starts_with(b"Z"),
             major_faults: of(12),
             user_ticks: of(14),
             system_ticks: of(15),
@@ -88,9 +92,11 @@ mod tests {
         assert_eq!((stat.pid, stat.name.as_str(), stat.parent), (25692, "a) b (c", 25679));
         assert_eq!((stat.user_ticks, stat.system_ticks), (11, 12));
         assert_eq!((stat.children_user_ticks, stat.children_system_ticks), (13, 14));
-        assert_eq!((stat.major_faults, stat.threads), (7, 3));
+        assert_eq!((stat.major_faults, stat.threads, stat.is_zombie), (7, 3, false));
         assert_eq!((stat.begun, stat.resident_pages), (1_295_043, 377));
         assert_eq!(ProcessStat::parse(b"1 (x) S 2 3"), None);
+        let ended = ProcessStat::parse(b"9 (S) Z 1 0 0 0 0 0 0 0 0 0 5 0 0 0 20 0 1 0 7 0 0");
+        assert!(ended.unwrap().is_zombie);
     }
 
     proptest! {

@@ -53,7 +53,19 @@ impl Processes {
         self.by_pid.values()
     }
 
-    /// The process `pid`, if it is still the one that was begun at that time.
+    /// The process `pid`.
+    #[must_use]
+    pub fn get(&self, pid: u32) -> Option<&ProcessStat> {
+        self.by_pid.get(&pid)
+    }
+
+    /// A clock tick, nanoseconds.
+    #[must_use]
+    pub fn tick_ns(&self) -> u64 {
+        self.tick_ns
+    }
+
+    /// The process with the number of `process`, if it is still the one that was begun at that time.
     #[must_use]
     pub fn same(&self, process: &ProcessStat) -> Option<&ProcessStat> {
         self.by_pid.get(&process.pid).filter(|other| other.begun == process.begun)
@@ -98,16 +110,6 @@ impl Processes {
         let members = tree.iter().filter(|pid| Some(**pid) != but);
         let members = members.filter_map(|pid| self.by_pid.get(pid));
         members.map(|it| self.own_ns(it).saturating_add(self.ended_children_ns(it))).sum()
-    }
-
-    /// The nearest of the ancestors of `process` for which `is_there` holds.
-    #[must_use]
-    pub fn nearest_above(
-        &self,
-        process: &ProcessStat,
-        is_there: impl Fn(&ProcessStat) -> bool,
-    ) -> Option<u32> {
-        self.ancestors(process.pid).find(|above| self.by_pid.get(above).is_some_and(&is_there))
     }
 
     /// Those of `pids` that descend from no other of them. The first process of the machine, which
@@ -155,7 +157,7 @@ impl Processes {
     }
 
     /// The parent of a process, its parent, and so on.
-    fn ancestors(&self, pid: u32) -> impl Iterator<Item = u32> {
+    pub fn ancestors(&self, pid: u32) -> impl Iterator<Item = u32> {
         let parent =
             |pid: &u32| self.by_pid.get(pid).map(|stat| stat.parent).filter(|pid| *pid > 0);
         // a tree is never as deep; numbers that are given anew while we look could make a ring
