@@ -21,6 +21,8 @@ const STALL_FACTOR: u64 = 10;
 /// acknowledgement.
 const SLOW_FACTOR: u64 = 3;
 const SLOW_NS: u64 = 30_000_000;
+/// Medians of two sizes that are this much apart, as a share of them, may be the same.
+const SAME_WITHIN: u64 = 10;
 /// Of fewer messages one that was lost is enough to make their median slow.
 const FEW: u64 = 5;
 
@@ -80,6 +82,7 @@ fn throughput(
     );
     if let (Some(shortest), Some(p50)) = (round_trip_ns, outcome.p50_ns)
         && shortest > p50 / 2
+        && shortest <= p50 + p50 / SAME_WITHIN
     {
         sentence += &format!(
             " {} of the {} that a message takes are the round trip itself: the distance is the \
@@ -109,6 +112,9 @@ fn round_trip(outcome: &PartOutcome) -> (Judgement, String) {
             (Judgement::Fine, text) => (Judgement::Look, text),
             judged => judged,
         };
+    }
+    if outcome.delayed_acknowledgement.is_some() {
+        return judged(outcome, takes + "."); // as above
     }
     let reach = match average_ms {
         v if v < 1.0 => "as within a building or a city".into(),
@@ -185,7 +191,7 @@ fn stability(part: &PathPart, outcome: &PartOutcome) -> (Judgement, String) {
         let text = format!("{text}: at least one waited, as for a packet that was lost.");
         return (Judgement::Look, text);
     }
-    (Judgement::Fine, text + ".")
+    unless_delayed(outcome, text + ".")
 }
 
 fn sizes(measured: &[(&PathPart, &PartOutcome)]) -> (Judgement, String) {
@@ -231,6 +237,19 @@ fn sizes(measured: &[(&PathPart, &PartOutcome)]) -> (Judgement, String) {
         let text = format!("some messages of {} bytes failed.", names(&failing));
         return (Judgement::Bad, text);
     }
+    let sizes = measured.iter().map(|(part, _)| part.size_bytes);
+    let (smallest, largest) = (sizes.clone().min().unwrap_or(0), sizes.max().unwrap_or(0));
+    let through =
+        format!("{} sizes from {smallest} to {largest} bytes get through", measured.len());
+    let delayed = of(|outcome| outcome.delayed_acknowledgement.is_some());
+    if let [(part, outcome), ..] = &delayed[..]
+        && let Some(stall) = &outcome.delayed_acknowledgement
+    {
+        let (which, bytes) = (names(&delayed), part.size_bytes);
+        let text =
+            format!("{through}, but those of {which} bytes stall. At {bytes} bytes, {stall}.");
+        return (Judgement::Look, text);
+    }
     let slower = (0..measured.len()).filter(|at| slower_than_neighbours(measured, *at));
     let slower = slower.map(|at| &measured[at]);
     let (lost, slow): (Vec<_>, Vec<_>) = slower.partition(|(_, outcome)| {
@@ -241,12 +260,6 @@ fn sizes(measured: &[(&PathPart, &PartOutcome)]) -> (Judgement, String) {
     });
     stalling.extend(lost);
     stalling.sort_by_key(|(part, _)| part.size_bytes);
-    let (smallest, largest) = (
-        measured.iter().map(|(part, _)| part.size_bytes).min().unwrap_or(0),
-        measured.iter().map(|(part, _)| part.size_bytes).max().unwrap_or(0),
-    );
-    let through =
-        format!("{} sizes from {smallest} to {largest} bytes get through", measured.len());
     match (slow.is_empty(), stalling.is_empty()) {
         (true, true) => (Judgement::Fine, format!("{through}, none of them stalls.")),
         (false, _) => {
@@ -303,9 +316,17 @@ fn judged(outcome: &PartOutcome, sentence: String) -> (Judgement, String) {
         let text = format!("{sentence} {} failed.", counted(outcome.failed(), "message"));
         (Judgement::Bad, text)
     } else if outcome.valid {
-        (Judgement::Fine, sentence)
+        unless_delayed(outcome, sentence)
     } else {
         (Judgement::Look, sentence + NOT_VALID)
+    }
+}
+
+/// What is fine but for messages that waited for an acknowledgement.
+fn unless_delayed(outcome: &PartOutcome, sentence: String) -> (Judgement, String) {
+    match &outcome.delayed_acknowledgement {
+        Some(stall) => (Judgement::Look, format!("{sentence} {stall}.")),
+        None => (Judgement::Fine, sentence),
     }
 }
 

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use plumb_measure::{
-    DatagramFlow, OneWay, Program, RecordError, ResultRecord, RoundTripMeans, StreamFigures,
-    read_versioned, written,
+    DatagramFlow, FindingKind, OneWay, Program, RecordError, ResultRecord, RoundTripMeans,
+    StreamFigures, read_versioned, written,
 };
 
 /// Version of the form of [`PathCheck`].
@@ -153,6 +153,10 @@ pub struct PartOutcome {
     /// Where the time of a message went; absent where none was taken apart.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub round_trip: Option<RoundTripMeans>,
+    /// What is known of round trips that waited for a delayed acknowledgement, in words; absent where
+    /// none were recognized.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub delayed_acknowledgement: Option<String>,
 }
 
 impl PartOutcome {
@@ -163,6 +167,8 @@ impl PartOutcome {
         let flow = |of: fn(&StreamFigures) -> &Option<OneWay>| {
             of(result.stream.as_ref()?).as_ref()?.datagrams.clone()
         };
+        let mut findings = result.validity.reasons.iter();
+        let delayed = findings.find(|it| it.kind == FindingKind::DelayedAcknowledgement);
         Self {
             folder: Some(folder),
             error: None,
@@ -179,6 +185,7 @@ impl PartOutcome {
             to_server: flow(|stream| &stream.to_server),
             from_server: flow(|stream| &stream.from_server),
             round_trip: result.round_trip.as_ref().and_then(RoundTripMeans::of),
+            delayed_acknowledgement: delayed.map(|finding| finding.text.clone()),
         }
     }
 
@@ -186,6 +193,12 @@ impl PartOutcome {
     #[must_use]
     pub fn failed(&self) -> u64 {
         self.failures.values().sum()
+    }
+
+    /// The median as the time that the way takes; `None` where messages waited for an acknowledgement,
+    /// which is no distance.
+    fn way_ns(&self) -> Option<u64> {
+        self.p50_ns.filter(|_| self.delayed_acknowledgement.is_none())
     }
 
     /// True when no message came back at all.
@@ -241,7 +254,7 @@ impl PathCheck {
     #[must_use]
     pub fn verdicts(&self) -> Vec<PathVerdict> {
         let round_trips = self.parts.iter().filter(|part| part.test == PathTest::RoundTrip);
-        let round_trip_ns = round_trips.filter_map(|part| part.outcome.as_ref()?.p50_ns).next();
+        let round_trip_ns = round_trips.filter_map(|part| part.outcome.as_ref()?.way_ns()).next();
         let tests = PathTest::ALL.into_iter();
         tests
             .map(|test| (test, self.parts.iter().filter(move |part| part.test == test).collect()))

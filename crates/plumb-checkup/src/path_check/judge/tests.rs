@@ -1,4 +1,6 @@
+use super::super::{PATH_CHECK_SCHEMA, PathCheck};
 use super::*;
+use plumb_measure::Program;
 
 const MS: u64 = 1_000_000;
 
@@ -79,6 +81,38 @@ fn throughput_that_the_distance_bounds_is_told_from_a_slow_line() {
     let of = |round_trip_ns| judge(PathTest::Throughput, &[&measured], Some(round_trip_ns));
     says(&of(900_000), Judgement::Fine, "900 us of the 1.00 ms that a message takes");
     assert!(!of(100_000).1.contains("distance"));
+    says(&of(1_050_000), Judgement::Fine, "1.00 ms of the 1.00 ms that a message takes");
+    assert!(!of(44 * MS).1.contains("distance"), "something else makes the smallest message slow");
+}
+
+#[test]
+fn round_trips_that_wait_for_an_acknowledgement_are_to_be_looked_at_and_are_no_distance() {
+    let stall = "34 of 40 round trips took about 40 ms, as Linux delays an acknowledgement";
+    let delayed = || PartOutcome {
+        p50_ns: Some(44 * MS),
+        max_ns: Some(94 * MS),
+        average_ms: Some(49.4),
+        delayed_acknowledgement: Some(stall.into()),
+        ..outcome()
+    };
+    let trip = one(PathTest::RoundTrip, delayed());
+    says(&trip, Judgement::Look, "44.0 ms at the median. 34 of 40 round trips");
+    assert!(!trip.1.contains("light"), "{}", trip.1);
+    says(&one(PathTest::Stability, delayed()), Judgement::Look, stall);
+    let verdict = over(&[(500, delayed()), (520, delayed()), (532, outcome())]);
+    says(&verdict, Judgement::Look, "those of 500, 520 bytes stall. At 500 bytes, 34 of 40");
+    let check = PathCheck {
+        schema: PATH_CHECK_SCHEMA.into(),
+        plumb: Program { version: String::new() },
+        started: String::new(),
+        target: String::new(),
+        parts: vec![
+            part(PathTest::Throughput, 100_000, Some(outcome())),
+            part(PathTest::RoundTrip, 1, Some(PartOutcome { p50_ns: Some(MS), ..delayed() })),
+        ],
+    };
+    assert_eq!(check.worst(), Judgement::Look);
+    assert!(!check.verdicts()[0].sentence.contains("distance"), "{:?}", check.verdicts());
 }
 
 #[test]
