@@ -15,7 +15,7 @@ use plumb_wire::extension::{Answer, Carried, Direction, Request, Stream};
 use rustix::net::{Shutdown, shutdown};
 
 use crate::NetError;
-use crate::intervals::{self, Boundaries, Intervals, Look, Seen};
+use crate::intervals::{self, Boundaries, Intervals, Seen};
 use crate::pump::{self, Gauge, StreamSide};
 use crate::talk::{Talk, TalkError};
 
@@ -43,12 +43,12 @@ pub(crate) struct StreamPlan<'a> {
 
 impl StreamPlan<'_> {
     /// Looks on from `began_ns` until the time is over, or all is `over` before; what was received in
-    /// each interval.
+    /// each interval, by `looks` at this side and the other one.
     pub(crate) fn watch(
         &self,
         began_ns: u64,
         (sampler, stop): (&mut dyn Sampler, &Stop),
-        look: impl FnMut() -> Look,
+        looks: (impl Fn() -> Option<Seen>, impl FnMut() -> Option<Seen>),
         over: impl Fn() -> bool,
     ) -> Intervals {
         let boundaries = Boundaries {
@@ -63,7 +63,7 @@ impl StreamPlan<'_> {
             }
             enough
         };
-        intervals::watch(&boundaries, &MonotonicClock, wait, look, over)
+        intervals::watch(&boundaries, &MonotonicClock, wait, looks, over)
     }
 
     fn until_ns(&self, began_ns: u64) -> u64 {
@@ -240,19 +240,20 @@ impl Carriage<'_> {
         stop: &Stop,
     ) -> Intervals {
         let mut asks = self.plan.direction.to_server();
-        let look = || {
-            let here = self.plan.direction.from_server().then(|| Seen {
+        let here = || {
+            self.plan.direction.from_server().then(|| Seen {
                 at_ns: MonotonicClock.now_ns(),
                 bytes: gauges.iter().map(Gauge::received).sum(),
                 lost: None,
-            });
-            let there = asks.then(|| carried(control, token)).and_then(Result::ok);
-            asks &= there.is_some(); // a server that does not answer is not asked again
-            let there =
-                there.map(|seen| Seen { at_ns: seen.now_ns, bytes: seen.bytes_in, lost: None });
-            Look { here, there }
+            })
         };
-        self.plan.watch(began_ns, (sampler, stop), look, || gauges.iter().all(Gauge::over))
+        let there = || {
+            let seen = asks.then(|| carried(control, token)).and_then(Result::ok);
+            asks &= seen.is_some(); // a server that does not answer is not asked again
+            seen.map(|seen| Seen { at_ns: seen.now_ns, bytes: seen.bytes_in, lost: None })
+        };
+        let over = || gauges.iter().all(Gauge::over);
+        self.plan.watch(began_ns, (sampler, stop), (here, there), over)
     }
 
     /// What the server has counted, once it has booked every stream.

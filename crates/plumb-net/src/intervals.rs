@@ -38,6 +38,12 @@ impl Boundaries {
         since_ns - since_ns % self.every_ns.max(1)
     }
 
+    /// The one nearest to `since_ns` after the start.
+    fn nearest(&self, since_ns: u64) -> u64 {
+        let every_ns = self.every_ns.max(1);
+        since_ns.saturating_add(every_ns / 2) / every_ns * every_ns
+    }
+
     /// The next one behind `now_ns`, on the monotonic clock; `None` once the streams are over.
     fn next_after(&self, now_ns: u64) -> Option<u64> {
         let next_ns = self.began_ns + self.last_at(now_ns) + self.every_ns.max(1);
@@ -45,23 +51,32 @@ impl Boundaries {
     }
 }
 
-/// Looks at each boundary until the streams end, all is `over` before, or whoever waits until the next
-/// one says that it is enough.
+/// Looks at each boundary, `here` and `there`, until the streams end, all is `over` before, or whoever
+/// waits until the next one says that it is enough.
 pub(crate) fn watch(
     boundaries: &Boundaries,
     clock: &impl Clock,
     mut wait: impl FnMut(u64) -> bool,
-    mut look: impl FnMut() -> Look,
+    (here, mut there): (impl Fn() -> Option<Seen>, impl FnMut() -> Option<Seen>),
     over: impl Fn() -> bool,
 ) -> Intervals {
     let mut start_ns = boundaries.last_at(clock.now_ns());
-    let mut intervals = Intervals::from(look());
+    let mut intervals = Intervals::from(Look { here: here(), there: there() });
     while let Some(next_ns) = boundaries.next_after(clock.now_ns()) {
         if wait(next_ns) {
             break;
         }
-        let end_ns = boundaries.last_at(clock.now_ns());
-        intervals.note(start_ns, look());
+        let asked_ns = boundaries.last_at(clock.now_ns());
+        let mut look = Look { here: here(), there: there() };
+        let answered_ns = boundaries.last_at(clock.now_ns());
+        // of a late answer only the other side's clock tells whether it counted late or told it late
+        let counted_ns =
+            intervals.lasted_ns(look.there).map(|ns| boundaries.nearest(start_ns + ns));
+        let end_ns = counted_ns.unwrap_or(asked_ns).clamp(asked_ns, answered_ns);
+        if end_ns > asked_ns {
+            look.here = here();
+        }
+        intervals.note(start_ns, look);
         start_ns = end_ns;
         if over() {
             break; // nobody carries anything any more
@@ -138,6 +153,11 @@ impl Intervals {
         Self { list: Vec::new(), last }
     }
 
+    /// How long after the last look the other side counted, by its clock.
+    fn lasted_ns(&self, there: Option<Seen>) -> Option<u64> {
+        Some(there?.at_ns.saturating_sub(self.last.there?.at_ns))
+    }
+
     /// Notes what was received since the last look, `start_ns` after the start.
     pub(crate) fn note(&mut self, start_ns: u64, now: Look) {
         let portion = |now: Option<Seen>, before: Option<Seen>| {
@@ -199,34 +219,57 @@ mod tests {
         }
     }
 
-    /// Starts and lengths of the intervals of streams of 1,000 ns, looked at every 100 ns by asking a
-    /// server that counts a byte each nanosecond and answers after `answer_ns`; and when that was over.
-    fn watched(answer_ns: u64) -> (Vec<(u64, u64)>, u64) {
+    /// Starts and lengths, here and there, of the intervals of streams of 1,000 ns, looked at every
+    /// 100 ns, and when that was over. The server counts a byte each nanosecond; asked at a time it counts
+    /// at the first one, and has answered at the second one, that `answer` says.
+    fn watched(answer: impl Fn(u64) -> (u64, u64)) -> (Vec<(u64, u64, u64)>, u64) {
         let clock = Still(Cell::new(5_000));
         let boundaries = Boundaries { began_ns: 5_000, until_ns: 6_000, every_ns: 100 };
         let wait = |until: u64| {
             clock.0.set(clock.0.get().max(until));
             false
         };
-        let look = || {
-            let there = clock.0.get() + answer_ns / 2;
-            clock.0.set(clock.0.get() + answer_ns);
-            Look { here: None, there: seen(there, there) }
+        let here = || seen(clock.0.get(), clock.0.get());
+        let there = || {
+            let (counted, answered) = answer(clock.0.get() - 5_000);
+            clock.0.set(5_000 + answered);
+            seen(counted, counted)
         };
-        let list = watch(&boundaries, &&clock, wait, look, || false).list;
-        let ways = list.iter().filter_map(|it| Some((it.start_ns, it.to_server?.duration_ns)));
-        (ways.collect(), clock.0.get() - 5_000)
+        let list = watch(&boundaries, &&clock, wait, (here, there), || false).list;
+        let lengths = |it: &StreamInterval| {
+            Some((it.start_ns, it.from_server?.duration_ns, it.to_server?.duration_ns))
+        };
+        (list.iter().filter_map(lengths).collect(), clock.0.get() - 5_000)
     }
 
     #[test]
     fn streams_end_in_time_and_intervals_follow_each_other_however_long_an_answer_takes() {
-        let (quick, over_ns) = watched(10);
+        let after = |ns| move |asked| (asked + ns / 2, asked + ns);
+        let (quick, over_ns) = watched(after(10));
         assert_eq!((quick.len(), over_ns), (10, 1_010));
-        assert_eq!((quick[0], quick[9]), ((0, 100), (900, 100)));
-        let (slow, over_ns) = watched(150);
-        assert_eq!(slow, [(0, 200), (200, 200), (400, 200), (600, 200), (800, 200)]);
+        assert_eq!((quick[0], quick[9]), ((0, 100, 100), (900, 100, 100)));
+        let (slow, over_ns) = watched(after(150));
+        assert_eq!(slow, [0, 200, 400, 600, 800].map(|start| (start, 200, 200)));
         assert_eq!(over_ns, 1_150);
-        assert_eq!(watched(650), (vec![(0, 700)], 1_350));
+        assert_eq!(watched(after(650)), (vec![(0, 700, 700)], 1_350));
+    }
+
+    #[test]
+    fn an_interval_ends_where_the_server_counted_whether_its_count_or_its_answer_was_late() {
+        let stood_still = |asked: u64| match asked {
+            200..650 => (650, 655),
+            _ => (asked + 2, asked + 5),
+        };
+        let (list, _) = watched(stood_still);
+        assert_eq!(list[..3], [(0, 100, 100), (100, 555, 548), (600, 45, 52)]);
+        assert_eq!(list[3], (700, 100, 100));
+        let came_late = |asked: u64| match asked {
+            200 => (202, 655),
+            _ => (asked + 2, asked + 5),
+        };
+        let (list, _) = watched(came_late);
+        assert_eq!(list[..3], [(0, 100, 100), (100, 100, 100), (200, 500, 500)]);
+        assert_eq!(list[3], (700, 100, 100));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::sender::{SendGauge, send_paced};
 use super::talk::DatagramTalk;
 use crate::NetError;
 use crate::carriage::{Delivery, StreamPlan};
-use crate::intervals::{Intervals, Look, Seen};
+use crate::intervals::{Intervals, Seen};
 
 /// How often it is looked whether more has come.
 const ASK_AGAIN_NS: u64 = 20_000_000;
@@ -216,25 +216,25 @@ impl DatagramCarriage<'_> {
         stop: &Stop,
     ) -> Intervals {
         let mut asks = self.plan.direction.to_server();
-        let look = || {
-            // at the boundary, before the server is waited for
-            let here = self.plan.direction.from_server().then(|| Seen {
+        let here = || {
+            self.plan.direction.from_server().then(|| Seen {
                 at_ns: MonotonicClock.now_ns(),
                 bytes: coming.iter().map(Coming::bytes).sum(),
                 lost: Some(coming.iter().map(Coming::lost).sum()),
-            });
+            })
+        };
+        let there = || {
             let seen = asks.then(|| accounts(control, going, false)).and_then(Result::ok);
             asks &= seen.is_some(); // a server that does not answer is not asked again
-            let there = seen.map(|accounts| Seen {
+            seen.map(|accounts| Seen {
                 at_ns: accounts.iter().map(|account| account.now_ns).max().unwrap_or(0),
                 bytes: accounts.iter().map(|account| account.bytes).sum(),
                 lost: Some(accounts.iter().map(|account| account.lost).sum()),
-            });
-            Look { here, there }
+            })
         };
         let over =
             || going.iter().all(|going| going.gauge.over()) && coming.iter().all(Coming::over);
-        self.plan.watch(began_ns, (sampler, stop), look, over)
+        self.plan.watch(began_ns, (sampler, stop), (here, there), over)
     }
 
     /// What went to the server, as far as it has told; `before` anything went.
