@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Middle;
 use plumb_measure::{
-    Account, Attribution, Calls, Distribution, Estimate, FindingKind, ForeignProcess, HostUse,
-    PairRecord, PartKind, RTO_MIN_NS, ResultRecord, RoundTripMeans, RunRecord, TcpTotals,
+    Account, Attribution, Calls, CpuQuota, Distribution, Estimate, FindingKind, ForeignProcess,
+    HostUse, PairRecord, PartKind, RTO_MIN_NS, ResultRecord, RoundTripMeans, RunRecord, TcpTotals,
     Transport, Validity, is_whole_time, may_be_delayed, times_that_add_up,
 };
 
@@ -82,6 +82,10 @@ pub struct CheckupOutcome {
     /// True when a process of the machine that asked is at the other end.
     #[serde(default)]
     pub server_is_here: bool,
+    /// The processor time that control groups leave to the server's processes; absent where they leave
+    /// all, or nobody knows.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub quota: Option<CpuQuota>,
     /// Taken by processes that are no part of the measurement, percent of all processors of the
     /// machine that asked; absent where nobody can say.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -218,6 +222,7 @@ impl CheckupOutcome {
             busy_pct: host.and_then(|host| host.busy_pct),
             far_busy_pct: result.far.as_ref().and_then(|far| far.busy_pct),
             server_is_here: host.is_some_and(|host| !host.tested.is_empty()),
+            quota: host.and_then(|host| host.tested_quota),
             foreign_pct: host.and_then(|host| host.foreign_pct),
             foreign: host.map(|host| host.foreign.clone()).unwrap_or_default(),
             tcp: result.tcp,

@@ -9,6 +9,7 @@ mod failures;
 mod layers;
 mod loss;
 mod pool;
+mod quota;
 mod slow;
 mod stall;
 mod waits;
@@ -44,7 +45,11 @@ pub(super) fn judge(checkup: &Checkup) -> CheckupVerdict {
     ];
     let findings = ranked(all.concat());
     remarks.extend(waits::remarks(&evidence, &ways, &findings));
-    let sentence = sentence::of(&findings, &layers);
+    remarks.extend(quota::remarks(&evidence));
+    let mut sentence = sentence::of(&findings, &layers);
+    if let Some(hidden) = quota::uneven(&evidence).filter(|_| findings.is_empty()) {
+        sentence += &format!(" {hidden}");
+    }
     CheckupVerdict { sentence, findings, remarks, layers }
 }
 

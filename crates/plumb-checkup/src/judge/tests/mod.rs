@@ -1,6 +1,7 @@
 //! Made-up outcomes, and what is said of them.
 
 mod faults;
+mod quota;
 mod ways;
 
 use super::*;
