@@ -218,8 +218,8 @@ fn carried_out(
         };
         let records = servers::leaves_files(&order.words).then(|| format!("--out={out}"));
         let words = with_further(&order.words, records.as_slice());
-        servers::run(&words, &led, stop)?;
-        let files = if records.is_some() { host_files(Path::new(&out))? } else { Vec::new() };
+        servers::run(&words, &out, &led, stop)?;
+        let files = if records.is_some() { files_in(&out, |_| true)? } else { Vec::new() };
         return Ok(Carried { record: None, files, folder });
     }
     if !allowed.is_empty() && !allowed.iter().any(|it| it == name || *it == asked) {
@@ -252,10 +252,18 @@ fn carried_out(
 
 /// What this machine did while it was measured, as the files in the folder of the run have it.
 fn host_files(run: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    files_in(run, |path| path.extension().is_some_and(|ending| ending == "nmon" || ending == "csv"))
+}
+
+/// The files of `folder` that are `wanted`.
+fn files_in(
+    folder: impl AsRef<Path>,
+    wanted: impl Fn(&Path) -> bool,
+) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
-    for entry in fs::read_dir(run)? {
+    for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        if path.extension().is_some_and(|ending| ending == "nmon" || ending == "csv") {
+        if path.is_file() && wanted(&path) {
             files.push(path);
         }
     }

@@ -51,10 +51,11 @@ pub(super) fn check(asked: &str, allowed: &[String]) -> anyhow::Result<()> {
 }
 
 /// Starts the server that `words` ask for, tells `led` what it says, and ends it when `stop` is asked.
+/// What it writes into the folder `out` is handed over: where that is concerns nobody.
 ///
 /// # Errors
 /// When it cannot be started, or ends by itself with an error.
-pub(super) fn run(words: &[String], led: &Led, stop: &Stop) -> anyhow::Result<()> {
+pub(super) fn run(words: &[String], out: &str, led: &Led, stop: &Stop) -> anyhow::Result<()> {
     let program = std::env::current_exe().context("this program cannot be found")?;
     let (said, out) = io::pipe()?;
     let mut server = Server {
@@ -67,7 +68,12 @@ pub(super) fn run(words: &[String], led: &Led, stop: &Stop) -> anyhow::Result<()
             .process_group(0) // what comes from a terminal is for us alone
             .spawn()?,
     };
-    follow(&mut server, &lines_of(said), |line| led.said(line), stop)
+    follow(&mut server, &lines_of(said), |line| led.said(without_folder(&line, out)), stop)
+}
+
+/// `line` without the place of the folder `out`, which does not last.
+fn without_folder(line: &str, out: &str) -> String {
+    line.replace(&format!("{out}/"), "").replace(out, "a folder of this remote")
 }
 
 /// Passes on the `lines` of a server until it has ended, and has it end when `stop` is asked, however
@@ -162,6 +168,14 @@ mod tests {
         assert!(check("net serve", &["net".to_owned()]).is_err(), "a layer alone opens nothing");
         assert!(check("net serve", &[]).is_err());
         assert!(check("net serve", &["net serve".to_owned()]).is_ok());
+    }
+
+    #[test]
+    fn a_folder_that_does_not_last_is_named_to_nobody() {
+        let said = |line| without_folder(line, "/tmp/x1/run");
+        assert_eq!(said("recording into /tmp/x1/run"), "recording into a folder of this remote");
+        assert_eq!(said("/tmp/x1/run/vm.csv"), "vm.csv");
+        assert_eq!(said("listening on 127.0.0.1:9"), "listening on 127.0.0.1:9");
     }
 
     #[test]

@@ -49,6 +49,7 @@ fn a_server_runs_on_another_machine_as_long_as_whoever_asked_for_it() {
     let words = [&["on", "--out", "new/rec"], &record[..]].concat();
     until(|| (start(&nats, &words, at.path()).wait().code == Some(0)).then_some(()));
     assert!(read(&at.path().join("new/rec/vm.nmon")).starts_with("AAA"));
+    assert!(read(&at.path().join("new/rec/host.json")).contains("\"samplers\""));
     let in_a_file = [&["on", "--out", "o.toml/rec"], &record[..]].concat();
     fs::write(at.path().join("o.toml"), "").expect("written");
     refused(&nats, &in_a_file, "o.toml/rec", at.path());
