@@ -18,6 +18,8 @@ pub(crate) struct Known<'a> {
     pub(crate) statement: &'a Statement,
     pub(crate) over: Over,
     pub(crate) methods: Methods,
+    /// Round trips that a log-on takes at least, without those of TLS.
+    pub(crate) log_on_trips: u32,
     /// What is peculiar about how the server was reached.
     pub(crate) peculiar: Option<Advice>,
     pub(crate) pool: usize,
@@ -128,8 +130,8 @@ fn times(known: &Known<'_>) -> BTreeMap<String, Distribution> {
 const LARGE: f64 = 0.25;
 /// Statements that a page asks which asks too many.
 const CHATTY: u64 = 400;
-/// Round trips of a log-on that proves a password (SCRAM); others take fewer.
-const LOGIN_TRIPS: f64 = 3.0;
+/// Round trips that a log-on takes more where it proves a password (SCRAM).
+const PROOF_TRIPS: f64 = 2.0;
 /// Handshakes so many times shorter than any message were not answered by the server ...
 const ANSWERED_NEARER: u64 = 5;
 /// ... when a message takes at least so long.
@@ -269,13 +271,18 @@ fn connect(known: &Known<'_>) -> String {
     let (whole, tls) = (known.found.connect.times.mean(), mean(known.tls));
     let wire = known.found.wire.times.mean();
     let login = known.found.startup.times.mean();
-    let largest = if wire > whole / 2.0 {
-        format!("Most of it is the way to the server and back, {}.", show_ns(rounded(wire)))
+    let trips = f64::from(known.log_on_trips);
+    let largest = if trips * wire > whole / 2.0 {
+        let wire = show_ns(rounded(wire));
+        match known.log_on_trips {
+            1 => format!("Most of it is the way to the server and back, {wire}."),
+            trips => format!("Most of it is the way: {trips} round trips of {wire}, or more."),
+        }
     } else if tls > whole / 2.0 {
         "Most of it is the TLS handshake.".into()
-    } else if login - LOGIN_TRIPS * wire > whole / 2.0 {
+    } else if login - (trips + PROOF_TRIPS) * wire > whole / 2.0 {
         "Most of it is the login: starting a process, checking the password.".into()
-    } else if login - wire > whole / 2.0 {
+    } else if login - trips * wire > whole / 2.0 {
         "Most of it is the login: starting a process, checking the password, and the round trips for \
          that."
             .into()

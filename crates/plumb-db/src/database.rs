@@ -182,6 +182,11 @@ pub(crate) trait Database: Clone + fmt::Debug + Sync {
     /// How the parts of its calls are measured.
     fn methods(&self) -> Methods;
 
+    /// Round trips that a log-on takes at least, behind the transport's and without those of TLS.
+    fn log_on_trips(&self) -> u32 {
+        1
+    }
+
     /// What keeps statements of a [log](Form::Log) from writing over its sessions, whichever they are; `None`
     /// when nothing does.
     fn keeps_logs(&self) -> Option<&'static str> {

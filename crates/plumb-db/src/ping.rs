@@ -235,6 +235,7 @@ impl Ping {
                 statement,
                 over: point.over,
                 methods: database.methods(),
+                log_on_trips: database.log_on_trips(),
                 peculiar: database.finding(),
                 pool,
                 callers: callers.get(),

@@ -28,6 +28,7 @@ fn known<'a>(
         statement,
         over: Over::Pool,
         methods: Methods { server: "by its clock", wire: "Sync", connect: "making it" },
+        log_on_trips: 1,
         peculiar: None,
         pool: 1,
         callers: 8,
@@ -111,6 +112,7 @@ fn of_a_busy_machine(gone: u64) -> Attribution {
         statement: &statement,
         over: Over::Kept,
         methods: Methods { server: "by its clock", wire: "Sync", connect: "making it" },
+        log_on_trips: 1,
         peculiar: None,
         pool: 1,
         callers: 1,
@@ -161,7 +163,7 @@ fn nothing_is_attributed_without_a_look() {
 #[test]
 fn a_connection_over_a_long_way_is_not_called_a_slow_login() {
     const MS: u64 = 1_000_000;
-    let advice = |wire_ns: u64, connect_ns: u64, startup_ns: u64| {
+    let advice_of = |log_on_trips: u32, wire_ns: u64, connect_ns: u64, startup_ns: u64| {
         let statement = Statement::trivial(Product::Postgres);
         let (mut found, mut response) = (Observations::default(), Histogram::new());
         let whole = connect_ns + wire_ns;
@@ -177,9 +179,10 @@ fn a_connection_over_a_long_way_is_not_called_a_slow_login() {
         let pooled = known(&mut others, &mut quick, &statement);
         let batches = batches(whole);
         let (over, response, found) = (Over::Connect, &response, &found);
-        let known = Known { over, response, batches, found, ..pooled };
+        let known = Known { over, response, batches, found, log_on_trips, ..pooled };
         connect(&known)
     };
+    let advice = |wire_ns, connect_ns, startup_ns| advice_of(1, wire_ns, connect_ns, startup_ns);
     // one round trip of 40 ms, which a proxy's handshake does not take
     let said = advice(40 * MS, 44 * MS, 43 * MS);
     assert!(said.ends_with("Most of it is the way to the server and back, 40.0 ms."), "{said}");
@@ -189,5 +192,10 @@ fn a_connection_over_a_long_way_is_not_called_a_slow_login() {
     let said = advice(10 * MS, 65 * MS, 55 * MS);
     assert!(said.ends_with("the password, and the round trips for that."), "{said}");
     let said = advice(MS / 10, 5 * MS, 5 * MS - MS / 10);
+    assert!(said.ends_with("starting a process, checking the password."), "{said}");
+    // TLS was asked for first
+    let said = advice_of(2, 40 * MS, 89 * MS, 88 * MS);
+    assert!(said.ends_with("Most of it is the way: 2 round trips of 40.0 ms, or more."), "{said}");
+    let said = advice_of(2, 10 * MS, 85 * MS, 84 * MS);
     assert!(said.ends_with("starting a process, checking the password."), "{said}");
 }

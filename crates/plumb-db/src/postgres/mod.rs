@@ -151,6 +151,11 @@ impl Database for Postgres {
         Methods { server, wire, connect: CONNECT }
     }
 
+    fn log_on_trips(&self) -> u32 {
+        // whether it would have TLS the server is asked first, and may refuse
+        1 + u32::from(self.door.asks_for_tls())
+    }
+
     fn keeps_logs(&self) -> Option<&'static str> {
         (self.door.promise == Promise::Session).then_some(READ_ONLY_SESSIONS)
     }

@@ -131,6 +131,11 @@ impl Door {
         })
     }
 
+    /// True when every log-on begins with the question whether the server would have TLS.
+    pub(crate) fn asks_for_tls(&self) -> bool {
+        self.config.get_ssl_mode() != mode_of(SslMode::Disable)
+    }
+
     /// The same with a count of its own of what is carried.
     pub(crate) fn counting(&self, traffic: &Arc<Traffic>) -> Self {
         Self { traffic: Arc::clone(traffic), ..self.clone() }
