@@ -198,9 +198,10 @@ pub(crate) fn again(stream: &StreamFigures) -> String {
 
 /// Processor time for each gigabyte received.
 pub(crate) fn cost(cpu_ns: u64, stream: &StreamFigures) -> String {
-    match stream.received_bytes() {
-        0 => ABSENT.into(),
+    match (cpu_ns, stream.received_bytes()) {
+        // 0 is what the record has of a side that does not tell it
+        (0, _) | (_, 0) => ABSENT.into(),
         // nanoseconds a byte are seconds a gigabyte
-        bytes => format!("{} s", show_count(real(cpu_ns) / real(bytes))),
+        (_, bytes) => format!("{} s", show_count(real(cpu_ns) / real(bytes))),
     }
 }

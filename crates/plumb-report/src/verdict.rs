@@ -77,6 +77,10 @@ fn under_which_limit(record: &RunRecord) -> String {
     let shares = record.results.iter().filter_map(|result| result.host.as_ref()?.foreign_pct);
     let took = match shares.reduce(f64::max) {
         Some(most) => format!("Others took up to {most:.1} % of all processors"),
+        // each of them watched its own machine
+        None if record.plan.options.contains_key("remotes") => {
+            "What others took is in the record of each remote (remotes/NAME.json)".into()
+        }
         None => "What others took is not known".into(),
     };
     format!(

@@ -137,8 +137,8 @@ impl DatagramFlow {
             kind: FindingKind::DriverLimited,
             scope: Scope::Everything,
             text: format!(
-                "the receiving machine had {} that it dropped, because its program did not keep up: \
-                 the loss is not that of the path; take a lower --rate",
+                "the receiving machine had {} {way} that it dropped, because its program did not keep \
+                 up: the loss is not that of the path; take a lower --rate",
                 counted(n, "datagram")
             ),
         });
@@ -146,8 +146,8 @@ impl DatagramFlow {
             kind: FindingKind::DriverLimited,
             scope: Scope::Nothing,
             text: format!(
-                "the sender sent {:.1} % of the rate that was asked for: its processor was the limit, \
-                 or its network",
+                "{:.1} % of the rate that was asked for was sent {way}: the sender's processor was the \
+                 limit, or its network",
                 self.sent_bits_per_s / self.asked_bits_per_s * 100.0
             ),
         });
@@ -198,8 +198,11 @@ mod tests {
             (found[1].kind, found[1].scope),
             (FindingKind::DriverLimited, Scope::Everything)
         );
+        assert!(found[1].text.contains("5 datagrams to the server that it dropped"), "{found:?}");
         let slow = DatagramFlow { sent_bits_per_s: 5e5, ..flow(10, 0) };
-        assert!(slow.findings("x")[0].text.contains("50.0 % of the rate"));
+        let said = "50.0 % of the rate that was asked for was sent to the server: the sender's";
+        let found = slow.findings("to the server");
+        assert!(found[0].text.starts_with(said), "{found:?}");
     }
 
     #[test]

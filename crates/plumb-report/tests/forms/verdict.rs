@@ -25,3 +25,26 @@ fn a_result_that_was_not_checked_is_not_counted_as_invalid() {
     let page = plumb_report::markdown::render(&record);
     assert!(page.contains("No figure of 1 of 3 results may be quoted"), "{page}");
 }
+
+#[test]
+fn what_others_took_under_a_raised_limit_stands_in_the_records_of_the_remotes() {
+    let named = |name: &str| records::all().into_iter().find(|(it, _)| *it == name).unwrap().1;
+    let mut record = named("limit-raised");
+    let remotes = serde_json::json!([{ "name": "app-1" }]);
+    record.plan.options.insert("remotes".into(), remotes);
+    let said = plumb_report::markdown::render;
+    assert!(said(&record).contains("Others took up to 38.0 %"), "this machine is one of them");
+    record.results[0].host = None;
+    let page = said(&record);
+    let where_it_is =
+        "What others took is in the record of each remote (remotes/NAME.json): the limit";
+    assert!(page.contains(where_it_is), "{page}");
+}
+
+#[test]
+fn processor_time_that_a_server_does_not_tell_is_absent() {
+    let mut record = records::all().into_iter().find(|(it, _)| *it == "streams").unwrap().1;
+    record.results.iter_mut().for_each(|it| it.stream.as_mut().unwrap().server_cpu_ns = 0);
+    let page = plumb_report::markdown::render(&record);
+    assert!(page.contains("| 0.19 s | - | 2.00 s |"), "{page}");
+}
