@@ -57,7 +57,12 @@ pub fn render(check: &PathCheck) -> String {
             }
             section {
                 h2 { "Parts" }
-                (sheet::table("Every part, with the folder of its run", &tables::parts(check)))
+                (sheet::table("Every part, with the folder of its run", &tables::figures_of_parts(check)))
+                @if tables::errors(check).next().is_some() {
+                    ul class="notes" {
+                        @for (part, error) in tables::errors(check) { li { "part " (part) ": " (typeset(error)) } }
+                    }
+                }
             }
             section {
                 details {

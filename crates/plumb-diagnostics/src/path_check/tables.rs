@@ -7,10 +7,24 @@ use plumb_page::figures::{ABSENT, grouped};
 use plumb_page::table::{Column, Table};
 use plumb_page::trust::Trust;
 
-/// A line for each part.
+/// Where the errors stand: before the run.
+const ERROR_AT: usize = 8;
+
+/// A line for each part, with the errors of those that left no figures.
 pub(super) fn parts(check: &PathCheck) -> Table {
-    let failed = check.parts.iter().any(|part| error(part).is_some());
-    let mut columns = vec![
+    let mut table = figures_of_parts(check);
+    if errors(check).next().is_some() {
+        table.columns.insert(ERROR_AT, Column::words("error"));
+        for (row, part) in table.rows.iter_mut().zip(&check.parts) {
+            row.cells.insert(ERROR_AT, error(part).unwrap_or(ABSENT).to_owned());
+        }
+    }
+    table
+}
+
+/// A line for each part.
+pub(super) fn figures_of_parts(check: &PathCheck) -> Table {
+    let columns = vec![
         Column::figure("part"),
         Column::words("test"),
         Column::figure("size"),
@@ -19,21 +33,24 @@ pub(super) fn parts(check: &PathCheck) -> Table {
         Column::figure("p50"),
         Column::figure("max"),
         Column::figure("kB/s"),
+        // the number and the name of its part say which folder it is
+        Column::words("run").giving_way(1),
     ];
-    columns.extend(failed.then(|| Column::words("error")));
-    // the number and the name of its part say which folder it is
-    columns.push(Column::words("run").giving_way(1));
     let mut table = Table::new(columns);
     for (number, part) in (1_u32..).zip(&check.parts) {
         let outcome = part.outcome.as_ref();
         let mut cells =
             vec![number.to_string(), part.test.name().to_owned(), format!("{}B", part.size_bytes)];
         cells.extend(outcome.map_or_else(|| [ABSENT; 5].map(String::from), figures));
-        cells.extend(failed.then(|| error(part).unwrap_or(ABSENT).to_owned()));
         cells.push(place(part).to_owned());
         table.push_trusted(cells, outcome.map_or(Trust::Full, trust));
     }
     table
+}
+
+/// The parts that left no figures, by their numbers, and why.
+pub(super) fn errors(check: &PathCheck) -> impl Iterator<Item = (u32, &str)> {
+    (1_u32..).zip(&check.parts).filter_map(|(number, part)| Some((number, error(part)?)))
 }
 
 fn figures(outcome: &PartOutcome) -> [String; 5] {

@@ -104,6 +104,7 @@ fn the_page_loads_nothing_and_nothing_of_a_check_becomes_markup() {
     let page = html(&check(hostile, vec![part(PathTest::Throughput, 1, Some(refused))]));
     assert_self_contained(&page);
     assert!(page.contains("&lt;script&gt;") && !page.contains("href="));
+    assert!(page.contains("<li>part 1: ") && !page.contains(">error</th>"), "as long as it is");
     let page = html(&forgetful());
     assert!(page.contains("plumb net ping db1 --size=100000B --for=2s"), "{page}");
     assert!(page.contains("<strong>idle: BAD</strong>"), "{page}");
