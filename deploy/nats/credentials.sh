@@ -14,9 +14,13 @@ if [ $# -lt 2 ]; then
     echo "usage: $0 FOLDER HOST..." >&2
     exit 2
 fi
-for tool in openssl nk; do
-    command -v "$tool" >/dev/null || { echo "$0: there is no $tool in PATH" >&2; exit 2; }
-done
+needs() {
+    ! command -v "$1" >/dev/null || return 0
+    echo "$0: there is no $1 in PATH$2" >&2
+    exit 2
+}
+needs openssl ""
+needs nk ": go install github.com/nats-io/nkeys/nk@latest"
 folder="$1"
 shift
 umask 077
