@@ -5,12 +5,14 @@
 //! `drive/asking.rs` says who asks once all answers that are there have been read, and when,
 //! `drive/due.rs` begins what is due at times of its own, `drive/script.rs` says who takes part in a
 //! load of scripts, `drive/settle.rs` what they do after an answer, `drive/datagrams.rs` what becomes of a datagram that nobody
-//! answers, and `drive/driven.rs` when the load is over.
+//! answers, `drive/boundary.rs` says which operations the recorded part holds, and `drive/driven.rs` when the
+//! load is over.
 
 mod aside;
 #[cfg(test)]
 mod aside_tests;
 mod asking;
+mod boundary;
 mod connect;
 mod datagrams;
 mod driven;
@@ -132,6 +134,9 @@ pub(crate) struct Drive<'a, P: Protocol, L, T> {
     finished: usize,
     in_flight: usize,
     begun: u64,
+    /// An operation has ended, the warm-up included.
+    any_done: bool,
+    /// When the last operation of the recorded part ended.
     last_done: u64,
     down_since: Option<u64>,
     /// Who failed the first handshake of the recorded part, and why.
@@ -185,6 +190,7 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
             finished: 0,
             in_flight: 0,
             begun: 0,
+            any_done: false,
             last_done: 0,
             down_since: None,
             handshake_complaint: None,
@@ -294,7 +300,7 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
             self.timers.next(),
             due.filter(|due| self.may_begin(*due)),
             edge.filter(|edge| *edge > self.now),
-            self.recording.then(|| self.outlet.next_ns()),
+            self.recording.then(|| self.outlet.next_ns()).filter(|at| *at > self.now),
         ];
         next.into_iter().flatten().min()
     }
@@ -313,8 +319,9 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
         match self.window {
             None => self.gather(),
             Some(_) if self.recording => {
-                self.count_users(self.now >= self.outlet.next_ns());
-                if self.outlet.pass(self.now, &mut self.recorder) {
+                let due = self.now >= self.outlet.next_ns() && !self.is_past_recorded();
+                self.count_users(due);
+                if due && self.outlet.pass(self.now, &mut self.recorder) {
                     self.refresh();
                 }
             }

@@ -74,6 +74,8 @@ pub(crate) struct Manner {
     pub(crate) close_after: usize,
     /// Closes the connection instead of giving this answer, counted over all connections.
     pub(crate) hang_up_at: usize,
+    /// Says nothing more on the connection instead of giving this answer, counted over all connections.
+    pub(crate) silent_from: usize,
 }
 
 impl Default for Manner {
@@ -84,6 +86,7 @@ impl Default for Manner {
             piece: usize::MAX,
             close_after: usize::MAX,
             hang_up_at: usize::MAX,
+            silent_from: usize::MAX,
         }
     }
 }
@@ -104,6 +107,7 @@ struct Talk {
     /// Lines to send back, each not before its time.
     due: Vec<(u64, Vec<u8>)>,
     answers: usize,
+    silent: bool,
 }
 
 impl Played {
@@ -138,8 +142,8 @@ impl Played {
     pub(crate) fn step(&mut self, now: u64) -> Option<u64> {
         while let Ok((stream, _)) = self.listener.accept() {
             stream.set_nonblocking(true).unwrap();
-            let (heard, due) = (Vec::new(), Vec::new());
-            self.talks.push(Talk { stream: Some(stream), heard, due, answers: 0 });
+            let (stream, heard, due) = (Some(stream), Vec::new(), Vec::new());
+            self.talks.push(Talk { stream, heard, due, answers: 0, silent: false });
         }
         for talk in &mut self.talks {
             talk.listen(now, self.manner);
@@ -185,6 +189,12 @@ impl Talk {
             if *answers + 1 == manner.hang_up_at {
                 *answers += 1;
                 self.stream = None;
+                return;
+            }
+            self.silent |= *answers + 1 == manner.silent_from;
+            if self.silent {
+                *answers += 1;
+                self.due.clear();
                 return;
             }
             let piece = line.len().min(manner.piece);

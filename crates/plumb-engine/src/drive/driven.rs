@@ -83,8 +83,8 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         }
         let planned = match ending {
             Ending::Complete if self.done_early(window) => None,
-            Ending::Complete => window.until.or(self.pacer.as_ref().map(Dues::next_due)),
-            Ending::Interrupted | Ending::GaveUp => Some(self.now),
+            Ending::Interrupted | Ending::GaveUp if !self.is_past_recorded() => Some(self.now),
+            _ => window.until.or(self.pacer.as_ref().map(Dues::next_due)),
         };
         let end = self.last_done.max(planned.unwrap_or(0));
         let cpu_ns = if self.recording { clock::thread_cpu_ns() - self.cpu_before_ns } else { 0 };

@@ -42,7 +42,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             if !self.conns[index].open() {
                 return self.greeting_failed(index, kind, complaint);
             }
-            if self.last_done == 0 {
+            if !self.any_done {
                 // a server may refuse a client only after the handshake, from the client's side
                 let address = self.endpoint(index).to_string();
                 return Err(EngineError::Greeting { address, complaint, kind });
@@ -106,11 +106,11 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
 
     /// Records an operation that ended without an answer.
     pub(super) fn book(&mut self, index: usize, mut flight: Flight, answer: Answer) {
-        self.last_done = self.now;
+        self.note_end(&flight);
         self.delay_next(index);
         let moments = flight.moments(self.now);
         let answer = self.settle(index, &mut flight, answer);
-        let (row, counts) = (flight.op.label, flight.counts);
+        let (row, counts) = (flight.op.label, self.is_recorded(&flight, answer.outcome));
         let number = self.number(index);
         self.outlet.tell(number, || Ended { row, counts, moments, answer });
         if !counts {

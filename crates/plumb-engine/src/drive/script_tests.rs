@@ -358,6 +358,20 @@ fn the_warm_up_of_a_script_is_not_recorded() {
 }
 
 #[test]
+fn a_user_that_hangs_from_the_warm_up_on_has_failed() {
+    let play = Play::of(&[Act::Ask, Act::Pause(90 * MS)]);
+    let lasting = lasting(2, Span::from_ms(1_000));
+    let patience = Span::from_ms(3_000);
+    let plan = LoadPlan { warmup: Span::from_ms(1_000), operation_timeout: patience, ..lasting };
+    let manner = Manner { delay_ns: 10 * MS, silent_from: 11, ..Manner::default() };
+    let played = drive(play, &plan, None, manner);
+    let failures = played.recorder.failures();
+    assert_eq!((failures.total(), failures.of(FailureKind::TimedOut)), (1, 1));
+    assert_eq!((played.recorder.operations(), played.duration_ns), (10, 1_000 * MS));
+    assert_eq!(played.ending, Ending::Complete);
+}
+
+#[test]
 fn answers_that_are_wrong_are_told_as_well() {
     let play = Play { scripts: 2, ..Play::of(&[Act::Ask]) };
     let plan = LoadPlan { extent: Extent::Users, ..plan() };

@@ -1,5 +1,6 @@
 //! The loop under a clock that stands still: what happens is counted and ordered, never timed.
 
+mod boundary;
 mod streams;
 
 use std::num::NonZeroUsize;

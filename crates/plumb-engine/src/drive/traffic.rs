@@ -208,9 +208,8 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             return;
         }
         conn.attempts = 0;
-        self.last_done = self.now;
+        self.note_end(&flight);
         self.delay_next(index);
-        let conn = &mut self.conns[index];
         let moments = flight.moments(self.now);
         digest.after = settle::settled(
             (&mut self.protocol, &mut self.recorder),
@@ -220,9 +219,10 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             &mut answer,
         );
         let number = script::number::<P>(self.job.share, owner);
-        let (row, counts) = (flight.op.label, flight.counts);
+        let (row, counts) = (flight.op.label, self.is_recorded(&flight, answer.outcome));
         self.outlet.tell(number, || Ended { row, counts, moments, answer });
         let right = answer.outcome == Outcome::Ok;
+        let conn = &mut self.conns[index];
         if let Some(stamps) = &mut self.stamps
             && let Some(channel) = conn.phase.channel()
         {

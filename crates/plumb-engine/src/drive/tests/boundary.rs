@@ -1,0 +1,71 @@
+//! What the recorded part holds of the warm-up, and how long it is.
+
+use super::*;
+
+/// Two connections, 20 ms of warm-up, 100 ms recorded; whoever drives it sees ten intervals.
+fn short() -> LoadPlan {
+    LoadPlan {
+        connections: connections(2),
+        warmup: Span::from_ms(20),
+        extent: Extent::For(Span::from_ms(100)),
+        interval: Span::from_ms(10),
+        operation_timeout: Span::from_ms(300),
+        ..plan()
+    }
+}
+
+/// One of the connections has its last answer in the warm-up.
+const HANGS: Manner = Manner {
+    delay_ns: MS,
+    silent: (0, 0),
+    piece: usize::MAX,
+    close_after: usize::MAX,
+    hang_up_at: usize::MAX,
+    silent_from: 11,
+};
+
+#[test]
+fn what_hangs_from_the_warm_up_on_fails_in_the_recorded_part_and_makes_it_no_longer() {
+    let timed_out = |plan: &LoadPlan| {
+        let outcome = drive(plan, HANGS);
+        assert_eq!(outcome.ending, Ending::Complete);
+        assert_eq!(outcome.recorder.failures().of(FailureKind::TimedOut), 1);
+        assert_eq!(outcome.recorder.failures().total(), 1);
+        outcome
+    };
+    let behind = timed_out(&short());
+    assert_eq!((behind.recorder.operations(), behind.duration_ns), (100, 100 * MS));
+    assert_eq!(behind.intervals, 10, "none while nothing but the warm-up is waited for");
+
+    let within = timed_out(&LoadPlan { operation_timeout: Span::from_ms(50), ..short() });
+    assert_eq!(within.duration_ns, 100 * MS);
+    assert!(within.recorder.operations() > 100, "the connection was made anew");
+
+    let counted = timed_out(&LoadPlan { extent: Extent::Count(50), ..short() });
+    assert_eq!((counted.recorder.operations(), counted.duration_ns), (50, 50 * MS));
+    assert_eq!(counted.intervals, 5);
+
+    let open = LoadPlan { pace: rate("1000/s"), ..short() };
+    let open = timed_out(&open);
+    assert_eq!((open.recorder.operations(), open.recorder.dropped), (100, 0));
+    assert_eq!(open.duration_ns, 100 * MS);
+}
+
+#[test]
+fn an_answer_to_the_warm_up_that_comes_behind_the_recorded_part_counts() {
+    let until = |ms: u64| {
+        let manner = Manner { delay_ns: MS, silent: (1_010 * MS, ms * MS), ..Manner::default() };
+        let outcome = drive(&LoadPlan { connections: connections(1), ..short() }, manner);
+        assert_eq!(outcome.recorder.failures().total(), 0);
+        assert_eq!(outcome.duration_ns, 100 * MS);
+        (outcome.recorder.operations(), outcome.recorder.rows()[0].response.max() / MS)
+    };
+    assert_eq!(until(1_200), (1, 191), "nothing else was asked");
+    assert_eq!(until(1_070), (50, 1), "it is of the warm-up, like any other");
+}
+
+#[test]
+fn what_failed_in_the_warm_up_is_in_no_figure() {
+    let outcome = drive(&short(), Manner { delay_ns: MS, hang_up_at: 11, ..Manner::default() });
+    assert_eq!((outcome.recorder.failures().total(), outcome.recorder.operations()), (0, 200));
+}
