@@ -8,6 +8,39 @@ use plumb_measure::{ByteSize, FailureKind};
 pub(crate) trait Failure: fmt::Debug {
     /// The kind that it is counted under.
     fn kind(&self) -> FailureKind;
+
+    /// Why, as far as that holds no value: the number under which the server refuses it, as the server's
+    /// words may hold values of a statement, which are secrets.
+    fn reason(&self) -> Option<String> {
+        None
+    }
+}
+
+/// What a state of SQL stands for: the class that its first two characters name.
+///
+/// # Source
+/// ISO/IEC 9075-2, SQLSTATE class and subclass codes; the classes of PostgreSQL, appendix A of its manual.
+pub(crate) fn state(code: &str) -> String {
+    let class = match code.get(..2).unwrap_or_default() {
+        "0A" => "a feature that is not supported",
+        "08" => "the connection",
+        "22" => "a value that does not fit",
+        "23" => "a constraint",
+        "25" => "the state of the transaction",
+        "26" => "the name of a prepared statement",
+        "28" => "the log-on",
+        "3D" | "3F" => "the name of a database or schema",
+        "40" => "the transaction was rolled back",
+        "42" => "the syntax, a name or a right",
+        "53" => "resources of the server",
+        "54" => "a limit of the server",
+        "55" => "the state of an object",
+        "57" => "the statement was cancelled, or the server is stopped",
+        "58" => "the server's machine",
+        "XX" => "an internal error",
+        _ => return format!("SQLSTATE {code}"),
+    };
+    format!("SQLSTATE {code}: {class}")
 }
 
 /// The most that an answer may hold.
@@ -69,6 +102,14 @@ impl<E: Failure> Failure for NoAnswer<E> {
         match self {
             Self::Driver(error) => error.kind(),
             Self::TooLarge | Self::Unexpected => FailureKind::Garbled,
+        }
+    }
+
+    fn reason(&self) -> Option<String> {
+        match self {
+            Self::Driver(error) => error.reason(),
+            Self::TooLarge => Some("the answer is larger than --rows or --size".into()),
+            Self::Unexpected => None,
         }
     }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use plumb_measure::{
     Account, Advice, Attribution, BatchMeans, Calls, CannotBeSplit, Distribution, Estimate,
-    FasterCalls, Histogram, PartKind, PartShare, Reading, ResultRecord, Series, TimePart, rounded,
-    show_ns, signed_real,
+    FasterCalls, Histogram, Intermediary, PartKind, PartShare, Reading, ResultRecord, Series,
+    TimePart, rounded, show_ns, signed_real,
 };
 
 use crate::database::Methods;
@@ -22,6 +22,8 @@ pub(crate) struct Known<'a> {
     pub(crate) log_on_trips: u32,
     /// What is peculiar about how the server was reached.
     pub(crate) peculiar: Option<Advice>,
+    /// What it was reached through, where the server's own words tell.
+    pub(crate) intermediary: Option<Intermediary>,
     pub(crate) pool: usize,
     pub(crate) callers: usize,
     /// Response times of the calls that were not looked into, and their batches.
@@ -56,6 +58,7 @@ pub(crate) fn attribute(known: Known<'_>) -> Option<Attribution> {
         parts: parts(&known, Series::estimate),
         observed: known.observed,
         times: times(&known),
+        intermediary: known.intermediary.or_else(|| nearer(&known).map(|_| Intermediary::Unknown)),
         ..Attribution::default()
     };
     let mut attribution = attribution.settled(REST).or_of_the_faster(|| {
@@ -140,7 +143,7 @@ const WIRE_MIN_NS: u64 = 1_000_000;
 /// What stands out, the largest first.
 fn advice(known: &Known<'_>, attribution: &Attribution) -> Vec<Advice> {
     let mut found = match attribution.account() {
-        Ok(account) => large(known, &account),
+        Ok(account) => large(known, attribution, &account),
         Err(reason) => vec![not_split(reason)],
     };
     found.extend(slowest_tenth(attribution));
@@ -151,7 +154,7 @@ fn advice(known: &Known<'_>, attribution: &Attribution) -> Vec<Advice> {
 }
 
 /// The parts that are large, the largest first. What stands out by chance is no finding.
-fn large(known: &Known<'_>, account: &Account) -> Vec<Advice> {
+fn large(known: &Known<'_>, attribution: &Attribution, account: &Account) -> Vec<Advice> {
     let split = &account.split;
     let least = LARGE * signed_real(split.whole.mean_ns);
     let stands_out = |share: &&PartShare<PartKind>| {
@@ -161,8 +164,11 @@ fn large(known: &Known<'_>, account: &Account) -> Vec<Advice> {
     let mut large: Vec<_> = split.all().filter(stands_out).collect();
     large.sort_by_key(|share| std::cmp::Reverse(share.time.mean_ns));
     let advice = |share: &PartShare<PartKind>| Advice {
-        finding: format!("{}is {}", of_the_time(account, share), share.of.describe()),
-        next: next(known, share.of),
+        finding: format!("{}is {}", of_the_time(account, share), attribution.describe(share.of)),
+        next: match (share.of, attribution.intermediary) {
+            (PartKind::Wire, Some(intermediary)) => on_the_way(intermediary).into(),
+            _ => next(known, share.of),
+        },
     };
     large.into_iter().map(advice).collect()
 }
@@ -292,6 +298,22 @@ fn connect(known: &Known<'_>) -> String {
     format!("Keep connections, in a pool or in the application. {largest}")
 }
 
+/// What to look at where the time is that of a way with somebody on it.
+fn on_the_way(intermediary: Intermediary) -> &'static str {
+    match intermediary {
+        Intermediary::Pooler => {
+            "Do calls wait there for a connection of the pooler (pgbouncer: cl_waiting of SHOW POOLS)? \
+             Then let it lend more of them (default_pool_size), as far as the server takes them. What \
+             the same statement takes without the pooler says how much of it is the network."
+        }
+        Intermediary::Unknown => {
+            "Something on the way answers for the server: a proxy, a load balancer, a pooler. What \
+             lies behind it is in the wire here, and in no ping: look there whether calls wait for a \
+             connection (pgbouncer: SHOW POOLS), or measure from behind it."
+        }
+    }
+}
+
 /// Somebody on the way who answers handshakes. Even the shortest message takes much longer than a
 /// usual handshake: a machine that is busy makes some messages slow, not all.
 fn nearer(known: &Known<'_>) -> Option<Advice> {
@@ -304,9 +326,7 @@ fn nearer(known: &Known<'_>) -> Option<Advice> {
             show_ns(handshake_ns),
             show_ns(wire_ns)
         ),
-        next: "Something on the way answers for the server: a proxy, a load balancer, a pooler. \
-               What lies behind it is in the wire here, and in no ping."
-            .into(),
+        next: on_the_way(known.intermediary.unwrap_or(Intermediary::Unknown)).into(),
     })
 }
 

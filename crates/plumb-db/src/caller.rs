@@ -236,7 +236,8 @@ impl<D: Database> Office<'_, D> {
     async fn not_connected(&self, trouble: &D::NotReady) -> bool {
         let now = MonotonicClock.now_ns();
         let patience_ns = self.plan.connect_timeout.ns();
-        let gone = self.ledger.borrow_mut().not_connected(trouble.kind(), now, patience_ns);
+        let why = || self.database.explain(self.asked, trouble).to_string();
+        let gone = self.ledger.borrow_mut().not_connected(trouble.kind(), why, now, patience_ns);
         if !gone {
             tokio::time::sleep(RETRY).await;
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use plumb_db_login::Login;
 use plumb_engine::Endpoint;
-use plumb_measure::{Advice, Histogram, Reading, Recorder, Span, Transport};
+use plumb_measure::{Advice, Histogram, Intermediary, Reading, Recorder, Span, Transport};
 
 use crate::DbError;
 use crate::answer::{Answered, Failure, Limits};
@@ -200,6 +200,11 @@ pub(crate) trait Database: Clone + fmt::Debug + Sync {
 
     /// What is peculiar about how it was reached.
     fn finding(&self) -> Option<Advice> {
+        None
+    }
+
+    /// What it was reached through, where its own words tell that there is something.
+    fn intermediary(&self) -> Option<Intermediary> {
         None
     }
 

@@ -37,6 +37,8 @@ pub(crate) struct Observations {
     pub(crate) statement: Series,
     /// The same with a message in between that asks for no work.
     pub(crate) empty: Series,
+    /// Why a connection could not be made, the first of the recorded part.
+    pub(crate) not_connected: Option<String>,
 }
 
 /// The moments of one call, nanoseconds on the monotonic clock.
@@ -62,7 +64,8 @@ struct Mark {
     received: u64,
 }
 
-/// What one load writes down. Calls that were due in the warm-up count, and leave no time.
+/// What one load writes down. Calls that were due in the warm-up count, and leave no time, but for those
+/// that hung: they fail behind it, or have no answer until the recorded part is over.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     pub(crate) recorder: Recorder,
@@ -110,7 +113,7 @@ impl Closed {
             slowest: Slowest::default(), // calls are not watched one by one
             tcp: None,
             transports: Transports::default(),
-            handshake_complaint: None, // failures of connections have no words here
+            handshake_complaint: None, // connections have a complaint of their own here
         }
     }
 }
@@ -257,10 +260,18 @@ impl Ledger {
         opened.times_into(&mut self.recorder);
     }
 
-    /// Books a connection that could not be made; true when there was none for `patience_ns`.
-    pub(crate) fn not_connected(&mut self, kind: FailureKind, now: u64, patience_ns: u64) -> bool {
+    /// Books a connection that could not be made, for the reason that `why` gives; true when there was
+    /// none for `patience_ns`.
+    pub(crate) fn not_connected(
+        &mut self,
+        kind: FailureKind,
+        why: impl FnOnce() -> String,
+        now: u64,
+        patience_ns: u64,
+    ) -> bool {
         if now >= self.from {
             self.start_recording();
+            self.found.not_connected.get_or_insert_with(why);
         }
         self.recorder.connect_failures.count(kind);
         let since = *self.down_since.get_or_insert(now);
@@ -269,12 +280,18 @@ impl Ledger {
         self.gave_up
     }
 
+    /// True when a call that was answered at `last` is recorded.
+    fn is_recorded(&self, call: &Call, last: u64) -> bool {
+        call.due >= self.from || self.until.is_some_and(|until| last >= until)
+    }
+
     /// Books a call that was answered with `bytes`, first at `first` and completely at `last`.
     pub(crate) fn answered(&mut self, call: &Call, first: u64, last: u64, bytes: u64) {
-        if call.due < self.from {
+        if !self.is_recorded(call, last) {
             self.warm_up_operations += 1;
             return;
         }
+        self.start_recording();
         let Call { due, taken, sent, opened } = *call;
         self.recorder.record(0, Moments { due, sent, first, last }, Answer::ok(bytes));
         let opened_ns = opened.map_or(0, |opened| opened.total_ns);
@@ -285,12 +302,12 @@ impl Ledger {
             opened.log_on_ns().iter().for_each(|ns| self.found.startup.record(*ns));
         }
         self.found.exchange.record(last.saturating_sub(sent).saturating_sub(opened_ns));
-        self.pass(last);
+        self.ended(call, last);
     }
 
     /// Books what the stamps of a call say.
     pub(crate) fn stamped(&mut self, call: &Call, stamped: StampedCall) {
-        if call.due < self.from {
+        if !self.is_recorded(call, stamped.moments.last) {
             return;
         }
         let StampedCall { moments, stamps } = stamped;
@@ -309,10 +326,11 @@ impl Ledger {
 
     /// Books what a call told that was looked into.
     pub(crate) fn observed(&mut self, call: &Call, seen: Seen, now: u64) {
-        if call.due < self.from {
+        if !self.is_recorded(call, now) {
             self.warm_up_operations += 1;
             return;
         }
+        self.start_recording();
         self.recorder.look(0);
         match seen {
             Seen::Wire(ns) => self.found.wire.record(ns),
@@ -321,18 +339,29 @@ impl Ledger {
                 self.found.empty.record(empty_ns);
             }
         }
-        self.pass(now);
+        self.ended(call, now);
     }
 
     /// Books a call that failed.
     pub(crate) fn failed(&mut self, call: &Call, kind: FailureKind, now: u64) {
-        if call.due < self.from {
+        if now < self.from {
             self.warm_up_operations += 1;
             return;
         }
+        self.start_recording();
         let moments = Moments { due: call.due, sent: call.sent, first: now, last: now };
         self.recorder.record(0, moments, Answer::failed(kind));
-        self.pass(now);
+        self.ended(call, now);
+    }
+
+    /// A call that is recorded ended at `now`: one that was due in the warm-up makes the recorded part no
+    /// longer.
+    fn ended(&mut self, call: &Call, now: u64) {
+        let most = match call.due >= self.from {
+            true => now,
+            false => self.until.unwrap_or(self.last),
+        };
+        self.pass(now.min(most));
     }
 
     /// Books a call that was due then and found no connection: it never began.

@@ -26,7 +26,7 @@ use crate::attribution::{Known, attribute, take_apart};
 use crate::beside::Beside;
 use crate::client::floor::{CALLS, floor};
 use crate::database::{Access, Asked, Database, Form};
-use crate::drive::{Load, WAIT, WAIT_ALONE, block_on, drive, reach, runtime};
+use crate::drive::{Load, WAIT, WAIT_ALONE, block_on, drive, not_made, reach, runtime};
 use crate::hana::Hana;
 use crate::mssql::Mssql;
 use crate::mysql::Mysql;
@@ -226,6 +226,9 @@ impl Ping {
         name_driver(&mut record, D::DRIVER, point.over);
         take_apart(&mut record, came.as_ref(), database.methods());
         let mut readings = block_on(&ground.runtime, self.beside().readings(database, counter));
+        if let Some(why) = came.as_ref().and_then(|it| it.not_connected.as_deref()) {
+            record.validity = std::mem::take(&mut record.validity).with_remark(&not_made(why));
+        }
         if let Some(found) = &came {
             let recorder = &result.recorder;
             // the statement first, then the whole server
@@ -237,6 +240,7 @@ impl Ping {
                 methods: database.methods(),
                 log_on_trips: database.log_on_trips(),
                 peculiar: database.finding(),
+                intermediary: database.intermediary(),
                 pool,
                 callers: callers.get(),
                 response: response(&result),

@@ -10,7 +10,7 @@ use crate::{Finding, FindingKind, Scope, Span, grouped, real};
 /// The warm-up is counted as well: it leaves rows like everything else.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
-    /// Where rows are counted, in words: `table components of PostgreSQL at db, plant`.
+    /// Where rows are counted, in words: `table components of PostgreSQL at db:5432, plant`.
     pub sink: String,
     /// Messages that the server said it had accepted.
     pub accepted: u64,

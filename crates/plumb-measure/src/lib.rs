@@ -32,6 +32,7 @@ mod niping;
 mod outcome;
 mod pacer;
 mod part;
+mod part_kind;
 mod placement;
 mod plan;
 mod record;
@@ -57,7 +58,7 @@ mod validity;
 
 pub use address::without_picked_port;
 pub use attribution::{
-    Account, Advice, Attribution, Calls, ExampleOperation, ExamplePart, FasterCalls, PartKind,
+    Account, Advice, Attribution, Calls, ExampleOperation, ExamplePart, FasterCalls,
     PercentileAccount, Reading, TimePart,
 };
 pub use batches::{BatchMeans, Batches};
@@ -79,6 +80,7 @@ pub use niping::NipingFigures;
 pub use outcome::{FailureKind, Failures, Outcome};
 pub use pacer::Pacer;
 pub use part::{FirstHit, PairDifference, PairRecord, PartRecord, SpanAccount, StepRecord};
+pub use part_kind::{Intermediary, PartKind};
 pub use placement::{Placement, ProcessorShare};
 pub use record::{Answer, Recorder, Row, Shape};
 pub use remote_selector::{RemoteQuery, RemoteSelector, remote_label, remote_name};

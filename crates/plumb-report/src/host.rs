@@ -84,7 +84,7 @@ pub(crate) fn cpu(cpu: CpuUse, host: Option<&HostUse>) -> String {
     match (cpu.server_ns_per_op, host) {
         (Some(ns), _) => words.push(side(ns, cpu.server, "server")),
         (None, Some(host)) if host.tested.is_empty() => {
-            words.push("server not measured (not a process of this machine)".into());
+            words.push("server not measured (no process of this machine was seen there)".into());
         }
         (None, Some(_)) => {
             words.push(

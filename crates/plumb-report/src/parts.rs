@@ -8,7 +8,7 @@ pub(crate) mod waterfall;
 use plumb_measure::{Distribution, PartRecord, RunRecord, show_ns};
 
 pub(crate) use name::names;
-use table::{bytes, finish, first_hits, groups, hits, split, times, told};
+use table::{bytes, failures, finish, first_hits, groups, hits, split, times, told};
 
 use crate::facts::Fact;
 use crate::figures::{Pick, grouped, time_of};
@@ -118,6 +118,11 @@ fn of_kinds(record: &RunRecord) -> Vec<Section> {
             title: "Response time by kind",
             about: "From the moment the operation was due to the end of the answer.",
             table: times(record, |part| part.response_ns.as_ref().filter(|_| open)),
+        },
+        Section {
+            title: "Kinds with failures",
+            about: "Correct answers, failures, and what those were.",
+            table: failures(record),
         },
     ];
     all.into_iter().filter(|section| !section.table.rows.is_empty()).collect()

@@ -58,6 +58,34 @@ pub fn of(text: &str, language: Language) -> String {
     out.finish()
 }
 
+/// True when `text` holds a statement behind the end of another, by the rules of `language`.
+#[must_use]
+pub fn holds_several(text: &str, language: Language) -> bool {
+    let (mut rest, mut before, mut begun, mut ended) = (text, None, false, false);
+    while let Some(next) = rest.chars().next() {
+        let length = if let Some(length) = comment(rest, language) {
+            length
+        } else if next.is_whitespace() || next == ';' {
+            ended |= begun && next == ';';
+            next.len_utf8()
+        } else if ended {
+            return true;
+        } else if let Some(length) = quoted(rest, before, language) {
+            length
+        } else if next == '"' || next == '`' {
+            behind(rest, next, next.len_utf8(), false)
+        } else if next == '[' && language == Language::TransactSql {
+            behind(rest, ']', 1, false)
+        } else {
+            next.len_utf8()
+        };
+        begun |= !next.is_whitespace();
+        before = rest[..length].chars().next_back();
+        rest = &rest[length..];
+    }
+    false
+}
+
 /// Bytes of the number that `rest` begins with. From PostgreSQL 16 on digits are grouped by underscores; in
 /// the language of MariaDB and MySQL a name goes on there.
 fn number(rest: &str, language: Language) -> usize {
@@ -223,6 +251,27 @@ mod tests {
         assert_eq!(of(nested, Language::TransactSql), "select ? + ?");
         let flat = "select a /* /* */ + 'sesame' from 2024_sales /* 'sesame";
         assert_eq!(of(flat, Language::Mysql), "select a + ? from ?_sales");
+    }
+
+    #[test]
+    fn a_semicolon_ends_a_statement_where_it_is_none_of_a_value() {
+        let several = |text| holds_several(text, Language::Standard);
+        for text in ["select 1; select 2", "select 1;\n-- why\nselect 2;", "select $$;$$;x"] {
+            assert!(several(text), "{text}");
+        }
+        for text in [
+            "select 1",
+            "select 1; ",
+            "select 1;; -- select 2",
+            "-- first; then\nselect ';' || E'\\';' as \";\" /* ; */",
+            "select $a$ ; $$ $a$",
+        ] {
+            assert!(!several(text), "{text}");
+        }
+        assert!(holds_several("select '\\'; select '1", Language::Standard));
+        assert!(!holds_several("select '\\'; select '", Language::Mysql));
+        assert!(!holds_several("select `a;b`, \"it;s\" # ;x", Language::Mysql));
+        assert!(!holds_several("select [a;b] from t", Language::TransactSql));
     }
 
     proptest! {

@@ -30,6 +30,7 @@ fn known<'a>(
         methods: Methods { server: "by its clock", wire: "Sync", connect: "making it" },
         log_on_trips: 1,
         peculiar: None,
+        intermediary: None,
         pool: 1,
         callers: 8,
         response,
@@ -74,6 +75,33 @@ fn what_stands_out_is_named_with_what_to_do() {
 }
 
 #[test]
+fn what_stands_before_the_server_is_in_the_wire_and_asked_first() {
+    let statement = Statement::trivial(Product::Postgres);
+    let of = |handshake_ns: Option<u64>, intermediary| {
+        let (mut found, mut response) = (Observations::default(), Histogram::new());
+        let mut near = Histogram::new();
+        handshake_ns.into_iter().for_each(|ns| near.record(ns));
+        let handshake = handshake_ns.map(|_| &near);
+        let known = known(&mut found, &mut response, &statement);
+        attribute(Known { handshake, intermediary, ..known }).unwrap()
+    };
+    let pooled = of(Some(50_000), Some(Intermediary::Pooler));
+    assert_eq!(pooled.intermediary, Some(Intermediary::Pooler));
+    let first = &pooled.advice[0];
+    assert!(first.finding.ends_with("waiting for one of its connections included"), "{first:?}");
+    assert!(
+        first.next.contains("SHOW POOLS") && !first.next.contains("plumb net ping"),
+        "{first:?}"
+    );
+    let hidden = of(Some(50_000), None);
+    assert_eq!(hidden.intermediary, Some(Intermediary::Unknown));
+    assert_eq!(hidden.advice[0].next, hidden.advice[1].next, "said once");
+    let open = of(Some(40_000_000), None);
+    assert_eq!(open.intermediary, None);
+    assert!(open.advice[0].next.contains("plumb net ping"), "{open:?}");
+}
+
+#[test]
 fn looks_that_met_another_server_than_the_calls_leave_no_share() {
     let statement = Statement::trivial(Product::Postgres);
     let (mut found, mut response) = (Observations::default(), Histogram::new());
@@ -114,6 +142,7 @@ fn of_a_busy_machine(gone: u64) -> Attribution {
         methods: Methods { server: "by its clock", wire: "Sync", connect: "making it" },
         log_on_trips: 1,
         peculiar: None,
+        intermediary: None,
         pool: 1,
         callers: 1,
         response: &response,

@@ -75,6 +75,14 @@ impl Failure for Trouble {
             Self::Garbled | Self::TooLong => FailureKind::Garbled,
         }
     }
+
+    fn reason(&self) -> Option<String> {
+        match self {
+            Self::Refused(refusal) => Some(format!("error {}", refusal.number)),
+            Self::TooLong => Some("the answer is longer than it may be".into()),
+            Self::Socket(_) | Self::Garbled => None,
+        }
+    }
 }
 
 /// Why a session could not be opened.

@@ -83,8 +83,10 @@ fn connections_that_fail_before_the_first_recorded_call_count() {
     let came = recorded(&plan(), |ledger| {
         let patience = 1_000 * MS;
         for now in [FROM - MS, FROM, FROM + MS] {
-            assert!(!ledger.not_connected(FailureKind::ConnectRefused, now, patience));
+            let why = || format!("at {now}");
+            assert!(!ledger.not_connected(FailureKind::ConnectRefused, why, now, patience));
         }
+        assert_eq!(ledger.found.not_connected, Some(format!("at {FROM}")));
         answered(ledger, FROM + 2 * MS);
     });
     let failures = &came.recorder.connect_failures;
@@ -127,4 +129,31 @@ fn calls_that_were_due_when_the_load_stopped_are_dropped() {
     let counted = LoadPlan { extent: Extent::Count(3), ..plan() };
     let came = stopped(&counted, |_| Some(FROM + 5 * MS));
     assert_eq!(came.recorder.dropped, 3);
+}
+
+#[test]
+fn calls_that_hang_from_the_warm_up_on_are_recorded_and_make_it_no_longer() {
+    let end = FROM + 1_000 * MS;
+    let of_the_warm_up = Call { due: FROM - MS, taken: FROM - MS, sent: FROM - MS, opened: None };
+    let came = recorded(&plan(), |ledger| {
+        ledger.begin(of_the_warm_up.due);
+        ledger.failed(&of_the_warm_up, FailureKind::TimedOut, FROM - 1);
+        answered(ledger, FROM + 5 * MS);
+        ledger.answered(&of_the_warm_up, end - 1, end - 1, 1);
+        ledger.failed(&of_the_warm_up, FailureKind::TimedOut, end + 300 * MS);
+        ledger.answered(&of_the_warm_up, end + 500 * MS, end + 500 * MS, 1);
+        ledger.observed(&of_the_warm_up, Seen::Wire(7), end + 600 * MS);
+    });
+    assert_eq!(came.recorder.failures().of(FailureKind::TimedOut), 1);
+    assert_eq!((came.recorder.operations(), came.recorder.observed()), (2, 1));
+    assert_eq!(came.recorder.rows()[0].response.max(), 1_501 * MS);
+    assert_eq!((came.warm_up_operations, came.duration_ns), (2, 1_000 * MS));
+    let counted = LoadPlan { extent: Extent::Count(1), ..plan() };
+    let came = recorded(&counted, |ledger| {
+        answered(ledger, FROM + 5 * MS);
+        ledger.failed(&of_the_warm_up, FailureKind::Closed, end);
+        ledger.answered(&of_the_warm_up, end, end, 1);
+    });
+    assert_eq!((came.recorder.operations(), came.recorder.failures().total()), (1, 1));
+    assert_eq!(came.duration_ns, 6 * MS);
 }

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use plumb_db_login::{Login, SslMode};
 use plumb_engine::Endpoint;
-use plumb_measure::{Advice, FailureKind, Histogram, Reading, Span};
+use plumb_measure::{Advice, FailureKind, Histogram, Intermediary, Reading, Span};
 use tokio::time::timeout;
 
 use crate::DbError;
@@ -210,6 +210,10 @@ impl Database for Mysql {
             next: "What the pooler does, and waiting for one of its connections, is in the wire."
                 .into(),
         })
+    }
+
+    fn intermediary(&self) -> Option<Intermediary> {
+        (self.promise == Promise::None(Why::Pooler)).then_some(Intermediary::Pooler)
     }
 
     fn counting(&self, traffic: &Arc<Traffic>) -> Self {

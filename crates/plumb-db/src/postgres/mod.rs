@@ -24,10 +24,10 @@ use std::time::Duration;
 
 use plumb_db_login::Login;
 use plumb_engine::Endpoint;
-use plumb_measure::{Advice, FailureKind, Histogram, Reading, Span};
+use plumb_measure::{Advice, FailureKind, Histogram, Intermediary, Reading, Span};
 use tokio::time::timeout;
 
-use crate::answer::{Answered, Failure};
+use crate::answer::{Answered, Failure, state};
 use crate::database::{
     Asked, Connection, Database, Form, Methods, Opened, READ_ONLY_SESSIONS, Way, encryption,
 };
@@ -38,7 +38,7 @@ use crate::trial::{unanswered, unprepared};
 use crate::{DbError, answer};
 
 use exchange::{Exchange, Unprepared};
-use promise::Promise;
+use promise::{Promise, Why};
 use readings::{Counter, Counters};
 use session::{Door, NotOpened, Session, failure, whole};
 
@@ -90,6 +90,10 @@ impl Failure for NotReady {
 impl Failure for tokio_postgres::Error {
     fn kind(&self) -> FailureKind {
         failure(self)
+    }
+
+    fn reason(&self) -> Option<String> {
+        self.code().map(|code| state(code.code()))
     }
 }
 
@@ -169,6 +173,14 @@ impl Database for Postgres {
                    session of their own."
                 .into(),
         })
+    }
+
+    fn intermediary(&self) -> Option<Intermediary> {
+        match self.door.promise {
+            Promise::Call(Why::Pooler) => Some(Intermediary::Pooler),
+            Promise::Call(Why::Dropped) => Some(Intermediary::Unknown),
+            Promise::Call(Why::Unreported) | Promise::Session => None,
+        }
     }
 
     fn counting(&self, traffic: &Arc<Traffic>) -> Self {

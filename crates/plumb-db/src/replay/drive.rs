@@ -4,7 +4,7 @@
 mod tests;
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ use crate::patience::Patience;
 use crate::rest::Passes;
 use crate::stream::Traffic;
 
-use super::survey::Due;
+use super::survey::{Due, name_of};
 
 /// Statements that wait for their connections at a time; more are dropped.
 const BACKLOG_MAX: usize = 10_000;
@@ -52,9 +52,30 @@ struct Book {
     outlet: Outlet,
     last_ns: u64,
     gave_up: bool,
+    complaints: Complaints,
+}
+
+/// Why something failed first.
+#[derive(Debug, Default)]
+pub(super) struct Complaints {
+    /// Statements without their values, and why, by their rows.
+    pub(super) statements: BTreeMap<u16, String>,
+    /// A connection that was to be made anew.
+    pub(super) connection: Option<String>,
 }
 
 impl Book {
+    /// Keeps why a statement failed, if it is the first of its row.
+    fn complain(&mut self, due: &Due, kind: FailureKind, reason: impl Fn() -> Option<String>) {
+        self.complaints.statements.entry(due.row).or_insert_with(|| {
+            let (name, kind) = (name_of(&due.statement), kind.name());
+            match reason() {
+                Some(reason) => format!("`{name}`: {kind} ({reason})"),
+                None => format!("`{name}`: {kind}"),
+            }
+        });
+    }
+
     fn pass(&mut self, now: u64) {
         self.last_ns = self.last_ns.max(now);
         self.outlet.pass(now, &mut self.recorder);
@@ -88,7 +109,7 @@ pub(super) fn drive<D: Database>(
     load: &Load<'_, D>,
     feed: Receiver<Result<Due, DbError>>,
     outlet: Outlet,
-) -> Result<Driven<()>, DbError> {
+) -> Result<(Driven<()>, Complaints), DbError> {
     let passes = Arc::<Passes>::default();
     block_on(&runtime(&passes, load.plan.tick)?, run(load, feed, outlet, &passes))
 }
@@ -98,7 +119,7 @@ async fn run<D: Database>(
     mut feed: Receiver<Result<Due, DbError>>,
     mut outlet: Outlet,
     passes: &Passes,
-) -> Result<Driven<()>, DbError> {
+) -> Result<(Driven<()>, Complaints), DbError> {
     let traffic = Arc::<Traffic>::default();
     let database = load.database.counting(&traffic);
     let mut recorder = Recorder::new(load.rows);
@@ -115,7 +136,8 @@ async fn run<D: Database>(
     outlet.start(began_ns);
     let (cpu, sent, received) =
         (clock::thread_cpu_ns(), count(&traffic.sent), count(&traffic.received));
-    let book = Book { recorder, outlet, last_ns: began_ns, gave_up: false };
+    let complaints = Complaints::default();
+    let book = Book { recorder, outlet, last_ns: began_ns, gave_up: false, complaints };
     let office = Office {
         load,
         database: &database,
@@ -138,7 +160,7 @@ async fn run<D: Database>(
     for _ in 0..FAREWELL {
         tokio::task::yield_now().await; // sessions say farewell
     }
-    Ok(Driven {
+    let driven = Driven {
         protocol: (),
         ending: match (gave_up, interrupted) {
             (true, _) => Ending::GaveUp,
@@ -152,8 +174,9 @@ async fn run<D: Database>(
         slowest: Slowest::default(), // statements are not watched one by one
         tcp: None,
         transports: traffic.transports(),
-        handshake_complaint: None, // failures of connections have no words here
-    })
+        handshake_complaint: None, // connections have a complaint of their own here
+    };
+    Ok((driven, book.complaints))
 }
 
 /// The first statement, which comes when enough of the file has been read to know that it is the first: the
@@ -278,6 +301,10 @@ impl<D: Database> Office<'_, D> {
                 Some(Ok(_)) => None,
                 Some(Err(trouble)) => Some(trouble.kind()),
             };
+            if let Some(kind) = kind {
+                let reason = || came.as_ref()?.as_ref().err()?.reason();
+                self.book.borrow_mut().complain(&job.due, kind, reason);
+            }
             let now = MonotonicClock.now_ns();
             let (moments, answer) = match (came, kind) {
                 (Some(Ok(answered)), None) => {
@@ -316,6 +343,8 @@ impl<D: Database> Office<'_, D> {
                     let now = MonotonicClock.now_ns();
                     let mut book = self.book.borrow_mut();
                     book.recorder.connect_failures.count(trouble.kind());
+                    let words = || self.database.explain(self.load.asked, &trouble).to_string();
+                    book.complaints.connection.get_or_insert_with(words);
                     book.gave_up |= now - since_ns >= self.load.plan.connect_timeout.ns();
                     book.pass(now);
                     if book.gave_up {

@@ -25,7 +25,7 @@ use crate::DbError;
 use crate::answer::Limits;
 use crate::client::floor::{CALLS, floor};
 use crate::database::{Access, Asked, Database};
-use crate::drive::{WAIT, reach, runtime};
+use crate::drive::{WAIT, not_made, reach, runtime};
 use crate::hana::Hana;
 use crate::mssql::Mssql;
 use crate::mysql::Mysql;
@@ -34,11 +34,13 @@ use crate::statement::Statement;
 
 pub use options::{ReplayOptions, Speed};
 
-use drive::{Load, drive, lasts};
+use drive::{Complaints, Load, drive, lasts};
 use survey::{Due, Reading, Replayed, Series, Survey};
 
 /// From so many on, a series of one statement is worth a figure.
 const SERIES_MIN: u64 = 10;
+/// Statements whose first failure is told.
+const COMPLAINTS_MAX: usize = 5;
 /// Statements that are read before they are due.
 const READ_AHEAD: usize = 1_024;
 
@@ -162,6 +164,7 @@ impl Replay {
         let load = Load { plan: &plan, database, asked, rows: names.len(), speed, stop };
         let entries = LogReader::open(&self.options.file, self.format)?;
         let (to, feed) = channel::<Result<Due, DbError>>(READ_AHEAD);
+        let mut complaints = Complaints::default();
         let driven = {
             let sampler = watch.point(&labels);
             thread::scope(|scope| {
@@ -173,14 +176,19 @@ impl Replay {
                     }
                 });
                 load::run_with::<DbError>(&plan, &mut [sampler], names.len(), |outlet| {
-                    drive(&load, feed, outlet)
+                    let driven;
+                    (driven, complaints) = drive(&load, feed, outlet)?;
+                    Ok(driven)
                 })
             })?
         };
         if let Some(transport) = driven.transports.first() {
             watch.reached(transport.clone());
         }
-        let result = self.result::<D>(&plan, labels, &driven);
+        let mut result = self.result::<D>(&plan, labels, &driven);
+        for remark in Self::remarks(&complaints) {
+            result.validity = std::mem::take(&mut result.validity).with_remark(&remark);
+        }
         watch.result(result, driven.began_ns)
     }
 
@@ -198,6 +206,21 @@ impl Replay {
         result.figures.extend(self.figures());
         result.figures.extend(self.series(driven));
         result
+    }
+
+    /// What is said of statements and connections that failed, the first of each; statements without their
+    /// values.
+    fn remarks(complaints: &Complaints) -> Vec<String> {
+        let Complaints { statements, connection } = complaints;
+        let more = statements.len().saturating_sub(COMPLAINTS_MAX);
+        let all = statements.values().take(COMPLAINTS_MAX);
+        let mut remarks: Vec<String> =
+            all.map(|complaint| format!("the first failure of {complaint}")).collect();
+        if more > 0 {
+            remarks.push(format!("{} failed, too", counted(more as u64, "other statement")));
+        }
+        remarks.extend(connection.as_deref().map(not_made));
+        remarks
     }
 
     /// What the longest series of one statement takes, where it is one that a single statement could
@@ -239,6 +262,12 @@ impl Replay {
             "lines of the file that are not in English, as far as their severity and their words tell, in \
              which no statement is found: a server logs in English with lc_messages = 'C'",
         );
+        let several = (
+            "left out: several statements",
+            survey.several,
+            "entries of the file that hold several statements, one behind the other: the server takes one \
+             at a time",
+        );
         [
             ("replayed", survey.replayed, "statements of the file that were to be replayed"),
             ("sessions", survey.sessions, "different sessions of these statements"),
@@ -256,6 +285,7 @@ impl Replay {
             ),
         ]
         .into_iter()
+        .chain(Some(several).filter(|_| survey.several > 0))
         .chain(Some(translated).filter(|_| survey.translated > 0))
         .map(|(name, value, formula)| Figure {
             name: name.into(),
@@ -280,11 +310,15 @@ fn nothing(survey: &Survey, format: LogFormat) -> String {
 }
 
 fn nothing_in_english(survey: &Survey, format: LogFormat) -> String {
-    let left_out = survey.may_write + survey.control;
+    let left_out = survey.may_write + survey.control + survey.several;
     if left_out > 0 {
+        let several = match survey.several {
+            0 => String::new(),
+            several => format!(", {several} are several statements in one"),
+        };
         return format!(
             "none of its {left_out} statements can be replayed: {} may write (--allow-writes replays \
-             them and rolls each back), {} begin, end or set transactions and sessions",
+             them and rolls each back), {} begin, end or set transactions and sessions{several}",
             survey.may_write, survey.control
         );
     }

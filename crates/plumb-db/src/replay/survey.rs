@@ -58,19 +58,35 @@ pub(super) enum Fate {
     MayWrite,
     /// It is left out: it begins, ends or sets what others run in.
     Control,
+    /// It is left out: several are written as one, and the server takes one at a time.
+    Several,
 }
 
 impl Fate {
-    fn of(statement: &Statement, writes_allowed: bool) -> Self {
+    fn of(logged: &Logged, reading: Reading) -> Self {
+        let statement = reading.statement(logged);
         let word = statement.first_word();
         let is_control = CONTROL.iter().any(|it| it.eq_ignore_ascii_case(word));
         if is_control || statement.may_end_transaction() {
             Self::Control
-        } else if writes_allowed || statement.only_asks() {
+        } else if reading.takes_one_at_a_time(word)
+            && fingerprint::holds_several(&logged.text, language_of(reading.product))
+        {
+            Self::Several
+        } else if reading.writes_allowed || statement.only_asks() {
             Self::Replayed
         } else {
             Self::MayWrite
         }
+    }
+}
+
+/// Whose rules of quotes and comments statements of `product` follow.
+fn language_of(product: Product) -> Language {
+    match product {
+        Product::Mysql => Language::Mysql,
+        Product::Mssql => Language::TransactSql,
+        _ => Language::Standard,
     }
 }
 
@@ -84,14 +100,16 @@ pub(super) struct Reading {
 }
 
 impl Reading {
+    /// True where a statement that begins with `word` is refused when another stands behind it. What
+    /// makes a procedure or a rule may hold others.
+    fn takes_one_at_a_time(self, word: &str) -> bool {
+        matches!(self.product, Product::Postgres | Product::Mysql)
+            && !word.eq_ignore_ascii_case("CREATE")
+    }
+
     /// The statement without its values.
     fn fingerprint(self, logged: &Logged) -> String {
-        let language = match self.product {
-            Product::Mysql => Language::Mysql,
-            Product::Mssql => Language::TransactSql,
-            _ => Language::Standard,
-        };
-        fingerprint::of(&logged.text, language)
+        fingerprint::of(&logged.text, language_of(self.product))
     }
 
     fn statement(self, logged: &Logged) -> Statement {
@@ -108,6 +126,7 @@ pub(super) struct Survey {
     pub(super) replayed: u64,
     pub(super) may_write: u64,
     pub(super) control: u64,
+    pub(super) several: u64,
     /// Lines that are not in English, in which no statement is found.
     pub(super) translated: u64,
     pub(super) sessions: u64,
@@ -156,7 +175,7 @@ impl Survey {
                 }
                 Entry::Other => continue,
             };
-            let fate = Fate::of(&reading.statement(&logged), reading.writes_allowed);
+            let fate = Fate::of(&logged, reading);
             let session = number_of(&logged.session);
             if fate != Fate::Replayed
                 && let Some(so_far) = sessions.get_mut(&session)
@@ -166,6 +185,7 @@ impl Survey {
             match fate {
                 Fate::MayWrite => survey.may_write += 1,
                 Fate::Control => survey.control += 1,
+                Fate::Several => survey.several += 1,
                 Fate::Replayed => {
                     survey.replayed += 1;
                     survey.first_us = survey.first_us.min(logged.at_us);
@@ -215,6 +235,11 @@ impl Survey {
         let others = u16::try_from(self.rows.len().saturating_sub(1)).unwrap_or(u16::MAX);
         self.numbers.get(&number_of(name)).copied().unwrap_or(others)
     }
+}
+
+/// A statement that is replayed, without its values.
+pub(super) fn name_of(statement: &Statement) -> String {
+    fingerprint::of(&statement.text, language_of(statement.product))
 }
 
 /// A statement to be replayed.
@@ -274,8 +299,7 @@ impl<'a, I: Iterator<Item = Result<Entry, UnreadableLog>>> Replayed<'a, I> {
             let Some(entry) = self.entries.next() else { return Ok(()) };
             let Entry::Statement(mut logged) = entry? else { continue };
             self.keep_order(&mut logged);
-            let statement = self.reading.statement(&logged);
-            if Fate::of(&statement, self.reading.writes_allowed) == Fate::Replayed {
+            if Fate::of(&logged, self.reading) == Fate::Replayed {
                 self.bytes += size(&logged);
                 self.number += 1;
                 self.waiting.push(Reverse(Waiting { logged, number: self.number }));

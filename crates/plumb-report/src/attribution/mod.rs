@@ -7,8 +7,8 @@ pub mod steps;
 mod tables;
 
 use plumb_measure::{
-    Account, Attribution, Calls, CannotBeSplit, Estimate, PartKind, PartShare, ResultRecord,
-    RunRecord, Split, counted, show_ns, signed_real,
+    Account, Attribution, Calls, CannotBeSplit, Estimate, Intermediary, PartKind, PartShare,
+    ResultRecord, RunRecord, Split, counted, show_ns, signed_real,
 };
 
 pub(crate) use html::{section, styles};
@@ -105,13 +105,13 @@ pub(crate) fn headline(record: &RunRecord) -> Option<String> {
         known.iter().position(|it| Some(*it) == value).unwrap_or(known.len())
     };
     let told = points.results.iter().filter_map(|result| {
-        let account = result.attribution.as_ref()?.account().ok()?;
-        Some((*result, account))
+        let attribution = result.attribution.as_ref()?;
+        Some((*result, attribution, attribution.account().ok()?))
     });
-    let (result, account) = told.min_by_key(|(result, _)| {
+    let (result, attribution, account) = told.min_by_key(|(result, ..)| {
         (place(result, "over", &OVER), place(result, "statement", &STATEMENTS))
     })?;
-    let answer = answer(&account);
+    let answer = answer(attribution, &account);
     if points.results.len() == 1 {
         return Some(answer);
     }
@@ -147,7 +147,7 @@ fn sentence(attribution: &Attribution) -> String {
                     slowest_tenth(attribution),
                 ),
             };
-            let (answer, figures) = (answer(&account), figures(&account.split));
+            let (answer, figures) = (answer(attribution, &account), figures(&account.split));
             format!("{question} {answer} {figures} ({means}; {looked}).{slowest}")
         }
         Err(reason) => {
@@ -196,13 +196,13 @@ fn slowest_tenth(attribution: &Attribution) -> String {
 const NAMED: f64 = 0.1;
 
 /// Who has most of the time, as far as the intervals tell.
-fn answer(account: &Account) -> String {
+fn answer(attribution: &Attribution, account: &Account) -> String {
     let Some(most) = account.split.largest().filter(|share| share.is_most()) else {
         return no_part_has_most(account);
     };
     let owner = match most.of {
         PartKind::Server => "The database",
-        PartKind::Wire => "The network",
+        PartKind::Wire => attribution.intermediary.map_or("The network", Intermediary::owner),
         PartKind::Due | PartKind::Queue => "Neither",
         PartKind::Connect => "Connecting, which takes both",
         PartKind::Door
@@ -225,7 +225,8 @@ fn answer(account: &Account) -> String {
         PartKind::Rest => "It cannot be told",
     };
     let whose = account.of.whose();
-    format!("{owner}: {} of the time{whose} is {}.", share_of(most), most.of.describe())
+    let what = attribution.describe(most.of);
+    format!("{owner}: {} of the time{whose} is {what}.", share_of(most))
 }
 
 fn no_part_has_most(account: &Account) -> String {

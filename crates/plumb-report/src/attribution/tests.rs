@@ -97,6 +97,22 @@ fn a_part_that_may_be_less_than_half_has_not_clearly_most_of_the_time() {
 }
 
 #[test]
+fn a_wire_with_somebody_on_it_is_not_called_the_network() {
+    let text = |intermediary| {
+        let all = of(1_000, &[(PartKind::Wire, 900)]);
+        sentence(&Attribution { intermediary: Some(intermediary), ..all })
+    };
+    let pooler = text(Intermediary::Pooler);
+    assert!(
+        pooler.contains("The pooler or the network: 90 % (88 to 92) of the time is"),
+        "{pooler}"
+    );
+    assert!(pooler.contains("waiting for one of its connections included. "), "{pooler}");
+    let unknown = text(Intermediary::Unknown);
+    assert!(unknown.contains("The network or what stands before the server: 90 %"), "{unknown}");
+}
+
+#[test]
 fn an_interval_that_rounding_hides_is_not_printed() {
     let mut exact = of(1_000, &[(PartKind::Wire, 900)]);
     exact.client.half_width_ns = Some(100);

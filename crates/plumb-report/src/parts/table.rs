@@ -146,6 +146,18 @@ pub(super) fn bytes(record: &RunRecord) -> Table {
     })
 }
 
+/// The parts that have failures.
+pub(super) fn failures(record: &RunRecord) -> Table {
+    let columns =
+        vec![Column::figure("correct"), Column::figure("failed"), Column::words("failures")];
+    rows(record, columns, |_, part| {
+        let failed = total(part.failures.values().copied());
+        let named = part.failures.iter().map(|(kind, n)| format!("{kind}: {}", grouped(*n)));
+        let named = named.collect::<Vec<_>>().join(", ");
+        (failed > 0).then(|| vec![grouped(part.operations), grouped(failed), named])
+    })
+}
+
 pub(super) fn hits(record: &RunRecord) -> Table {
     let mut columns = vec![
         Column::figure("hits"),

@@ -11,11 +11,9 @@ use tokio_postgres::config::Host;
 use tokio_postgres::{AsyncMessage, Client, Connection};
 
 use super::PostgresServer;
+use super::target::PORT;
 use super::transport::SessionTransport;
 use crate::socket::Socket;
-
-/// The port of a server that names none.
-const PORT: u16 = 5432;
 
 /// Why nobody can log on.
 #[derive(Debug)]

@@ -24,6 +24,8 @@ const ASKED_EVERY: Duration = Duration::from_secs(3);
 const ASKED: u32 = 3;
 /// After a server was silent, nobody else tries to log on for so long.
 const REST_NS: u64 = 1_000_000_000;
+/// The port of a server that names none.
+pub(super) const PORT: u16 = 5432;
 /// What a URL looks like.
 const FORM: &str = "write postgres://USER@HOST:PORT/NAME, or the path of a file";
 /// In the place of a file, the authorities of this machine.
@@ -273,16 +275,15 @@ impl fmt::Display for DatabaseTarget {
         match &self.place {
             DatabaseKind::Sqlite(path) => write!(f, "SQLite, {}", path.display()),
             DatabaseKind::Postgres(server) => {
-                let host = match server.config.get_hosts().first() {
-                    Some(Host::Tcp(name)) => name.clone(),
+                let port = server.config.get_ports().first().copied().unwrap_or(PORT);
+                let place = match server.config.get_hosts().first() {
+                    Some(Host::Tcp(name)) if name.contains(':') => format!("[{name}]:{port}"),
+                    Some(Host::Tcp(name)) => format!("{name}:{port}"),
                     Some(Host::Unix(path)) => path.display().to_string(),
-                    None => "localhost".into(),
+                    None => format!("localhost:{port}"),
                 };
-                write!(
-                    f,
-                    "PostgreSQL at {host}, {}",
-                    server.config.get_dbname().unwrap_or("default")
-                )
+                let database = server.config.get_dbname().unwrap_or("default");
+                write!(f, "PostgreSQL at {place}, {database}")
             }
         }
     }
@@ -315,7 +316,7 @@ mod tests {
         let secret: Secret = serde_json::from_str("\"secret\"").unwrap();
         let url = "postgres://sap@db:5432/app";
         let target = DatabaseTarget::parse(url, Some(&secret), DatabaseLimits::default()).unwrap();
-        assert_eq!(target.to_string(), "PostgreSQL at db, app");
+        assert_eq!(target.to_string(), "PostgreSQL at db:5432, app");
         assert!(!format!("{target:?}{secret:?}").contains("secret"), "{target:?}");
     }
 
@@ -357,7 +358,10 @@ mod tests {
         };
         let at_address = "postgres://u@/a?hostaddr=10.0.0.5";
         assert_eq!(server(at_address).get_hosts(), [Host::Tcp("10.0.0.5".into())]);
-        assert_eq!(parse(at_address).unwrap().to_string(), "PostgreSQL at 10.0.0.5, a");
+        assert_eq!(parse(at_address).unwrap().to_string(), "PostgreSQL at 10.0.0.5:5432, a");
+        let shown = |url| parse(url).unwrap().to_string();
+        assert_eq!(shown("postgres://u@[::1]:6432/a"), "PostgreSQL at [::1]:6432, a");
+        assert_eq!(shown("postgres://u@/a?host=/run"), "PostgreSQL at /run, a");
         let mode = |url| server(url).get_ssl_mode();
         assert_eq!(mode("postgres://u@/a?host=/run&sslmode=verify-full"), DriverMode::Disable);
         let untrusted = "postgres://u@%2Frun/a?sslmode=verify-full&sslrootcert=/none";

@@ -319,6 +319,6 @@ fn a_queue_that_cannot_be_reached_is_told_before_anything_is_served() {
     let folder = folder("127.0.0.1:9", "127.0.0.1:9");
     let words = ["flow", "serve", "flows", "--settings", "settings.toml"];
     let ended = plumb(&words, folder.path()).with(2);
-    assert!(ended.stderr.contains("the queue in PostgreSQL at 127.0.0.1"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("the queue in PostgreSQL at 127.0.0.1:9, "), "{}", ended.stderr);
     assert!(!ended.stderr.contains(PASSWORD));
 }

@@ -33,6 +33,10 @@ impl Failure for Broken {
     fn kind(&self) -> FailureKind {
         FailureKind::Garbled
     }
+
+    fn reason(&self) -> Option<String> {
+        Some("it is broken".into())
+    }
 }
 
 impl Connection for Line {
@@ -48,7 +52,7 @@ impl Connection for Line {
 
     async fn ask(&mut self, statement: &Statement) -> Result<Answered, Broken> {
         match statement.text.as_str() {
-            "breaks" => Err(Broken),
+            text if text.starts_with("breaks") => Err(Broken),
             "waits" => pending().await,
             _ => {
                 let now = MonotonicClock.now_ns();
@@ -133,6 +137,15 @@ fn replayed<F: Future<Output = ()>>(
     limit: Span,
     feed: impl FnOnce(Sender<Result<Due, DbError>>) -> F + Send,
 ) -> LoadResult<()> {
+    complained(stage, limit, feed).0
+}
+
+/// The same with what is told of failures.
+fn complained<F: Future<Output = ()>>(
+    stage: &Stage,
+    limit: Span,
+    feed: impl FnOnce(Sender<Result<Due, DbError>>) -> F + Send,
+) -> (LoadResult<()>, Complaints) {
     let plan = LoadPlan::lone(2, limit);
     let statement = Statement::trivial(Product::Postgres);
     let limits = Limits { rows: 1, bytes: 1 };
@@ -140,13 +153,16 @@ fn replayed<F: Future<Output = ()>>(
     let stop = stage.last.clone().unwrap_or_else(|| Arc::new(Stop::new().unwrap()));
     let speed = stage.last.as_ref().map(|_| 1.0);
     let load = Load { plan: &plan, database: stage, asked, rows: 2, speed, stop: &stop };
+    let mut complaints = Complaints::default();
     let driven = load::run_with::<DbError>(&plan, &mut [], 2, |outlet| {
         let passes = Arc::<Passes>::default();
         let (to, statements) = channel(8);
         let work = async { join(run(&load, statements, outlet, &passes), feed(to)).await.0 };
-        block_on(&runtime(&passes, plan.tick)?, work)
+        let driven;
+        (driven, complaints) = block_on(&runtime(&passes, plan.tick)?, work)?;
+        Ok(driven)
     });
-    driven.unwrap()
+    (driven.unwrap(), complaints)
 }
 
 fn due(row: u16, text: &str) -> Result<Due, DbError> {
@@ -179,6 +195,16 @@ fn what_could_not_begin_in_time_for_want_of_a_connection_is_dropped() {
     let timed_out = recorder.failures().of(FailureKind::TimedOut);
     // on a busy machine the first may be the one that is dropped
     assert_eq!((timed_out, recorder.dropped), (1, 1));
+}
+
+#[test]
+fn the_first_failure_of_each_statement_is_told_without_its_values() {
+    let stage = Stage::default();
+    let limit = Span::from_ms(60_000);
+    let (driven, told) = complained(&stage, limit, |to| both(to, ["breaks 'a', 7", "answers"]));
+    assert_eq!(driven.recorder.failures().total(), 1);
+    assert_eq!(told.statements, [(0, "`breaks ?`: garbled (it is broken)".into())].into());
+    assert_eq!(told.connection, None);
 }
 
 #[test]

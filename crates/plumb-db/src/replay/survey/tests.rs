@@ -35,6 +35,23 @@ fn what_may_write_is_left_out_and_counted() {
 }
 
 #[test]
+fn several_statements_in_one_are_left_out_and_counted() {
+    let of = |product, text: &str| {
+        let reading = Reading { product, writes_allowed: true, ..READING };
+        let survey = Survey::of([logged(1, "a", text)].into_iter(), reading).unwrap();
+        (survey.replayed, survey.several, survey.control)
+    };
+    for product in [Product::Postgres, Product::Mysql] {
+        assert_eq!(of(product, "select 1; select 2"), (0, 1, 0), "{product:?}");
+        assert_eq!(of(product, "select ';1' /* ; */;"), (1, 0, 0), "{product:?}");
+        assert_eq!(of(product, "begin; select 1"), (0, 0, 1), "{product:?}");
+        let makes = "create procedure p() begin select 1; select 2; end";
+        assert_eq!(of(product, makes), (1, 0, 0), "{product:?}");
+    }
+    assert_eq!(of(Product::Mssql, "select 1; select 2"), (1, 0, 0), "it takes both");
+}
+
+#[test]
 fn one_statement_asked_over_and_over_is_found() {
     let all = (0..400).map(|at| {
         let text = format!("select a from t where id = {at}");
