@@ -114,6 +114,7 @@ fn a_delay_on_the_way_is_attributed_to_the_wire() {
     assert!(handshake < Some(20 * MS), "{found:#}");
     let advice = found["advice"].to_string();
     assert!(advice.contains("Something on the way answers for the server"), "{advice}");
+    assert_eq!(found["intermediary"], "unknown", "{found:#}");
 }
 
 #[test]

@@ -84,6 +84,8 @@ fn a_pooler_is_seen_where_the_server_is_read_only_by_itself() {
         let record = measured(&pooler.url(), &server, "read-only by itself");
         let said = record["target"]["server"].as_str().expect("a server");
         assert!(said.contains("through a pooler"), "{said}");
+        let found = &record["results"][0]["attribution"];
+        assert_eq!(found["intermediary"], "pooler", "{found:#}");
     }
 }
 

@@ -135,6 +135,30 @@ fn statements_are_asked_when_they_are_due_on_both_databases() {
 }
 
 #[test]
+fn a_statement_that_is_refused_is_named_with_the_number_of_the_error() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let postgres = Postgres::start("");
+    let mariadb = MariaDb::start(&[]);
+    let expected = [(postgres.url(), "SQLSTATE 42703"), (mariadb.url(), "error 1054")];
+    for (url, error) in expected {
+        let file = folder.path().join("day");
+        let text =
+            "0\t1\tselect broken + 7, 'hush-hush'\n0\t1\tselect 7\n0\t1\tselect 1; select 2\n";
+        fs::write(&file, text).expect("ours");
+        let words = ["--speed", "max"];
+        let ended = replay(&file, &url, &words, folder.path()).with(1);
+        // however wide the lines are
+        let shown = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        let told = format!("the first failure of `select broken + ?`: refused ({error}");
+        assert!(shown.contains(&told), "{}", ended.stdout);
+        assert!(shown.contains("Kinds with failures"), "{}", ended.stdout);
+        assert!(shown.contains("left out: several statements 1.00"), "{}", ended.stdout);
+        assert!(!ended.stdout.contains("hush-hush"));
+    }
+    assert!(!written(folder.path()).contains("hush-hush"));
+}
+
+#[test]
 fn statements_that_waited_when_it_was_stopped_are_dropped() {
     let server = Postgres::start("log_statement = 'all'");
     let file = server.folder().join("day");

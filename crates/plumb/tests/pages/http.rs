@@ -270,6 +270,19 @@ fn the_warm_up_is_in_no_figure() {
 }
 
 #[test]
+fn a_request_that_hangs_from_the_warm_up_on_is_a_failure() {
+    // the first finds the way, the second and the third are the first of two connections
+    let site = ReplyServer::start(|_, before| match before {
+        2 => Reply::Silence,
+        _ => Reply::page("x"),
+    });
+    let words = [&site.url("/"), "--connections=2", "--warmup=100ms", "--timeout=1s"];
+    let result = measured(&words, 1);
+    assert!(result["operations"].as_u64() >= Some(19), "{result:#}");
+    assert_eq!(result["failures"], json!({"timed-out": 1}));
+}
+
+#[test]
 fn a_body_and_header_lines_are_sent() {
     let (site, folder) = (ReplyServer::always(Reply::page("x")), folder());
     fs::write(folder.path().join("body"), "0123456789").expect("a file");
