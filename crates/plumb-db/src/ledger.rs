@@ -65,7 +65,7 @@ struct Mark {
 }
 
 /// What one load writes down. Calls that were due in the warm-up count, and leave no time, but for those
-/// that hung: they fail behind it, or have no answer until the recorded part is over.
+/// that hung: they end behind it without an answer, or have none until the recorded part is over.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     pub(crate) recorder: Recorder,
@@ -280,7 +280,7 @@ impl Ledger {
         self.gave_up
     }
 
-    /// True when a call that was answered at `last` is recorded.
+    /// True when a call that was answered at `last`, whatever the answer was, is recorded.
     fn is_recorded(&self, call: &Call, last: u64) -> bool {
         call.due >= self.from || self.until.is_some_and(|until| last >= until)
     }
@@ -344,7 +344,8 @@ impl Ledger {
 
     /// Books a call that failed.
     pub(crate) fn failed(&mut self, call: &Call, kind: FailureKind, now: u64) {
-        if now < self.from {
+        let answered = [FailureKind::Refused, FailureKind::CheckFailed].contains(&kind);
+        if !self.is_recorded(call, now) && (answered || now < self.from) {
             self.warm_up_operations += 1;
             return;
         }

@@ -140,6 +140,7 @@ fn calls_that_hang_from_the_warm_up_on_are_recorded_and_make_it_no_longer() {
         ledger.failed(&of_the_warm_up, FailureKind::TimedOut, FROM - 1);
         answered(ledger, FROM + 5 * MS);
         ledger.answered(&of_the_warm_up, end - 1, end - 1, 1);
+        ledger.failed(&of_the_warm_up, FailureKind::Refused, end - 1);
         ledger.failed(&of_the_warm_up, FailureKind::TimedOut, end + 300 * MS);
         ledger.answered(&of_the_warm_up, end + 500 * MS, end + 500 * MS, 1);
         ledger.observed(&of_the_warm_up, Seen::Wire(7), end + 600 * MS);
@@ -147,7 +148,7 @@ fn calls_that_hang_from_the_warm_up_on_are_recorded_and_make_it_no_longer() {
     assert_eq!(came.recorder.failures().of(FailureKind::TimedOut), 1);
     assert_eq!((came.recorder.operations(), came.recorder.observed()), (2, 1));
     assert_eq!(came.recorder.rows()[0].response.max(), 1_501 * MS);
-    assert_eq!((came.warm_up_operations, came.duration_ns), (2, 1_000 * MS));
+    assert_eq!((came.warm_up_operations, came.duration_ns), (3, 1_000 * MS));
     let counted = LoadPlan { extent: Extent::Count(1), ..plan() };
     let came = recorded(&counted, |ledger| {
         answered(ledger, FROM + 5 * MS);

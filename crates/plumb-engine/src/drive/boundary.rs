@@ -2,8 +2,8 @@
 //!
 //! An operation belongs to the part in which it was due. One that was due in the warm-up and hangs
 //! would be in no figure then, however long its connection stood still for it: it is recorded when
-//! it fails behind the warm-up, or has no answer until the recorded part is over. It makes that part
-//! no longer.
+//! it ends behind the warm-up without an answer, or has none until the recorded part is over. It
+//! makes that part no longer.
 
 use plumb_link::Link;
 use plumb_measure::Outcome;
@@ -28,23 +28,33 @@ impl Window {
 }
 
 impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
-    /// True when an operation that ends now with `outcome` is recorded.
+    /// The answer to `flight` is complete: says whether it is recorded, and notes when it ended.
     #[inline]
-    pub(super) fn is_recorded(&mut self, flight: &Flight, outcome: Outcome) -> bool {
-        flight.counts || self.hung_since_warm_up(outcome)
+    pub(super) fn ends_with_answer(&mut self, flight: &mut Flight) {
+        self.note_end(flight);
+        if !flight.counts {
+            flight.counts = self.comes_too_late();
+        }
     }
 
+    /// The same of one that ends without an answer, or with what its connection made of one.
+    pub(super) fn ends_with_connection(&mut self, flight: &mut Flight, outcome: Outcome) {
+        self.note_end(flight);
+        if !flight.counts {
+            let failed = matches!(outcome, Outcome::Failed(_)) && self.counts(self.now);
+            flight.counts = failed || self.comes_too_late();
+        }
+    }
+
+    /// True when the recorded part is over.
     #[cold]
-    fn hung_since_warm_up(&mut self, outcome: Outcome) -> bool {
+    fn comes_too_late(&mut self) -> bool {
         let now = self.now;
-        let failed = matches!(outcome, Outcome::Failed(_));
-        let hung = failed || self.window.is_some_and(|window| window.has_passed(now));
-        hung && self.counts(now)
+        self.window.is_some_and(|window| window.has_passed(now)) && self.counts(now)
     }
 
-    /// Notes that `flight` has ended now.
     #[inline]
-    pub(super) fn note_end(&mut self, flight: &Flight) {
+    fn note_end(&mut self, flight: &Flight) {
         self.any_done = true;
         if flight.counts || !self.window.is_some_and(|window| window.has_an_end()) {
             self.last_done = self.now;

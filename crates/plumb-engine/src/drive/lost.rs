@@ -106,11 +106,11 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
 
     /// Records an operation that ended without an answer.
     pub(super) fn book(&mut self, index: usize, mut flight: Flight, answer: Answer) {
-        self.note_end(&flight);
+        self.ends_with_connection(&mut flight, answer.outcome);
         self.delay_next(index);
         let moments = flight.moments(self.now);
         let answer = self.settle(index, &mut flight, answer);
-        let (row, counts) = (flight.op.label, self.is_recorded(&flight, answer.outcome));
+        let (row, counts) = (flight.op.label, flight.counts);
         let number = self.number(index);
         self.outlet.tell(number, || Ended { row, counts, moments, answer });
         if !counts {

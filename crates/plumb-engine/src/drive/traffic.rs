@@ -208,7 +208,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             return;
         }
         conn.attempts = 0;
-        self.note_end(&flight);
+        self.ends_with_answer(&mut flight);
         self.delay_next(index);
         let moments = flight.moments(self.now);
         digest.after = settle::settled(
@@ -219,7 +219,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             &mut answer,
         );
         let number = script::number::<P>(self.job.share, owner);
-        let (row, counts) = (flight.op.label, self.is_recorded(&flight, answer.outcome));
+        let (row, counts) = (flight.op.label, flight.counts);
         self.outlet.tell(number, || Ended { row, counts, moments, answer });
         let right = answer.outcome == Outcome::Ok;
         let conn = &mut self.conns[index];
