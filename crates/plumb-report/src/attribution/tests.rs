@@ -104,7 +104,7 @@ fn a_wire_with_somebody_on_it_is_not_called_the_network() {
     };
     let pooler = text(Intermediary::Pooler);
     assert!(
-        pooler.contains("The pooler or the network: 90 % (88 to 92) of the time is"),
+        pooler.contains("The pooler or the network: 90 % (89 to 91) of the time is"),
         "{pooler}"
     );
     assert!(pooler.contains("waiting for one of its connections included. "), "{pooler}");
