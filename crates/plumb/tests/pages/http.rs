@@ -277,7 +277,7 @@ fn a_request_that_hangs_from_the_warm_up_on_is_a_failure() {
         _ => Reply::page("x"),
     });
     let words = ["--connections=2", "--warmup=100ms", "--timeout=1s"];
-    let result = measured(&[&[site.url("/").as_str()], &words[..]].concat(), 1);
+    let result = measured(&[&words[..], &[&site.url("/")]].concat(), 1);
     assert!(result["operations"].as_u64() >= Some(19), "{result:#}");
     assert_eq!(result["failures"], json!({"timed-out": 1}));
 }
