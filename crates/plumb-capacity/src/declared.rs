@@ -1,11 +1,13 @@
-//! What a ladder says of itself: pools, and which of its runs count.
+//! What a ladder says of itself: pools, which of its runs count, and whether the machine drifted.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 use plumb_folder::read_ladder;
-use serde::Deserialize;
+use plumb_measure::LadderDrift;
+use plumb_size::ladder::counted_users;
+use serde::{Deserialize, Serialize};
 
 /// What the ladders among the paths declare.
 #[derive(Debug, Default)]
@@ -14,7 +16,21 @@ pub(crate) struct Declared {
     pub(crate) pools: BTreeMap<String, u32>,
     /// Servers of parts of the server's account.
     pub(crate) servers: BTreeMap<String, u32>,
+    /// What each ladder shows of drift.
+    pub(crate) repeated: Vec<Repeated>,
     ladders: Vec<(PathBuf, Vec<PathBuf>)>,
+}
+
+/// What of a ladder was taken twice, so that a machine that drifted meanwhile shows.
+#[derive(Debug, Serialize)]
+pub(crate) struct Repeated {
+    ladder: String,
+    /// Users of the step; absent where none could be taken again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    users: Option<u32>,
+    /// How far throughput and mean of that step are from the first time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    drift: Option<[LadderDrift; 2]>,
 }
 
 /// What of `ladder.json` is needed.
@@ -26,10 +42,15 @@ struct Document {
     #[serde(default)]
     servers: BTreeMap<String, u32>,
     steps: Vec<DocumentStep>,
+    #[serde(default)]
+    drift: Option<[LadderDrift; 2]>,
 }
 
 #[derive(Debug, Deserialize)]
 struct DocumentStep {
+    level: u32,
+    #[serde(default)]
+    repeated: bool,
     /// Absent where it left no run.
     #[serde(default)]
     folder: Option<PathBuf>,
@@ -67,6 +88,12 @@ impl Declared {
             );
         }
         self.servers.extend(document.servers);
+        let again = document.steps.iter().rfind(|step| step.repeated && step.counts);
+        self.repeated.push(Repeated {
+            ladder: shown.to_string(),
+            users: again.filter(|_| document.drift.is_some()).map(|step| step.level),
+            drift: document.drift,
+        });
         // a run that a longer one stands for is left out in silence, one that is not valid by name
         let wanted = |step: &DocumentStep| step.counts || step.invalid.is_some();
         let runs = document.steps.iter().filter(|step| wanted(step));
@@ -89,4 +116,53 @@ impl Declared {
         };
         paths.iter().flat_map(of).collect()
     }
+}
+
+impl Repeated {
+    /// Why the ladder answers nothing; `None` of a machine that is not shown to have drifted.
+    pub(crate) fn refusal(&self) -> Option<String> {
+        let drift = self.drift.filter(|both| both.iter().any(LadderDrift::is_shown))?;
+        let (step, ladder) = (self.step(), &self.ladder);
+        Some(format!(
+            "the machine drifted while {ladder} was taken: {step}, taken again, has {}; take the \
+             ladder again",
+            differences(drift)
+        ))
+    }
+
+    /// How sure it is that the machine stayed as it was.
+    pub(crate) fn words(&self) -> String {
+        let Some(drift) = self.drift else {
+            return format!(
+                "No step of {} was taken again: whether the machine drifted meanwhile is not known.",
+                self.ladder
+            );
+        };
+        let verdict = if drift.iter().any(LadderDrift::is_shown) {
+            "the machine drifted"
+        } else if drift.iter().all(LadderDrift::is_known) {
+            "no drift is shown"
+        } else {
+            "whether that is drift is not known; take longer steps"
+        };
+        format!(
+            "Taken again, {} of {} has {}: {verdict}.",
+            self.step(),
+            self.ladder,
+            differences(drift)
+        )
+    }
+
+    fn step(&self) -> String {
+        let users = self.users.map(|users| format!(" of {}", counted_users(f64::from(users))));
+        format!("the step{}", users.unwrap_or_default())
+    }
+}
+
+fn differences([throughput, mean]: [LadderDrift; 2]) -> String {
+    format!(
+        "{:+.1} % of throughput and {:+.1} % of the mean",
+        throughput.share * 100.0,
+        mean.share * 100.0
+    )
 }

@@ -28,6 +28,7 @@ use serde::Serialize;
 
 use plumb_options::{Form, FormOptions};
 
+use declared::Repeated;
 use recorded::{ClockOffset, Recorded};
 use runs::Read;
 use sales::SapsLike;
@@ -191,7 +192,8 @@ pub fn run(words: &ArgMatches, command: &[String]) -> anyhow::Result<Answered> {
         target: options.target,
         seed: options.seed,
     };
-    let sizing = plumb_size::sizing::size(ladder, &setup, question)?;
+    let mut sizing = plumb_size::sizing::size(ladder, &setup, question)?;
+    read.repeated.iter().filter_map(Repeated::refusal).for_each(|why| sizing.refuse(why));
     let what_if = changes.map(|changes| what_if::what_if(&sizing, changes)).transpose()?;
     let saps_like = options.saps_like.then(|| {
         let steps = read.sales.as_ref().map_err(Clone::clone)?;

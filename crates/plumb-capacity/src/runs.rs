@@ -16,7 +16,7 @@ use plumb_size::ladder::{FailedStep, Ladder, LadderError, Step};
 use serde::Serialize;
 
 use self::machine::{Machine, busy_pct, is_of_server, shared};
-use crate::declared::Declared;
+use crate::declared::{Declared, Repeated};
 use crate::figures::seconds;
 use crate::recorded::{Recorded, StepUse};
 use crate::sales::{self, SalesStep};
@@ -46,6 +46,9 @@ pub(crate) struct Read {
     pub(crate) pools: BTreeMap<String, u32>,
     /// Servers of the parts of the server's account that it names.
     pub(crate) servers: BTreeMap<String, u32>,
+    /// What of each ladder was taken twice.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) repeated: Vec<Repeated>,
     /// The memory limit around the server, bytes; absent where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) memory_limit_bytes: Option<u64>,
@@ -123,6 +126,7 @@ pub(crate) fn read(
     let read = Read {
         pools: declared.pools,
         servers: declared.servers,
+        repeated: declared.repeated,
         memory_limit_bytes,
         runs: found.runs.iter().map(|run| run.path.display().to_string()).collect(),
         version: first.plumb.version.clone(),

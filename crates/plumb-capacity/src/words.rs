@@ -87,6 +87,7 @@ pub(crate) fn page(report: &Report) -> Page {
     page.charts(charts::charts(sizing));
     page.title("How sure that is");
     checks(&mut page, sizing);
+    report.runs.repeated.iter().for_each(|it| page.sentence(it.words()));
     if let Some(answer) = &sizing.answer {
         needs(&mut page, answer, report.offered);
         memory(&mut page, sizing, answer);

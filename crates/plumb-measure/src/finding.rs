@@ -75,6 +75,8 @@ pub enum FindingKind {
     RemotesApart,
     /// Datagrams were lost on the way.
     Lost,
+    /// The name of a host took long to look up.
+    SlowName,
 }
 
 impl FindingKind {

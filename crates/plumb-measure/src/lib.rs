@@ -25,6 +25,7 @@ pub mod hgrm;
 mod histogram;
 mod host_use;
 mod http2;
+mod ladder_drift;
 mod lengths;
 mod load_part;
 mod moments;
@@ -73,6 +74,7 @@ pub use foreign_limit::{ForeignLimit, LimitSource};
 pub use histogram::Histogram;
 pub use host_use::{CpuQuota, FarHost, ForeignProcess, ForeignSource, HostUse, ReceiveUse};
 pub use http2::Http2Figures;
+pub use ladder_drift::LadderDrift;
 pub use lengths::Lengths;
 pub use load_part::LoadPart;
 pub use moments::Moments;
@@ -111,7 +113,7 @@ pub use units::{
     BitRate, ByteSize, Rate, RateOrNone, Share, Span, UnitError, counted, grouped, show_above,
     show_count, show_ns, show_plain, show_rate,
 };
-pub use validity::{LoadFacts, Validity};
+pub use validity::{LoadFacts, SLOW_NAME_NS, Validity};
 
 pub use plumb_statistics as statistics;
 pub use plumb_statistics::{real, rounded, signed_real, truncated};

@@ -2,13 +2,18 @@
 
 mod load;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 pub use load::LoadFacts;
 
 use crate::finding::HANDSHAKE;
-use crate::units::counted;
+use crate::units::{counted, show_ns};
 use crate::{Finding, FindingKind, ForeignLimit, HostUse, Scope, ServerTimes, StallEvidence};
+
+/// A name that took as long to look up is worth a remark, nanoseconds.
+pub const SLOW_NAME_NS: u64 = 100_000_000;
 
 /// The verdict on a run or on one of its results.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -124,6 +129,21 @@ impl Validity {
     pub fn with_remotes(self, began: String, too_far: bool) -> Self {
         let scope = if too_far { Scope::Everything } else { Scope::Nothing };
         self.and(finding(FindingKind::RemotesApart, scope, began))
+    }
+
+    /// The same verdict with a remark for each of `names`, of hosts, that took so many nanoseconds to look
+    /// up.
+    #[must_use]
+    pub fn with_slow_names(self, names: &BTreeMap<String, u64>) -> Self {
+        let remark = |(name, took_ns): (&String, &u64)| {
+            let text = format!(
+                "looking up the name `{name}` took {}, which is in no figure here: it was looked up \
+                 before, while a program that looks it up for a new connection waits for it",
+                show_ns(*took_ns)
+            );
+            finding(FindingKind::SlowName, Scope::Nothing, text)
+        };
+        self.and(names.iter().filter_map(remark))
     }
 
     /// The same verdict with a remark about an answer that was not as demanded.

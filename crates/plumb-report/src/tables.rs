@@ -195,6 +195,26 @@ pub(crate) fn further(record: &RunRecord) -> Table {
     table
 }
 
+/// The figures of the layer, a row a result; `None` where there are none. Those further to the right
+/// give way first.
+pub(crate) fn figures(record: &RunRecord) -> Option<Table> {
+    let formulas = formulas(record);
+    if formulas.is_empty() {
+        return None;
+    }
+    let points = Points::of(record);
+    let mut columns = points.columns();
+    let ranked = formulas.iter().zip(0_u8..);
+    columns.extend(ranked.map(|((name, _), rank)| Column::figure(*name).giving_way(rank)));
+    let mut table = Table::new(columns);
+    for result in &points.results {
+        let mut row = points.cells(result);
+        row.extend(formulas.iter().map(|(name, _)| layer_figure(result, name)));
+        table.push_trusted(row, Trust::of(&result.validity));
+    }
+    Some(table)
+}
+
 /// Bytes that were carried; a driver that counts none does not tell.
 fn carried(result: &ResultRecord, bytes: u64) -> String {
     if result.operations > 0 && result.bytes_received == 0 {

@@ -35,6 +35,7 @@ pub fn render(record: &RunRecord) -> String {
         out.push_str(&single(record, only));
     } else if !record.results.is_empty() {
         out.push_str(&several(record));
+        out.push_str(&figures(record));
     }
     if let Some(table) = clients::table(record) {
         out.push_str(&format!("\n{}", fitted(&table)));
@@ -95,7 +96,10 @@ pub fn summary(record: &RunRecord) -> String {
     if let Some(cores) = placement::all(record) {
         out.push_str(&fact("cores", &cores));
     }
-    out.push_str(&fact("more", "--full prints everything"));
+    out.push_str(&fact(
+        "more",
+        "plumb report FOLDER prints everything of this run; --full, at once",
+    ));
     harmless(&out)
 }
 
@@ -240,6 +244,14 @@ fn driver(result: &ResultRecord) -> String {
 
 fn several(record: &RunRecord) -> String {
     format!("\n{}", fitted(&tables::results(record)))
+}
+
+/// The figures of the layer, and how each is reckoned.
+fn figures(record: &RunRecord) -> String {
+    let Some(table) = tables::figures(record) else { return String::new() };
+    let formulas = tables::formulas(record).into_iter();
+    let lines = formulas.map(|(name, of)| wrap::paragraph("", &format!("{name} = {of}"), WIDTH));
+    format!("\n{}{}", fitted(&table), lines.collect::<String>())
 }
 
 /// A table as far as it fits, and what did not.

@@ -108,8 +108,8 @@ fn keys(recording: &Recording, rows: &[Row]) -> Vec<Key> {
     let memory = ["Memory available", "Memory free or cached", "Memory free"];
     let memory = memory.iter().find_map(|name| row(name));
     if let Some((row, least)) = memory.and_then(|row| Some((row, row.stat.min()?))) {
-        let about = format!("least of it; average {}", megabytes(row.stat.average()));
-        keys.push(key(&row.counter.to_lowercase(), megabytes(Some(least)), about));
+        let about = format!("least of it; average {}", mebibytes(row.stat.average()));
+        keys.push(key(&row.counter.to_lowercase(), mebibytes(Some(least)), about));
     }
     for (name, [read, write], traffic) in [
         ("disks", ["read", "written"], recording.disks()),
@@ -119,8 +119,8 @@ fn keys(recording: &Recording, rows: &[Row]) -> Vec<Key> {
         let [reads, writes] =
             [traffic.read_bytes(), traffic.write_bytes()].map(|bytes| Some(figures::mib(bytes)));
         let all = reads.zip(writes).map(|(one, other)| one + other);
-        let about = format!("{} {read}, {} {write}", megabytes(reads), megabytes(writes));
-        keys.push(key(name, megabytes(all), about));
+        let about = format!("{} {read}, {} {write}", mebibytes(reads), mebibytes(writes));
+        keys.push(key(name, mebibytes(all), about));
     }
     keys
 }
@@ -129,14 +129,14 @@ fn key(name: &str, value: String, about: String) -> Key {
     Key { name: name.to_owned(), value, about }
 }
 
-/// Figures in MB of 1,024 x 1,024 bytes, or in KB or GB where that is shorter.
-fn megabytes(value: Option<f64>) -> String {
+/// Figures in MiB, or in KiB or GiB where that is shorter.
+fn mebibytes(value: Option<f64>) -> String {
     match value {
         None => "-".to_owned(),
-        Some(mb) if mb >= 10_000.0 => format!("{:.1} GB", mb / 1024.0),
-        Some(mb) if mb >= 100.0 => format!("{mb:.0} MB"),
-        Some(mb) if mb >= 1.0 => format!("{mb:.1} MB"),
-        Some(mb) => format!("{:.0} KB", mb * 1024.0),
+        Some(mib) if mib >= 10_000.0 => format!("{:.1} GiB", mib / 1024.0),
+        Some(mib) if mib >= 100.0 => format!("{mib:.0} MiB"),
+        Some(mib) if mib >= 1.0 => format!("{mib:.1} MiB"),
+        Some(mib) => format!("{:.0} KiB", mib * 1024.0),
     }
 }
 

@@ -194,6 +194,12 @@ fn held_out(ladder: &Ladder, setup: &Setup, seed: u64) -> Result<Option<HeldOut>
 }
 
 impl Sizing {
+    /// Takes the answer away for what is known of the ladder beside its figures; `why` is said first.
+    pub fn refuse(&mut self, why: String) {
+        self.answer = None;
+        self.refusals.insert(0, why);
+    }
+
     /// Think time of the question, seconds.
     #[must_use]
     pub fn think_s(&self) -> f64 {

@@ -12,6 +12,8 @@ use rustix::net::{
 };
 
 use crate::Error;
+use crate::clock::MonotonicClock;
+use crate::name_lookup::timed;
 
 /// An address as a user writes it: `HOST`, `HOST:PORT`, `[V6]:PORT`, one of these behind `smc:` or
 /// `udp:`, or `unix:PATH`.
@@ -216,8 +218,7 @@ impl Endpoint {
         let failed = |cause: String| Error::Resolve { host: host.clone(), cause };
         let mut found: Vec<SocketAddr> = match host.parse::<IpAddr>() {
             Ok(ip) => vec![SocketAddr::new(ip, port)],
-            Err(_) => (host.as_str(), port)
-                .to_socket_addrs()
+            Err(_) => timed(host, &MonotonicClock, || (host.as_str(), port).to_socket_addrs())
                 .map_err(|error| failed(error.to_string()))?
                 .collect(),
         };

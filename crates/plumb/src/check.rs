@@ -25,7 +25,7 @@ pub(crate) fn command() -> Command {
         )
         .after_help(
             "Exit codes: 0 nothing was found; 1 a figure cannot be true; 2 a file cannot be read \
-             (the others are checked all the same).",
+             (the others are checked all the same); 3 of a file nothing could be compared.",
         )
         .arg(
             Arg::new("file")
@@ -63,10 +63,14 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
         exit::unless_closed(checked.iter().try_for_each(show))?;
     }
     let mut reports = checked.iter().flat_map(|file| &file.reports);
-    Ok(match (unread.is_empty(), reports.any(|report| !report.findings().is_empty())) {
-        (false, _) => Exit::DidNotRun,
-        (true, true) => Exit::Finding,
-        (true, false) => Exit::Ran,
+    Ok(if !unread.is_empty() {
+        Exit::DidNotRun
+    } else if reports.any(|report| !report.findings().is_empty()) {
+        Exit::Finding
+    } else if checked.iter().any(Checked::is_without_comparison) {
+        Exit::Unanswered
+    } else {
+        Exit::Ran
     })
 }
 
@@ -77,6 +81,8 @@ struct Checked {
     reports: Vec<Report>,
     /// What is to be said about a recording beside its figures.
     remarks: u64,
+    /// What to do where nothing could be compared.
+    lacking: &'static str,
 }
 
 #[derive(Serialize)]
@@ -100,13 +106,20 @@ fn check_file(path: &Path) -> Result<Checked, Box<dyn std::error::Error>> {
     if name.ends_with(".nmon") || name.ends_with(".nmon.gz") {
         let read = plumb_nmon::open(&path, &Options::default())?;
         let remarks = read.troubles.list().len() as u64 + read.troubles.left_out();
-        return Ok(Checked { path, reports: plumb_check::of_file(&read), remarks });
+        let lacking = "no snapshot has figures that another one of it gives";
+        return Ok(Checked { path, reports: plumb_check::of_file(&read), remarks, lacking });
     }
     let reports = vec![plumb_check::open(&path)?.check()];
-    Ok(Checked { path, reports, remarks: 0 })
+    let lacking =
+        "say what the columns mean in lines such as `# column: idle, unit = %, part-of = 100`";
+    Ok(Checked { path, reports, remarks: 0, lacking })
 }
 
 impl Checked {
+    fn is_without_comparison(&self) -> bool {
+        self.reports.iter().all(|report| report.checks() == 0)
+    }
+
     fn document(&self) -> File {
         File {
             path: self.path.display().to_string(),
@@ -128,11 +141,7 @@ fn show(file: &Checked) -> io::Result<()> {
         }
         let findings = report.findings().len() as u64 + report.left_out();
         match (report.checks(), findings) {
-            (0, 0) => writeln!(
-                out,
-                "{path}: nothing was checked: say what the columns mean in lines such as \
-                 `# column: idle, unit = %, part-of = 100`"
-            )?,
+            (0, 0) => writeln!(out, "{path}: nothing was checked: {}", file.lacking)?,
             (checks, findings) => {
                 let checks = counted(checks, "comparison");
                 let findings = match findings {

@@ -1,7 +1,6 @@
 //! The whole command line, from which parsing, help, manual pages and completions are made.
 
 use clap::Command;
-use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::layers::LAYERS;
 use crate::{
@@ -51,23 +50,6 @@ pub(crate) fn all() -> Command {
         .subcommands(manual::commands()) // what writes itself takes no options from files
 }
 
-/// The message of a command that there is not, with those of layers that have its name: `plumb ping`
-/// may mean `plumb net ping`.
-pub(crate) fn with_layers(mut message: clap::Error, all: &Command) -> clap::Error {
-    if message.kind() != ErrorKind::InvalidSubcommand {
-        return message;
-    }
-    let Some(ContextValue::String(word)) = message.get(ContextKind::InvalidSubcommand) else {
-        return message;
-    };
-    let layers = all.get_subcommands().filter(|layer| layer.find_subcommand(word).is_some());
-    let named: Vec<String> = layers.map(|layer| format!("{} {word}", layer.get_name())).collect();
-    if !named.is_empty() {
-        message.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(named));
-    }
-    message
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -75,18 +57,6 @@ mod tests {
     use std::fs;
 
     use super::*;
-
-    #[test]
-    fn a_command_without_its_layer_is_told_the_layers_that_have_it() {
-        let said = |words: &[&str]| {
-            let mut all = all();
-            let message = all.try_get_matches_from_mut(words).unwrap_err();
-            with_layers(message, &all).to_string()
-        };
-        let ping = said(&["plumb", "ping", "db1"]);
-        assert!(ping.contains("'http ping'") && ping.contains("'net ping'"), "{ping}");
-        assert!(!said(&["plumb", "nothing"]).contains("tip:"));
-    }
 
     #[test]
     fn options_stand_under_the_heading_that_is_theirs() {

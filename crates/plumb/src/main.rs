@@ -31,6 +31,7 @@ mod remote;
 mod report;
 mod show;
 mod smc;
+mod tips;
 mod ui;
 mod watch;
 
@@ -76,7 +77,7 @@ fn run(words: &[OsString]) -> anyhow::Result<Exit> {
     let matches = match all.try_get_matches_from_mut(expanded) {
         Ok(matches) => matches,
         Err(message) => {
-            let message = commands::with_layers(message, &all);
+            let message = tips::with_tips(message, &all, words);
             let printed = message.print();
             if message.use_stderr() {
                 return Ok(Exit::DidNotRun); // with standard error gone there is nobody left to tell

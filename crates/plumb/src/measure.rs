@@ -11,7 +11,7 @@ use plumb_command::{Exit, carry_out, colour, exit, plain, signals};
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{Job, JobError, Measure, Outline, RemoteLoad, SpreadPoint, Watch};
 use plumb_engine::options::OutputOptions;
-use plumb_engine::{Gate, IntervalRecords, LoadResult, Sampler, Stop};
+use plumb_engine::{Gate, IntervalRecords, LoadResult, Sampler, Stop, take_slow_names};
 use plumb_folder::RunFolder;
 use plumb_measure::{
     Clock as _, FindingKind, Floor, Plan, Program, ResultRecord, RunRecord, SCHEMA, Status, Target,
@@ -142,6 +142,7 @@ pub(crate) fn measure_with(
     if let Some(trouble) = onlooker.trouble {
         return Err(trouble).context("the interval log is incomplete");
     }
+    tell_slow_names(&mut record);
     record.status = match ran {
         Err(error) if record.results.is_empty() => {
             for file in &watched {
@@ -166,6 +167,15 @@ pub(crate) fn measure_with(
         metrics.end(run.record.validity.valid);
     }
     Ok(run)
+}
+
+/// Says of a run that has results which names took long to look up for it.
+fn tell_slow_names(record: &mut RunRecord) {
+    let slow = take_slow_names();
+    if !record.results.is_empty() {
+        let validity = std::mem::take(&mut record.validity);
+        record.validity = validity.with_slow_names(&slow);
+    }
 }
 
 /// True when a result ended before its plan did.

@@ -8,6 +8,7 @@ mod busy;
 mod failures;
 mod layers;
 mod loss;
+mod names;
 mod pool;
 mod quota;
 mod slow;
@@ -45,6 +46,7 @@ pub(super) fn judge(checkup: &Checkup) -> CheckupVerdict {
     ];
     let findings = ranked(all.concat());
     remarks.extend(waits::remarks(&evidence, &ways, &findings));
+    remarks.extend(names::remarks(&evidence));
     remarks.extend(quota::remarks(&evidence));
     let mut sentence = sentence::of(&findings, &layers);
     if let Some(hidden) = quota::uneven(&evidence).filter(|_| findings.is_empty()) {

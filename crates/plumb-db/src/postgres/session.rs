@@ -214,7 +214,7 @@ impl Door {
                 Some(said) => DbError::Login {
                     server,
                     cause: said.message().to_owned(),
-                    remedy: remedy(said.code()),
+                    remedy: remedy(said),
                 },
                 None if login.password.is_none() && whole(error).contains("password missing") => {
                     DbError::NoPassword {
@@ -285,8 +285,8 @@ fn ended_by_server(code: &SqlState) -> bool {
         .contains(code)
 }
 
-fn remedy(code: &SqlState) -> &'static str {
-    match *code {
+fn remedy(said: &tokio_postgres::error::DbError) -> &'static str {
+    match *said.code() {
         SqlState::INVALID_PASSWORD => {
             "check user and password: PGPASSWORD and ~/.pgpass are where it is looked for"
         }
@@ -294,9 +294,24 @@ fn remedy(code: &SqlState) -> &'static str {
             "check the user, sslmode, and pg_hba.conf of the server"
         }
         SqlState::INVALID_CATALOG_NAME => "check the name behind the last / (psql -l lists them)",
-        SqlState::TOO_MANY_CONNECTIONS => TOO_MANY,
+        SqlState::TOO_MANY_CONNECTIONS => too_many(said.routine(), said.message()),
         SqlState::CANNOT_CONNECT_NOW => "the server starts or stops: try again",
         _ => "see the log of the server",
+    }
+}
+
+/// What to do about a server that takes no more connections: of a role, of a database, or at all. The
+/// message is in the language of the server, the `routine` that found it is not.
+fn too_many(routine: Option<&str>, message: &str) -> &'static str {
+    let is_of = |of: &str, whose: &str| routine == Some(of) || message.contains(whose);
+    if is_of("InitializeSessionUserId", "for role") {
+        "make fewer connections (--pool, or --connections of a replay), or raise the role's limit: \
+         ALTER ROLE ... CONNECTION LIMIT"
+    } else if is_of("CheckMyDatabase", "for database") {
+        "make fewer connections (--pool, or --connections of a replay), or raise the database's limit: \
+         ALTER DATABASE ... CONNECTION LIMIT"
+    } else {
+        TOO_MANY
     }
 }
 
@@ -330,4 +345,20 @@ pub(crate) fn whole(error: &tokio_postgres::Error) -> String {
         cause = deeper.source();
     }
     text.replace('\n', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_that_are_too_many_name_the_limit_that_was_reached() {
+        let role = "ALTER ROLE ... CONNECTION LIMIT";
+        assert!(too_many(None, "too many connections for role \"erp\"").ends_with(role));
+        let said = "zu viele Verbindungen für Rolle »erp«";
+        assert!(too_many(Some("InitializeSessionUserId"), said).ends_with(role));
+        let database = too_many(None, "too many connections for database \"erp\"");
+        assert!(database.ends_with("ALTER DATABASE ... CONNECTION LIMIT"));
+        assert_eq!(too_many(Some("InitProcess"), "sorry, too many clients already"), TOO_MANY);
+    }
 }

@@ -138,7 +138,8 @@ fn difference(found: &PairDifference) -> String {
     }
 }
 
-/// Why there is no record of a part, or what was found of it; on a `busy` machine without that.
+/// Why there is no record of a part, or what was found of it; on a `busy` machine without that, and never the
+/// names that took long.
 fn trouble(part: &CheckupPart, busy: bool) -> Vec<(&'static str, String)> {
     let Some(outcome) = &part.outcome else { return Vec::new() };
     let name = format!("{}, {}", part.operation, part.how);
@@ -147,8 +148,12 @@ fn trouble(part: &CheckupPart, busy: bool) -> Vec<(&'static str, String)> {
         return vec![(word, format!("{name}: {error}"))];
     }
     let reasons = outcome.validity.reasons.iter();
-    let reasons: Vec<&Finding> =
-        reasons.filter(|it| !busy || it.kind != FindingKind::ForeignLoad).collect();
+    let is_said = |kind: FindingKind| match kind {
+        FindingKind::ForeignLoad => busy,
+        FindingKind::SlowName => true, // once for the whole checkup
+        _ => false,
+    };
+    let reasons: Vec<&Finding> = reasons.filter(|it| !is_said(it.kind)).collect();
     let mut said: Vec<(&str, String)> = reasons
         .iter()
         .take(FINDINGS_MAX)

@@ -5,10 +5,10 @@ mod words;
 
 use std::collections::BTreeMap;
 
-use plumb_measure::Program;
+use plumb_measure::{LadderDrift, Program};
 use serde::Serialize;
 
-pub use step::{Drift, Figures, Step, step_figures};
+pub use step::{Figures, Step, step_figures};
 
 /// The name of the document.
 const SCHEMA: &str = "plumb.ladder/1";
@@ -34,7 +34,7 @@ pub struct LadderRecord {
     pub knee: Option<u32>,
     /// How far throughput and mean of the repeated step are from the first time.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub drift: Option<[Drift; 2]>,
+    pub drift: Option<[LadderDrift; 2]>,
     /// True when somebody ended it.
     pub interrupted: bool,
 }
@@ -98,13 +98,13 @@ impl LadderRecord {
     /// True when a step was taken again, and both times long enough to tell whether the machine changed.
     #[must_use]
     pub fn knows_drift(&self) -> bool {
-        self.drift.is_some_and(|both| both.iter().all(Drift::is_known))
+        self.drift.is_some_and(|both| both.iter().all(LadderDrift::is_known))
     }
 
     /// True when the repeated step shows that the machine changed meanwhile.
     #[must_use]
     pub fn has_drifted(&self) -> bool {
-        self.drift.is_some_and(|both| both.iter().any(Drift::is_shown))
+        self.drift.is_some_and(|both| both.iter().any(LadderDrift::is_shown))
     }
 }
 
@@ -167,7 +167,7 @@ mod tests {
         let mut all = ladder(vec![step(8, 100.0, 20)]);
         assert!(!all.knows_drift() && all.text().contains("No step could be taken again"));
         let drift = |share, within| {
-            Some([Drift { share, within }, Drift { share: 0.0, within: Some(0.1) }])
+            Some([LadderDrift { share, within }, LadderDrift { share: 0.0, within: Some(0.1) }])
         };
         for (drift, known, said) in [
             (drift(0.02, Some(0.1)), true, "no drift shown"),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use plumb_folder::{IntervalLog, read_record};
 use plumb_measure::statistics::half_width;
-use plumb_measure::{ResultRecord, Span, hdr};
+use plumb_measure::{LadderDrift, ResultRecord, Span, hdr};
 use serde::Serialize;
 
 use crate::LabError;
@@ -184,45 +184,18 @@ impl Figures {
 
     /// How far a figure of the repeated step is from the first, as a share, and how far it may be.
     #[must_use]
-    pub fn drift_from(&self, first: &Self) -> [Drift; 2] {
+    pub fn drift_from(&self, first: &Self) -> [LadderDrift; 2] {
         let both = |one: Option<f64>, two: Option<f64>| Some((one?.powi(2) + two?.powi(2)).sqrt());
         [
-            Drift {
+            LadderDrift {
                 share: self.throughput_per_s / first.throughput_per_s - 1.0,
                 within: both(self.throughput_half, first.throughput_half),
             },
-            Drift {
+            LadderDrift {
                 share: count(self.mean_ns) / count(first.mean_ns) - 1.0,
                 within: both(self.mean_half, first.mean_half),
             },
         ]
-    }
-}
-
-/// How far a figure moved while the ladder was climbed.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Drift {
-    /// As a share of the first.
-    pub share: f64,
-    /// What both runs leave open, as a share; absent where that is not known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub within: Option<f64>,
-}
-
-impl Drift {
-    /// A twentieth is no drift, whatever the intervals say.
-    const NONE: f64 = 0.05;
-
-    /// True where both runs tell what they leave open.
-    #[must_use]
-    pub fn is_known(&self) -> bool {
-        self.within.is_some()
-    }
-
-    /// True when it is more than chance and more than a twentieth.
-    #[must_use]
-    pub fn is_shown(&self) -> bool {
-        self.within.is_some_and(|within| self.share.abs() > within.max(Self::NONE))
     }
 }
 

@@ -231,14 +231,24 @@ fn answer(attribution: &Attribution, account: &Account) -> String {
 
 fn no_part_has_most(account: &Account) -> String {
     let (split, whose) = (&account.split, account.of.whose());
-    let mut named: Vec<&PartShare<PartKind>> =
-        split.all().filter(|share| share.share >= NAMED && !share.may_be_zero()).collect();
-    named.sort_by(|one, other| other.share.total_cmp(&one.share));
-    let named: Vec<String> =
-        named.into_iter().map(|share| format!("{} {}", share_of(share), name(share.of))).collect();
-    if named.is_empty() {
-        return format!("No part{whose} is told apart from zero.");
+    let mut shares: Vec<&PartShare<PartKind>> = split.all().collect();
+    shares.sort_by(|one, other| other.share.total_cmp(&one.share));
+    let words = |share: &PartShare<PartKind>| format!("{} {}", share_of(share), name(share.of));
+    if shares.iter().all(|share| share.may_be_zero()) {
+        let largest = shares.first().map_or_else(String::new, |it| words(it));
+        return format!(
+            "No part{whose} is told apart from zero; the largest estimate is {largest}."
+        );
     }
+    // the largest stands first, known or not: without it the others seem to be all there is
+    let named = shares.iter().enumerate();
+    let named: Vec<String> = named
+        .filter(|(at, share)| *at == 0 || share.share >= NAMED && !share.may_be_zero())
+        .map(|(_, share)| match share.may_be_zero() {
+            true => format!("{} (not told apart from zero)", words(share)),
+            false => words(share),
+        })
+        .collect();
     format!("No part has clearly most of the time{whose}: {}.", named.join(", "))
 }
 

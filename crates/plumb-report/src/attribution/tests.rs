@@ -96,6 +96,33 @@ fn a_part_that_may_be_less_than_half_has_not_clearly_most_of_the_time() {
     assert!(text.contains(said), "{text}");
 }
 
+/// What every operation told of itself: a mean of 13.6 ms, in which flushing takes 11 ms and is hardly
+/// known, the door takes `door_us`, and the rest 2.4 ms.
+fn flushed(door_us: i64) -> String {
+    let parts =
+        [(PartKind::Door, door_us), (PartKind::Flush, 11_000), (PartKind::Rest, 2_600 - door_us)];
+    let mut all = Attribution { same_operations: true, ..of(13_600, &[]) };
+    all.parts = parts
+        .map(|(kind, us)| {
+            let half_ns = if kind == PartKind::Door { 10_000 } else { us.unsigned_abs() * 1_400 };
+            let time = Estimate { mean_ns: us * 1_000, half_width_ns: Some(half_ns), count: 1_234 };
+            TimePart { kind, time, how: String::new() }
+        })
+        .into();
+    sentence(&all)
+}
+
+#[test]
+fn the_largest_estimate_is_named_though_it_may_be_zero() {
+    let text = flushed(200);
+    let said = "No part has clearly most of the time: 81 % (0 to 100) flush (not told apart from \
+                zero). 13.6 ms at the client";
+    assert!(text.contains(said), "{text}");
+    let text = flushed(5);
+    let said = "No part is told apart from zero; the largest estimate is 81 % (0 to 100) flush. ";
+    assert!(text.contains(said), "{text}");
+}
+
 #[test]
 fn a_wire_with_somebody_on_it_is_not_called_the_network() {
     let text = |intermediary| {

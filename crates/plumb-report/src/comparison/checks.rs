@@ -3,15 +3,14 @@
 use plumb_comparison::{Checks, Contrast};
 use plumb_measure::counted;
 
-use super::contrasts::primary;
-use super::figures::{percent, probability, share};
+use super::figures::{probability, share};
 use crate::figures::grouped;
 
 /// Above this the blocks differ so much more from each other than their own noise explains that
 /// longer blocks change little.
 const BETWEEN_RULES: f64 = 2.0;
 
-/// Every check that was made, and the remarks.
+/// Every check that was made, and the remarks: what the first pair changes is one of these.
 pub(super) fn of(contrast: &Contrast) -> Vec<String> {
     let checks = &contrast.checks;
     let made = [
@@ -21,7 +20,6 @@ pub(super) fn of(contrast: &Contrast) -> Vec<String> {
         warm_up(checks),
         spread(checks),
         pairs_needed(checks),
-        without_first(contrast),
     ];
     made.into_iter().flatten().chain(checks.remarks.iter().cloned()).collect()
 }
@@ -95,14 +93,5 @@ fn pairs_needed(checks: &Checks) -> Option<String> {
     Some(format!(
         "Pairs: an interval of 1 % to either side would need about {}.",
         counted(pairs, "pair")
-    ))
-}
-
-fn without_first(contrast: &Contrast) -> Option<String> {
-    let ratio = contrast.checks.without_first?;
-    let improvement = percent(primary(contrast)?.improvement(ratio));
-    Some(format!(
-        "First pair: it lies outside the range of all others, as when something was still cold; \
-         without it the change is {improvement}."
     ))
 }

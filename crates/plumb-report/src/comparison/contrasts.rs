@@ -77,7 +77,9 @@ impl<'a> Contrasts<'a> {
         if self.several_candidates {
             names.push(contrast.candidate.clone());
         }
-        names.retain(|name| !name.is_empty() && !said.contains(name.as_str()));
+        // a sentence may name what all share, too, between the labels that tell its point apart
+        let is_said = |name: &String| name.split(", ").all(|part| said.contains(part));
+        names.retain(|name| !is_said(name));
         if self.all.len() < 2 || names.is_empty() {
             return said.clone();
         }

@@ -2,7 +2,7 @@
 
 use plumb_measure::{Finding, FindingKind, Scope, Validity};
 
-use crate::records;
+use crate::{comparisons, records};
 
 #[test]
 fn a_result_that_was_not_checked_is_not_counted_as_invalid() {
@@ -47,4 +47,36 @@ fn processor_time_that_a_server_does_not_tell_is_absent() {
     record.results.iter_mut().for_each(|it| it.stream.as_mut().unwrap().server_cpu_ns = 0);
     let page = plumb_report::markdown::render(&record);
     assert!(page.contains("| 0.19 s | - | 2.00 s |"), "{page}");
+}
+
+#[test]
+fn a_sentence_that_names_its_point_among_what_all_share_is_not_given_it_again() {
+    let mut record = comparisons::several();
+    for (at, contrast) in record.contrasts.iter_mut().enumerate() {
+        let clients = if at == 0 { "1" } else { "5" };
+        contrast.labels.insert("clients".into(), clients.into());
+        contrast.sentence = format!("At {}: {} is faster.", contrast.name(), contrast.candidate);
+    }
+    let named = |it: &plumb_comparison::Contrast| {
+        let mut labels = it.labels.clone();
+        labels.remove("connections");
+        let words: Vec<String> =
+            labels.iter().map(|(key, value)| format!("{key} {value}")).collect();
+        words.join(", ")
+    };
+    let text = plumb_report::comparison::terminal(&record);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for contrast in &record.contrasts {
+        let twice = format!("{}: At ", named(contrast));
+        assert!(!text.to_lowercase().contains(&twice.to_lowercase()), "{twice}\n{text}");
+    }
+    assert!(text.contains("At clients 5, connections 1, size"), "{text}");
+}
+
+#[test]
+fn the_figures_of_a_layer_stand_beside_several_results_too() {
+    let text = plumb_report::terminal::render(&records::sweep());
+    let line = |name: &str| text.lines().find(|line| line.contains(name)).unwrap_or_default();
+    assert!(line("one-way bits").contains("connections"), "{text}");
+    assert!(text.contains("one-way bits = messages/s x payload bytes x 8"), "{text}");
 }

@@ -52,7 +52,7 @@ pub(super) fn commands(recording: &Recording) -> Table {
         ];
         if memory {
             let mib = command.resident_max_kib.map(|kib| figure(Some(kib / 1024.0)));
-            cells.push(mib.map_or_else(|| ABSENT.into(), |mib| format!("{mib} MB")));
+            cells.push(mib.map_or_else(|| ABSENT.into(), |mib| format!("{mib} MiB")));
         }
         table.push(cells);
     }

@@ -15,7 +15,7 @@ use plumb_engine::options::HostOptions;
 use plumb_measure::Span;
 
 use super::of_shell::{self, ShellFigure};
-use super::words::{depth, split};
+use super::words::{depth, or_of_shell, split};
 use crate::job::{into_folder, known, leaf, measurement, parse, receivers, watching, with_options};
 use crate::measure::measure;
 use crate::{layers, progress};
@@ -85,7 +85,7 @@ impl Probe {
         let mut words = with_options(&plain_words)?;
         let mut inputs = inputs::of_command(&plain_words);
         inputs.extend(inputs::of_command(&words));
-        let (layer, matches) = parse(&words)?;
+        let (layer, matches) = parse(&words).map_err(|error| or_of_shell(error, &words))?;
         let depth = depth(&matches);
         let options = Options { known: &known(&layer, &matches), given: leaf(&matches) };
         options.refuse_ours(at(FOLDER).as_deref())?;

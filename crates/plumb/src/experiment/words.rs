@@ -26,6 +26,21 @@ pub(super) fn depth(of_layer: &ArgMatches) -> usize {
     1 + of_layer.subcommand().map_or(0, |(_, inner)| depth(inner))
 }
 
+/// Why `words` are no command line of ours, with what to do where they may be one of the shell: they
+/// begin with a word that resembles no command.
+pub(super) fn or_of_shell(error: anyhow::Error, words: &[String]) -> anyhow::Error {
+    let all = commands::all();
+    let is_ours = words.first().is_none_or(|first| all.find_subcommand(first).is_some());
+    let said = format!("{error:#}");
+    if is_ours || !said.starts_with("unrecognized subcommand") || said.contains("tip:") {
+        return error;
+    }
+    anyhow!(
+        "{said}; a command of the shell is measured with --exec, in a file with `exec` in the place \
+         of `run`"
+    )
+}
+
 /// Refuses what is no command line of ours. Names that are left open in it may stand for anything.
 pub(super) fn is_command(command: &str) -> anyhow::Result<()> {
     let words = split(command).map_err(|error| anyhow!("`{command}`: {error}"))?;

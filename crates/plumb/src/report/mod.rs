@@ -68,6 +68,8 @@ pub(crate) fn command() -> Command {
                 .conflicts_with("json")
                 .action(ArgAction::SetTrue),
         )
+        // what the short form of a run names is no mistake here, where everything is printed anyway
+        .arg(Arg::new("full").long("full").hide(true).action(ArgAction::SetTrue))
         .arg(
             Arg::new("hgrm")
                 .long("hgrm")

@@ -42,6 +42,18 @@ fn one_comparison_and_one_finding_are_told_in_the_singular() {
 }
 
 #[test]
+fn a_table_whose_columns_mean_nothing_yet_ends_with_3() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let table = folder.path().join("plain.csv");
+    std::fs::write(&table, "run,idle\na,101\n").expect("it can be written");
+    let (plain, right) = (table.display().to_string(), published("smc-r-latency.csv"));
+    let ended = plumb(&["check", &plain]).wait().with(3);
+    assert!(ended.stdout.contains("nothing was checked: say what the columns"), "{ended:?}");
+    plumb(&["check", &right, &plain, "--json"]).wait().with(3);
+    plumb(&["check", &published("smc-r-cpu.csv"), &plain]).wait().with(1);
+}
+
+#[test]
 fn what_cannot_be_read_ends_with_2() {
     let ended = plumb(&["check", "/nowhere/at/all.csv"]).wait().with(2);
     assert!(ended.stderr.contains("/nowhere/at/all.csv: cannot be read"), "{}", ended.stderr);

@@ -1,5 +1,7 @@
 //! `plumb size` end to end, on ladders whose landscape is known.
 
+mod declared;
+
 use crate::kit;
 
 use std::collections::BTreeMap;
@@ -269,42 +271,6 @@ fn what_is_no_ladder_is_refused() {
     refused(&["good", "--users", "5", "--what-if", "cores"], "is no change");
     refused(&["good", "--users", "5", "--what-if", "cpu=4"], "there are: outside, cores, waiting");
     refused(&["good", "--users", "5", "--servers", "database=2"], "no step has a part `database`");
-}
-
-#[test]
-fn a_ladder_says_which_runs_count_and_which_pools_there_are() {
-    let at = tempdir().expect("a folder");
-    let mut steps = Vec::new();
-    for (number, users) in LADDER.into_iter().enumerate() {
-        let mut one = record(&[users]);
-        one.target.address = format!("http://127.0.0.1:{}/", 40_000 + number);
-        let folder = format!("blocks/{number}");
-        written(&one, at.path(), &format!("ladder/{folder}"));
-        steps.push(json!({ "level": users, "folder": folder, "counts": true }));
-    }
-    // a short run of 10 users, in whose place a longer one stands
-    let mut short = record(&[10]);
-    short.results[0].throughput_per_s /= 3.0;
-    short.results[0].duration_ns *= 3;
-    written(&short, at.path(), "ladder/blocks/short");
-    steps.push(json!({ "level": 10, "folder": "blocks/short", "counts": false }));
-    let write = |stepped: &str| {
-        let ladder = json!({
-            "stepped": stepped, "steps": steps, "pools": { "threads": 50 }, "servers": {},
-        });
-        std::fs::write(at.path().join("ladder/ladder.json"), ladder.to_string()).expect("writable");
-    };
-    write("users");
-    let size = ["size", "ladder", "--users", "30", "--json"];
-    let json = plumb(&size, at.path()).with(0).json();
-    assert_eq!(json["sizing"]["model"]["setup"]["pool"], json!(["threads", 50]));
-    assert_eq!(json["sizing"]["ladder"]["steps"].as_array().map(Vec::len), Some(LADDER.len()));
-    let other = [&size[..], &["--pool", "processes=60"]].concat();
-    let json = plumb(&other, at.path()).with(0).json();
-    assert_eq!(json["sizing"]["model"]["setup"]["pool"], json!(["processes", 60]));
-    write("rate");
-    let refused = plumb(&size, at.path()).with(2).stderr;
-    assert!(refused.contains("steps a rate"), "{refused}");
 }
 
 #[test]

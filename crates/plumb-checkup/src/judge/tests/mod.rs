@@ -1,6 +1,7 @@
 //! Made-up outcomes, and what is said of them.
 
 mod faults;
+mod names;
 mod quota;
 mod ways;
 

@@ -52,7 +52,7 @@ pub(super) fn run(
         return Ok(Exit::Interrupted);
     }
     print(&climbed, form)?;
-    if form == Form::Text {
+    if form == Form::Text && !climbed.has_drifted() {
         exit::print(&format!("size it with: plumb size {} --users N\n", folder.path().display()))?;
     }
     Ok(exit(&climbed))

@@ -1,0 +1,68 @@
+//! How long the names of hosts took to look up.
+//!
+//! A target is looked up once, before anything is measured, and no figure of a run holds that time. A
+//! program that opens a connection feels it, though: slow names are kept until whoever makes the record
+//! asks for them.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use plumb_measure::{Clock, SLOW_NAME_NS};
+
+/// The longest look-up of each name that took long, since somebody last asked.
+static SLOW: Mutex<BTreeMap<String, u64>> = Mutex::new(BTreeMap::new());
+
+/// What `look` finds of the name `host`; how long that took by `clock` is kept.
+pub(crate) fn timed<T>(host: &str, clock: &impl Clock, look: impl FnOnce() -> T) -> T {
+    let began_ns = clock.now_ns();
+    let found = look();
+    let took_ns = clock.now_ns().saturating_sub(began_ns);
+    if took_ns >= SLOW_NAME_NS {
+        let mut slow = slow();
+        let longest_ns = slow.entry(host.to_owned()).or_default();
+        *longest_ns = took_ns.max(*longest_ns);
+    }
+    found
+}
+
+/// The names that took long to look up since this was last asked, with the longest time of each,
+/// nanoseconds. They are forgotten.
+#[must_use]
+pub fn take_slow_names() -> BTreeMap<String, u64> {
+    std::mem::take(&mut *slow())
+}
+
+fn slow() -> MutexGuard<'static, BTreeMap<String, u64>> {
+    SLOW.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// A clock that is moved by hand.
+    #[derive(Default)]
+    struct Hands(Cell<u64>);
+
+    impl Clock for Hands {
+        fn now_ns(&self) -> u64 {
+            self.0.get()
+        }
+    }
+
+    #[test]
+    fn names_that_took_long_are_told_once_with_their_longest_time() {
+        let clock = Hands::default();
+        let took = |host: &str, ns: u64| {
+            timed(host, &clock, || clock.0.set(clock.0.get() + ns));
+        };
+        took("quick", SLOW_NAME_NS - 1);
+        took("slow", 3 * SLOW_NAME_NS);
+        took("slow", 2 * SLOW_NAME_NS);
+        let told = take_slow_names();
+        assert_eq!((told.get("quick"), told.get("slow")), (None, Some(&(3 * SLOW_NAME_NS))));
+        assert!(!take_slow_names().contains_key("slow"));
+    }
+}

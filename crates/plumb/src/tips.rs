@@ -1,0 +1,153 @@
+//! What to try where a command line is wrong, beyond the words that resemble the wrong one.
+
+use std::error::Error as _;
+use std::ffi::OsString;
+use std::num::{IntErrorKind, ParseIntError};
+
+use clap::Command;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// Options that other programs, or other commands of this one, call so; the option here; and what is to be
+/// known of it.
+const CALLED_ELSEWHERE: [(&str, &str, &str); 3] = [
+    ("--port", "listen", "'--listen [HOST:]PORT' says where it listens"),
+    (
+        "-B",
+        "size",
+        "'--size' is the length of a message; called niping (a symlink), plumb takes -B",
+    ),
+    ("-L", "count", "'--count' is how many; called niping (a symlink), plumb takes -L"),
+];
+
+/// The message of a command line `words` of `all` that cannot be used, with what to try.
+pub(crate) fn with_tips(
+    mut message: clap::Error,
+    all: &Command,
+    words: &[OsString],
+) -> clap::Error {
+    let command = innermost(all, words);
+    let tip = match message.kind() {
+        ErrorKind::InvalidSubcommand => return with_commands(message, all, command),
+        ErrorKind::UnknownArgument => elsewhere(&message, command),
+        ErrorKind::ValueValidation => number(&message),
+        _ => None,
+    };
+    if let Some(tip) = tip {
+        message.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    message
+}
+
+/// The command that `words` name, as far as there are such commands.
+fn innermost<'a>(all: &'a Command, words: &[OsString]) -> &'a Command {
+    let named = words
+        .iter()
+        .skip(1)
+        .try_fold(all, |command, word| command.find_subcommand(word).map_or(Err(command), Ok));
+    named.unwrap_or_else(|last| last)
+}
+
+/// A command that there is not: those of layers that have its name, since `plumb ping` may mean
+/// `plumb net ping`, or all that there are in its place.
+fn with_commands(mut message: clap::Error, all: &Command, command: &Command) -> clap::Error {
+    let Some(word) = invalid(&message, ContextKind::InvalidSubcommand) else { return message };
+    let layers = all.get_subcommands().filter(|layer| layer.find_subcommand(&word).is_some());
+    let named: Vec<String> = layers.map(|layer| format!("{} {word}", layer.get_name())).collect();
+    let is_in_layer = command.get_name() != all.get_name();
+    if !named.is_empty() {
+        message.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(named));
+    } else if is_in_layer && message.get(ContextKind::SuggestedSubcommand).is_none() {
+        let there: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+        let tip = format!("there are: {}", there.join(", "));
+        message.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    message
+}
+
+/// What an argument that `command` does not take is called there.
+fn elsewhere(message: &clap::Error, command: &Command) -> Option<String> {
+    let word = invalid(message, ContextKind::InvalidArg)?;
+    let takes = |long: &str| command.get_arguments().any(|arg| arg.get_long() == Some(long));
+    if let Some((_, long, tip)) = CALLED_ELSEWHERE.iter().find(|(name, ..)| *name == word) {
+        return takes(long).then(|| (*tip).to_owned());
+    }
+    match word.starts_with('-') {
+        true => None,
+        false if command.get_name() == "checkup" => {
+            Some(format!("the landscape is named with '--target {word}'"))
+        }
+        false if takes("statement") => {
+            Some(format!("a statement of your own is given with '--statement \"{word}\"'"))
+        }
+        false => None,
+    }
+}
+
+/// What is a number, where letters stand in the place of one.
+fn number(message: &clap::Error) -> Option<String> {
+    let found = message.source()?.downcast_ref::<ParseIntError>()?;
+    let no_digits = matches!(found.kind(), IntErrorKind::InvalidDigit | IntErrorKind::Empty);
+    no_digits.then(|| "write a whole number in digits, such as 60".to_owned())
+}
+
+fn invalid(message: &clap::Error, what: ContextKind) -> Option<String> {
+    match message.get(what)? {
+        ContextValue::String(word) => Some(word.clone()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands;
+
+    /// What is said of a command line.
+    fn said(line: &[&str]) -> String {
+        let mut all = commands::all();
+        let message = all.try_get_matches_from_mut(line).unwrap_err();
+        let words: Vec<OsString> = line.iter().map(Into::into).collect();
+        with_tips(message, &all, &words).to_string()
+    }
+
+    #[test]
+    fn a_command_without_its_layer_is_told_the_layers_that_have_it() {
+        let ping = said(&["plumb", "ping", "db1"]);
+        assert!(ping.contains("'http ping'") && ping.contains("'net ping'"), "{ping}");
+        assert!(!said(&["plumb", "nothing"]).contains("tip:"));
+    }
+
+    #[test]
+    fn a_command_that_resembles_none_is_told_all_of_its_place() {
+        let load = said(&["plumb", "lock", "load", "orders", "h"]);
+        assert!(load.contains("tip: there are: ") && load.contains(" sd,"), "{load}");
+    }
+
+    #[test]
+    fn options_of_other_programs_are_told_by_their_name_here() {
+        for (line, tip) in [
+            (&["plumb", "net", "ping", "h", "-B", "500"][..], "tip: '--size' is the length"),
+            (&["plumb", "net", "ping", "h", "-L", "5"], "tip: '--count' is how many"),
+            (&["plumb", "app", "serve", "--port", "8000"], "tip: '--listen [HOST:]PORT'"),
+            (&["plumb", "net", "serve", "--port", "3298"], "tip: '--listen [HOST:]PORT'"),
+            (&["plumb", "checkup", "l.toml"], "tip: the landscape is named with '--target l.toml'"),
+            (
+                &["plumb", "db", "ping", "postgres://h", "select 1"],
+                "tip: a statement of your own is given with '--statement \"select 1\"'",
+            ),
+        ] {
+            let text = said(line);
+            assert!(text.contains(tip), "{text}");
+            assert!(!text.contains("'-- -"), "{text}");
+        }
+        let other = said(&["plumb", "http", "ping", "http://h/", "-B", "500"]);
+        assert!(!other.contains("'--size'"), "it has none: {other}");
+    }
+
+    #[test]
+    fn letters_in_the_place_of_a_number_are_told_what_one_is() {
+        let text = said(&["plumb", "size", "ladder", "--users", "sixty"]);
+        assert!(text.contains("tip: write a whole number in digits, such as 60"), "{text}");
+        assert!(!said(&["plumb", "size", "ladder", "--users", "0"]).contains("tip:"));
+    }
+}
