@@ -124,8 +124,8 @@ impl Repeated {
         let drift = self.drift.filter(|both| both.iter().any(LadderDrift::is_shown))?;
         let (step, ladder) = (self.step(), &self.ladder);
         Some(format!(
-            "the machine drifted while {ladder} was taken: {step}, taken again, has {}; take the \
-             ladder again",
+            "the machine drifted while {ladder} was taken: {step}, taken again, differs by {} \
+             from the first time; take the ladder again",
             differences(drift)
         ))
     }
@@ -146,7 +146,7 @@ impl Repeated {
             "whether that is drift is not known; take longer steps"
         };
         format!(
-            "Taken again, {} of {} has {}: {verdict}.",
+            "Taken again, {} of {} differs by {}: {verdict}.",
             self.step(),
             self.ladder,
             differences(drift)
@@ -161,7 +161,7 @@ impl Repeated {
 
 fn differences([throughput, mean]: [LadderDrift; 2]) -> String {
     format!(
-        "{:+.1} % of throughput and {:+.1} % of the mean",
+        "{:+.1} % in throughput and {:+.1} % in the mean",
         throughput.share * 100.0,
         mean.share * 100.0
     )

@@ -96,10 +96,7 @@ pub fn summary(record: &RunRecord) -> String {
     if let Some(cores) = placement::all(record) {
         out.push_str(&fact("cores", &cores));
     }
-    out.push_str(&fact(
-        "more",
-        "plumb report FOLDER prints everything of this run; --full, at once",
-    ));
+    out.push_str(&fact("more", "plumb report FOLDER prints everything, as --full does at once"));
     harmless(&out)
 }
 

@@ -27,7 +27,6 @@ pub(crate) fn timed<T>(host: &str, clock: &impl Clock, look: impl FnOnce() -> T)
 
 /// The names that took long to look up since this was last asked, with the longest time of each,
 /// nanoseconds. They are forgotten.
-#[must_use]
 pub fn take_slow_names() -> BTreeMap<String, u64> {
     std::mem::take(&mut *slow())
 }

@@ -25,7 +25,7 @@ pub(crate) fn command() -> Command {
         )
         .after_help(
             "Exit codes: 0 nothing was found; 1 a figure cannot be true; 2 a file cannot be read \
-             (the others are checked all the same); 3 of a file nothing could be compared.",
+             (the others are checked all the same); 3 where nothing of a file could be compared.",
         )
         .arg(
             Arg::new("file")

@@ -43,7 +43,7 @@ fn innermost<'a>(all: &'a Command, words: &[OsString]) -> &'a Command {
     let named = words
         .iter()
         .skip(1)
-        .try_fold(all, |command, word| command.find_subcommand(word).map_or(Err(command), Ok));
+        .try_fold(all, |command, word| command.find_subcommand(word).ok_or(command));
     named.unwrap_or_else(|last| last)
 }
 
@@ -57,7 +57,8 @@ fn with_commands(mut message: clap::Error, all: &Command, command: &Command) -> 
     if !named.is_empty() {
         message.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(named));
     } else if is_in_layer && message.get(ContextKind::SuggestedSubcommand).is_none() {
-        let there: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+        let there = command.get_subcommands().map(Command::get_name);
+        let there: Vec<&str> = there.filter(|name| *name != "help").collect();
         let tip = format!("there are: {}", there.join(", "));
         message.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
@@ -120,7 +121,8 @@ mod tests {
     #[test]
     fn a_command_that_resembles_none_is_told_all_of_its_place() {
         let load = said(&["plumb", "lock", "load", "orders", "h"]);
-        assert!(load.contains("tip: there are: ") && load.contains(" sd,"), "{load}");
+        assert!(load.contains("tip: there are: ") && load.contains(" sd"), "{load}");
+        assert!(!load.contains("help,") && !load.contains(", help"), "{load}");
     }
 
     #[test]

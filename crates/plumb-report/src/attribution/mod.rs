@@ -233,9 +233,11 @@ fn no_part_has_most(account: &Account) -> String {
     let (split, whose) = (&account.split, account.of.whose());
     let mut shares: Vec<&PartShare<PartKind>> = split.all().collect();
     shares.sort_by(|one, other| other.share.total_cmp(&one.share));
-    let words = |share: &PartShare<PartKind>| format!("{} {}", share_of(share), name(share.of));
+    // the interval of the time reaches down to zero where that of the share need not
+    let estimate =
+        |share: &PartShare<PartKind>| format!("{} {}", percent(share.share), name(share.of));
     if shares.iter().all(|share| share.may_be_zero()) {
-        let largest = shares.first().map_or_else(String::new, |it| words(it));
+        let largest = shares.first().map_or_else(String::new, |it| estimate(it));
         return format!(
             "No part{whose} is told apart from zero; the largest estimate is {largest}."
         );
@@ -245,8 +247,8 @@ fn no_part_has_most(account: &Account) -> String {
     let named: Vec<String> = named
         .filter(|(at, share)| *at == 0 || share.share >= NAMED && !share.may_be_zero())
         .map(|(_, share)| match share.may_be_zero() {
-            true => format!("{} (not told apart from zero)", words(share)),
-            false => words(share),
+            true => format!("{} (not told apart from zero)", estimate(share)),
+            false => format!("{} {}", share_of(share), name(share.of)),
         })
         .collect();
     format!("No part has clearly most of the time{whose}: {}.", named.join(", "))

@@ -77,6 +77,6 @@ fn a_sentence_that_names_its_point_among_what_all_share_is_not_given_it_again() 
 fn the_figures_of_a_layer_stand_beside_several_results_too() {
     let text = plumb_report::terminal::render(&records::sweep());
     let line = |name: &str| text.lines().find(|line| line.contains(name)).unwrap_or_default();
-    assert!(line("one-way bits").contains("connections"), "{text}");
-    assert!(text.contains("one-way bits = messages/s x payload bytes x 8"), "{text}");
+    assert!(line("two-way").contains("connections"), "{text}");
+    assert!(text.contains("one-way = 8 * size [B] * msgs/s"), "{text}");
 }

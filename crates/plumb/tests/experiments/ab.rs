@@ -385,7 +385,7 @@ fn what_cannot_be_compared_is_refused_before_anything_is_measured() {
         (&["ab", "net ping 127.0.0.1"], "2 values"),
         (&["ab", "net pong", "net ping 127.0.0.1"], "pong"),
         (&["ab", "sleep 0.1", "sleep 0.2"], "a command of the shell is measured with --exec"),
-        (&["ab", "nte ping x", "net ping x"], "a similar subcommand exists: 'net'"),
+        (&["ab", "nett ping x", "net ping x"], "a similar subcommand exists: 'net'"),
         (&["ab", "net serve", "net serve"], "measures nothing"),
         (&["ab", "checkup", "checkup"], "only commands that measure"),
         (&["ab", "net ping 'x", "net ping x"], "quote is not closed"),

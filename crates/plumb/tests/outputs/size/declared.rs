@@ -41,13 +41,13 @@ fn a_ladder_says_which_runs_count_and_which_pools_there_are() {
     let json = plumb(&other, at.path()).with(0).json();
     assert_eq!(json["sizing"]["model"]["setup"]["pool"], json!(["processes", 60]));
     let text = plumb(&size[..4], at.path()).with(0).stdout.replace('\n', " ");
-    assert!(text.contains("the step of 20 users of ladder has +6.6 %"), "{text}");
+    assert!(text.contains("the step of 20 users of ladder differs by +6.6 %"), "{text}");
     assert!(text.contains("no drift is shown"), "{text}");
     let moved = json!([{ "share": 0.066, "within": 0.353 }, { "share": -0.465, "within": 0.252 }]);
     write("users", moved);
     let text = plumb(&size[..4], at.path()).with(3).stdout.replace('\n', " ");
     assert!(text.starts_with("Not answered: the machine drifted while ladder was taken"), "{text}");
-    assert!(text.contains("-46.5 % of the mean; take the ladder again"), "{text}");
+    assert!(text.contains("-46.5 % in the mean from the first time; take the"), "{text}");
     let json = plumb(&size, at.path()).with(3).json();
     assert_eq!(
         (&json["sizing"]["answer"], &json["runs"]["repeated"][0]["users"]),
