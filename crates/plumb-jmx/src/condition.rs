@@ -1,5 +1,9 @@
 //! Conditions of an `IfController` that a scenario can say, too.
 
+use plumb_measure::LoadPart;
+use plumb_scenario::condition::Condition;
+use plumb_scenario::variables::Names;
+
 use super::words::{is_sole_value, is_sole_variable, sole_function};
 
 /// Comparisons, longer signs first, with the sign of a scenario.
@@ -32,6 +36,19 @@ pub(super) fn read(text: &str, is_expression: bool) -> Option<String> {
         return is_sole_variable(text).then(|| text.to_owned());
     }
     comparison(text).or_else(|| is_sole_variable(text).then(|| text.to_owned()))
+}
+
+/// `condition`, its variables named, if a scenario takes it.
+///
+/// # Errors
+/// Why not, in words.
+pub(super) fn checked(condition: String) -> Result<String, String> {
+    match Condition::parse(&condition, &mut Names::with_values(LoadPart::default())) {
+        Ok(_) => Ok(condition),
+        Err(error) => {
+            Err(format!("its condition is `{condition}`, which a scenario refuses: {error}"))
+        }
+    }
 }
 
 fn comparison(text: &str) -> Option<String> {
@@ -131,6 +148,25 @@ mod tests {
         ] {
             assert_eq!(read(text, true), None, "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_read_is_a_condition_of_a_scenario_unless_texts_are_put_in_order() {
+        for text in [
+            "${__jexl3(\"${x}\" == \"=y\")}",
+            "${__jexl3(\"${x}\" != \"a && b\")}",
+            "${__jexl3(1 == 1)}",
+            "${__jexl3(true == true)}",
+            "${__jexl3(\"Java\" == \"Java\")}",
+            "${__jexl3(${n} >= \"10\")}",
+            "${ok}",
+        ] {
+            let condition = read(text, true).unwrap();
+            assert_eq!(checked(condition.clone()), Ok(condition), "{text}");
+        }
+        let ordered = read("${__jexl3(\"${x}\" < \"b\")}", true).unwrap();
+        let why = checked(ordered).unwrap_err();
+        assert!(why.contains("`${x} < 'b'`, which a scenario refuses: `b` is no number"), "{why}");
     }
 
     proptest! {

@@ -241,6 +241,7 @@ impl Importer {
         let sole = is_sole_variable(&condition);
         let condition = if sole { format!("{condition} != 'false'") } else { condition };
         let condition = self.words.template(&condition, element, &mut self.draft.notes);
+        let condition = condition::checked(condition)?;
         let step = Step { holds: Some(placed(condition)), ..Step::default() };
         Ok(Around::Step(Box::new(step)))
     }
@@ -284,6 +285,7 @@ impl Importer {
             format!("its condition `{text}` is more than one comparison of a variable")
         })?;
         let condition = self.words.template(&condition, element, &mut self.draft.notes);
+        let condition = condition::checked(condition)?;
         let step = Step { condition: Some(placed(condition)), ..Step::default() };
         Ok(Around::Condition(Box::new(step)))
     }

@@ -6,10 +6,11 @@ use crate::placeholder::{Piece, pieces};
 use crate::template::{Missing, Template, TemplateError};
 use crate::variables::{Names, Slot, Variables};
 
-/// A condition: a template that must have become `true`, or a comparison of two.
+/// A condition: a variable that must have become `true`, or a comparison of two templates.
 ///
 /// `==` and `!=` compare texts, `<`, `<=`, `>` and `>=` numbers. A side may stand in single
-/// quotes: `'a == b'`.
+/// quotes: `'a == b'`. What is written as another language writes it, and would never hold, is
+/// refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     left: Template,
@@ -29,8 +30,52 @@ pub enum ConditionError {
     #[error("nothing stands beside the comparison; an empty text is written ''")]
     Empty,
     /// More than two sides.
-    #[error("a condition has one comparison; put texts that hold one into single quotes")]
+    #[error(
+        "a condition has one comparison, and nothing that joins several; put texts that hold one \
+         into single quotes"
+    )]
     Several,
+    /// No comparison, and nothing that becomes `true`.
+    #[error(
+        "`{text}` never becomes `true`: write a comparison with ==, !=, <, <=, > or >=, or one \
+         variable alone"
+    )]
+    NeverTrue {
+        /// What is written.
+        text: String,
+    },
+    /// A sign beside that of the comparison.
+    #[error(
+        "`{sign}` is no comparison: write ==, !=, <, <=, > or >=, and a text that begins with a \
+         sign in single quotes"
+    )]
+    Sign {
+        /// What is written.
+        sign: String,
+    },
+    /// A side in double quotes, which would be part of the text.
+    #[error(
+        "`{text}` is a text with its double quotes: put texts into single ones, '{inner}', or \
+         '{text}' where the others belong to it"
+    )]
+    DoubleQuotes {
+        /// What is written.
+        text: String,
+        /// The same without its quotes.
+        inner: String,
+    },
+    /// Where a number is compared, a text that is none.
+    #[error("`{text}` is no number; == and != compare texts")]
+    NoNumber {
+        /// The text.
+        text: String,
+    },
+    /// The name of a variable as a text that is compared with a text.
+    #[error("`{name}` is a text, always the same: the variable is written ${{{name}}}")]
+    NoVariable {
+        /// The name.
+        name: String,
+    },
     /// A quote that is not closed, or closed too early.
     #[error("a text in single quotes begins and ends with one, and has none within")]
     Quote,
@@ -63,13 +108,23 @@ impl Condition {
     /// [`ConditionError`] in words.
     pub fn parse(text: &str, names: &mut Names) -> Result<Self, ConditionError> {
         let Some((at, word, operator)) = operator_in(text)? else {
-            return Ok(Self { left: side(text, names)?, comparison: None });
+            let never = || ConditionError::NeverTrue { text: text.trim().into() };
+            return match side(text, names) {
+                Ok(left) if can_become_true(text, &left) => Ok(Self { left, comparison: None }),
+                // a text in quotes beside something else
+                Ok(_) | Err(ConditionError::Quote) => Err(never()),
+                Err(error) => Err(error),
+            };
         };
         let (left, right) = (&text[..at], &text[at + word.len()..]);
-        if operator_in(right)?.is_some() {
+        if operator_in(right)?.is_some() || joins(left) || joins(right) {
             return Err(ConditionError::Several);
         }
-        Ok(Self { left: side(left, names)?, comparison: Some((operator, side(right, names)?)) })
+        check_sign(left, word, right)?;
+        let sides = [(left, side(left, names)?), (right, side(right, names)?)];
+        check_sides(&sides, operator, names)?;
+        let [(_, left), (_, right)] = sides;
+        Ok(Self { left, comparison: Some((operator, right)) })
     }
 
     /// The variables it needs.
@@ -121,15 +176,76 @@ fn operator_in(text: &str) -> Result<Option<(usize, &'static str, Comparison)>, 
     if quoted { Err(ConditionError::Quote) } else { Ok(None) }
 }
 
+/// True when what stands without a comparison may become `true`: variables and calls, or the word.
+fn can_become_true(text: &str, template: &Template) -> bool {
+    if let Some(constant) = template.constant() {
+        return ["true", "false"].contains(&constant);
+    }
+    // a number of values is never `true`
+    let may = |piece: &Piece<'_>| matches!(piece, Piece::Placeholder(inner) if !inner.ends_with(":count"));
+    pieces(unquoted(text.trim()).unwrap_or_default()).iter().all(may)
+}
+
+/// True when conditions are joined there, as other languages do.
+fn joins(text: &str) -> bool {
+    let joined = |piece: &Piece<'_>| matches!(piece, Piece::Text(text) if text.contains(" && ") || text.contains(" || "));
+    !is_quoted(text.trim()) && pieces(text).iter().any(joined)
+}
+
+/// A sign that touches that of the comparison makes another one of it, as `===` and `=>`.
+fn check_sign(left: &str, word: &str, right: &str) -> Result<(), ConditionError> {
+    let before = left.chars().next_back().filter(|it| ['=', '!'].contains(it));
+    let behind = right.chars().next().filter(|it| ['=', '!', '~'].contains(it));
+    if before.is_none() && behind.is_none() {
+        return Ok(());
+    }
+    let signs = before.into_iter().chain(word.chars()).chain(behind);
+    Err(ConditionError::Sign { sign: signs.collect() })
+}
+
+/// Refuses sides that can only be meant as something else.
+fn check_sides(
+    sides: &[(&str, Template); 2],
+    operator: Comparison,
+    names: &Names,
+) -> Result<(), ConditionError> {
+    let of_texts = matches!(operator, Comparison::Equal | Comparison::Unequal);
+    let both_fixed = sides.iter().all(|(_, template)| template.constant().is_some());
+    for (text, template) in sides {
+        let text = text.trim();
+        let double = text.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+        if let Some(inner) = double {
+            return Err(ConditionError::DoubleQuotes { text: text.into(), inner: inner.into() });
+        }
+        let Some(constant) = template.constant() else { continue };
+        if both_fixed && !is_quoted(text) && names.all().any(|name| name == constant) {
+            return Err(ConditionError::NoVariable { name: constant.into() });
+        }
+        if !of_texts && number(constant).is_err() {
+            return Err(ConditionError::NoNumber { text: constant.into() });
+        }
+    }
+    Ok(())
+}
+
+fn is_quoted(text: &str) -> bool {
+    text.starts_with('\'')
+}
+
+/// What stands within the single quotes around `text`, if some do.
+fn unquoted(text: &str) -> Result<&str, ConditionError> {
+    match text.strip_prefix('\'') {
+        Some(rest) => rest.strip_suffix('\'').ok_or(ConditionError::Quote),
+        None => Ok(text),
+    }
+}
+
 fn side(text: &str, names: &mut Names) -> Result<Template, ConditionError> {
     let text = text.trim();
     if text.is_empty() {
         return Err(ConditionError::Empty);
     }
-    let inner = match text.strip_prefix('\'') {
-        Some(rest) => rest.strip_suffix('\'').ok_or(ConditionError::Quote)?,
-        None => text,
-    };
+    let inner = unquoted(text)?;
     let quotes = |piece: &Piece<'_>| matches!(piece, Piece::Text(text) if text.contains('\''));
     if pieces(inner).iter().any(quotes) {
         return Err(ConditionError::Quote);
@@ -197,7 +313,7 @@ mod tests {
     #[test]
     fn what_cannot_be_decided_is_said() {
         assert_eq!(judged("${a} > 1").unwrap_err(), "`x` is no number");
-        assert_eq!(judged("${n} > nan").unwrap_err(), "`nan` is no number");
+        assert_eq!(judged("${a} > ${n}").unwrap_err(), "`x` is no number");
         assert_eq!(judged("${b}").unwrap_err(), "${b} has no value");
         assert!(judged("${list} == 1").unwrap_err().contains("is a list"));
     }
@@ -215,6 +331,62 @@ mod tests {
         ] {
             let problem = judged(text).unwrap_err();
             assert!(problem.contains(part), "{text}: {problem}");
+        }
+    }
+
+    #[test]
+    fn what_would_never_hold_is_refused() {
+        for (text, part) in [
+            ("${a} = 5", "`${a} = 5` never becomes `true`: write a comparison"),
+            ("${a} = 'x'", "`${a} = 'x'` never becomes"),
+            ("${a} =! 5", "never becomes"),
+            ("${a} eq 5", "never becomes"),
+            ("${a} && ${b}", "never becomes"),
+            ("!${a}", "never becomes"),
+            ("yes", "never becomes"),
+            ("'${a} == x'", "never becomes"),
+            ("${list:count}", "never becomes"),
+            ("${a} === 5", "`===` is no comparison"),
+            ("${a} !== 5", "`!==` is no comparison"),
+            ("${n} => 4", "`=>` is no comparison"),
+            ("${n} =< 4", "`=<` is no comparison"),
+            ("${a} =!= 4", "`=!=` is no comparison"),
+            ("${a} == 1 && ${b}", "nothing that joins several"),
+            ("${a} || ${b} == 2", "nothing that joins several"),
+            ("${a} == \"5\"", "single ones, '5', or '\"5\"' where"),
+            ("\"${a}\" != x", "single ones, '${a}'"),
+            ("${n} >= x", "`x` is no number"),
+            ("'' < ${n}", "`` is no number"),
+            ("${n} > nan", "`nan` is no number"),
+            ("a == 5", "`a` is a text, always the same: the variable is written ${a}"),
+            ("5 != n", "${n}"),
+        ] {
+            let problem = judged(text).unwrap_err();
+            assert!(problem.contains(part), "{text}: {problem}");
+        }
+    }
+
+    #[test]
+    fn what_may_be_meant_is_taken() {
+        for (text, expected) in [
+            ("false", false),
+            ("'${yes}'", true),
+            ("${yes}${empty}", true),
+            ("${lower('TRUE')}", true),
+            ("${a} == '=x'", false),
+            ("${a} == =x", false),
+            ("dGVzdDE= == ${a}", false),
+            ("${a} != '\"x\"'", true),
+            ("${a} == 'x && y'", false),
+            ("${a} == 'a'", false),
+            ("a == ${a}", false),
+            // what a plan of another program says when its variables are fixed
+            ("1 == 1", true),
+            ("Java != 'Java'", false),
+            ("no == true", false),
+            ("${n} > ' 9 '", true),
+        ] {
+            assert_eq!(judged(text), Ok(expected), "{text}");
         }
     }
 

@@ -70,7 +70,7 @@ fn built_in_values_are_what_the_page_says() {
 
 #[test]
 fn conditions_hold_as_the_page_says() {
-    examples("condition", 9, |text| {
+    examples("condition", 13, |text| {
         let mut names = Names::default();
         let variables = user(&mut names);
         let condition = Condition::parse(text, &mut names).map_err(|error| error.to_string())?;
