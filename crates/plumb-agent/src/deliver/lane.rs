@@ -87,6 +87,9 @@ pub(crate) struct Lane {
     rewinds: u64,
     /// The other side takes nothing: only one message is tried.
     away: bool,
+    /// That one was sent since the other side was found to be away: its answer tells whether it is
+    /// back. One to a message that was under way before tells nothing, and would cut the wait short.
+    probing: bool,
     pause_until_ns: u64,
 }
 
@@ -121,6 +124,7 @@ impl Lane {
             due_again_ns: 0,
             rewinds: 0,
             away: false,
+            probing: false,
             pause_until_ns: 0,
         }
     }
@@ -227,6 +231,7 @@ impl Lane {
                 continue;
             }
             self.counts.attempts.fetch_add(1, Ordering::Relaxed);
+            self.probing = self.away;
             let (client, kept) = (Arc::clone(&self.client), self.idle.pop());
             let (first, body) = (message.waiting.first, message.waiting.body.clone());
             self.sending.push(Box::pin(async move {
@@ -281,7 +286,8 @@ impl Lane {
     }
 
     /// Nothing is sent for a while, and then one message alone. An answer that says when to come
-    /// again uses up one attempt an interval; so does a connection that fails.
+    /// again uses up one attempt an interval; so does a connection that fails. Whoever has an
+    /// attempt left waits as long as is asked for, however many intervals that are.
     fn wait_for(&mut self, mut message: Message, error: String, after: Option<Span>) {
         let interval_ns = self.retry.interval.ns().max(1);
         let pause = after.map_or(self.retry.interval, |after| after.max(PAUSE_MIN));
@@ -290,18 +296,19 @@ impl Lane {
             self.counts.away.store(1, Ordering::Relaxed);
             (self.log)(format!("nothing is taken: {error}"));
         }
+        self.probing = false;
         self.idle.clear();
         self.rest(pause);
         message.waited_ns += pause.ns().max(1);
         let used = u32::try_from(message.waited_ns / interval_ns).unwrap_or(u32::MAX);
         message.waited_ns %= interval_ns;
         let (id, before) = (message.waiting.id, message.waiting.attempts);
-        let attempts = before.saturating_add(used);
-        message.waiting.attempts = attempts;
-        if attempts > self.retry.times {
-            self.let_go(id, Ending::Failed { attempts, error });
+        if used > 0 && before >= self.retry.times {
+            self.let_go(id, Ending::Failed { attempts: before.saturating_add(1), error });
             return;
         }
+        let attempts = before.saturating_add(used);
+        message.waiting.attempts = attempts;
         if used > 0 {
             self.spool.settle(id, Ending::Again { attempts, due_ms: 0 });
         }
@@ -309,8 +316,8 @@ impl Lane {
     }
 
     fn is_back(&mut self) {
-        if self.away {
-            self.away = false;
+        if self.away && self.probing {
+            (self.away, self.probing) = (false, false);
             self.pause_until_ns = 0;
             self.counts.away.store(0, Ordering::Relaxed);
             (self.log)("messages are taken again".into());

@@ -114,6 +114,47 @@ fn what_is_not_sent_yet_is_waited_for_at_every_moment_around_the_end_of_a_pause(
     }
 }
 
+fn away() -> Verdict {
+    Verdict::Away("status 429".into(), Some(Span::from_ms(1_000)))
+}
+
+#[test]
+fn what_was_under_way_before_cuts_no_retry_after_short() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut lane = lane(folder.path());
+    lane.window = 3;
+    for other in [Verdict::Delivered, Verdict::Refused("a".into()), Verdict::Failed("b".into())] {
+        let message = |id| Message { waiting: waiting(id), waited_ns: 0 };
+        lane.settle(message(1), (away(), None));
+        let until_ns = lane.pause_until_ns;
+        lane.settle(message(2), (other, None));
+        assert_eq!((lane.away, lane.pause_until_ns), (true, until_ns));
+        lane.send_ready(until_ns - 1);
+        assert_eq!((lane.sending.len(), ready(&lane)), (0, vec![1]));
+        // the one that is tried alone after it was asked since
+        lane.send_ready(until_ns);
+        assert_eq!((lane.sending.len(), ready(&lane)), (1, vec![]));
+        lane.settle(message(1), (Verdict::Delivered, None));
+        assert_eq!((lane.away, lane.pause_until_ns), (false, 0));
+        lane.sending.clear();
+    }
+}
+
+#[test]
+fn a_message_that_has_an_attempt_left_waits_for_all_that_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut lane, mut message) = lane_that_asks(folder.path());
+    // each wait of a second uses up two of them
+    lane.retry = RetryPlan { times: 3, interval: Span::from_ms(500), lifetime: None };
+    for used in [2, 4] {
+        lane.settle(message, (away(), None));
+        message = lane.ready.pop_front().unwrap();
+        assert_eq!(message.waiting.attempts, used);
+    }
+    lane.settle(message, (away(), None));
+    assert!(lane.ready.is_empty() && lane.held.is_empty());
+}
+
 #[test]
 fn what_was_put_off_by_a_clock_that_was_set_back_is_due_at_once() {
     let folder = tempfile::tempdir().unwrap();
