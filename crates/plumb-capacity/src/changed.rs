@@ -5,7 +5,7 @@ use plumb_measure::show_rate;
 use plumb_measure::statistics::Bounded;
 use plumb_size::ladder::FailedStep;
 use plumb_size::simulation::{Load, Simulated};
-use plumb_size::what_if::WhatIf;
+use plumb_size::what_if::{Figures, WhatIf};
 
 use crate::figures::{between, time, times, who_think};
 
@@ -15,9 +15,10 @@ const APART_MAX: f64 = 0.10;
 /// The same of the 95th percentile, which the model only approximates.
 const P95_APART_MAX: f64 = 0.25;
 
-/// Everything about a what-if.
-pub(crate) fn page(page: &mut Page, what_if: &WhatIf) {
-    let heading = format!("What if: {}", load(what_if.plan.load));
+/// Everything about a what-if of the changes that were `asked` for.
+pub(crate) fn page(page: &mut Page, asked: &str, what_if: &WhatIf) {
+    let changes: Vec<&str> = asked.split(',').map(str::trim).collect();
+    let heading = format!("What if {}: {}", changes.join(", "), load(what_if.plan.load));
     page.title(if what_if.beyond { format!("{heading} (model, not measured)") } else { heading });
     if let Some(FailedStep { users, what }) = &what_if.failed {
         page.sentence(format!(
@@ -25,24 +26,9 @@ pub(crate) fn page(page: &mut Page, what_if: &WhatIf) {
              simulation knows of that, so that their figures are of a server that would not fail."
         ));
     }
-    let found = &what_if.simulated;
-    let shown =
-        |it: Option<Bounded>, show: fn(Bounded) -> String| it.map_or("too few".into(), show);
-    let row =
-        |name: &str, model: String, simulated: String| vec![name.to_owned(), model, simulated];
-    let model = what_if.model.as_ref();
-    let told = |it: Option<f64>, show: fn(f64) -> String| it.map_or("none".into(), show);
-    let rows = vec![
-        row(
-            "operations a second",
-            told(model.map(|it| it.throughput_per_s), show_rate),
-            shown(found.throughput_per_s, between),
-        ),
-        row("mean", told(model.map(|it| it.mean_s), time), shown(found.mean_s, times)),
-        row("p95", told(what_if.model_p95_s, time), shown(found.p95_s, times)),
-    ];
-    page.table("The model and the simulation beside each other", &["", "model", "simulated"], rows);
+    figures(page, what_if);
     agreement(page, what_if);
+    let found = &what_if.simulated;
     let failed = failures(found);
     if !failed.is_empty() {
         page.sentence(format!("Simulated: {}.", failed.join(", ")));
@@ -56,6 +42,67 @@ pub(crate) fn page(page: &mut Page, what_if: &WhatIf) {
             fullest.waiting
         ));
     }
+}
+
+/// The table, and what its intervals know.
+fn figures(page: &mut Page, what_if: &WhatIf) {
+    let found = &what_if.simulated;
+    let own_noise = Figures {
+        throughput_per_s: found.throughput_per_s,
+        mean_s: found.mean_s,
+        p95_s: found.p95_s,
+    };
+    let model = what_if.ranges.map(|it| it.model);
+    let simulated = what_if.ranges.map_or(own_noise, |it| it.simulated);
+    let alone = what_if.model.as_ref();
+    let row =
+        |name: &str, of: fn(&Figures) -> Option<Bounded>, show: fn(Bounded) -> String, model_s| {
+            let model = match (model.as_ref().and_then(of), model_s) {
+                (Some(known), _) => show(known),
+                (None, Some(text)) => text,
+                (None, None) => "none".into(),
+            };
+            vec![name.to_owned(), model, of(&simulated).map_or_else(|| "too few".into(), show)]
+        };
+    let rows = vec![
+        row(
+            "operations a second",
+            |it| it.throughput_per_s,
+            between,
+            alone.map(|it| show_rate(it.throughput_per_s)),
+        ),
+        row("mean", |it| it.mean_s, times, alone.map(|it| time(it.mean_s))),
+        row("p95", |it| it.p95_s, times, what_if.model_p95_s.map(time)),
+    ];
+    page.table("The model and the simulation beside each other", &["", "model", "simulated"], rows);
+    page.sentence(certainty(what_if, own_noise));
+}
+
+/// What the intervals of the table know.
+fn certainty(what_if: &WhatIf, own_noise: Figures) -> String {
+    let Some(ranges) = what_if.ranges else {
+        return "These intervals are the noise of the simulation alone. How well the ladder was measured \
+                is not in them, because the model does not know the queue that turns away what is too much."
+            .into();
+    };
+    let mut words =
+        "The intervals know how well the ladder was measured and how well the model fits it, as \
+                     those of an answer do"
+            .to_owned();
+    if let Some(noise) = own_noise.throughput_per_s {
+        let (low, high) = (show_rate(noise.low), show_rate(noise.high));
+        words += &format!("; the simulation's own noise is {low} to {high} operations a second");
+    }
+    if !what_if.unknown_to_model.is_empty() {
+        let unknown = what_if.unknown_to_model.join(", ");
+        words += &format!(
+            "; the simulation's are widened as the model's are wide, which knows nothing of {unknown}"
+        );
+    }
+    if ranges.model.mean_s.is_some_and(|it| it.high.is_infinite()) {
+        words += "; where they have no end, more may arrive than can be done";
+    }
+    words + "."
 }
 
 fn load(load: Load) -> String {

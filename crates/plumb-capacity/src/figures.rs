@@ -26,9 +26,10 @@ pub(crate) fn time(seconds: f64) -> String {
     show_ns((seconds.max(0.0) * 1e9).round() as u64)
 }
 
-/// A time with its interval.
+/// A time with its interval, which may have no end.
 pub(crate) fn times(it: Bounded) -> String {
-    format!("{} ({} to {})", time(it.value), time(it.low), time(it.high))
+    let high = if it.high.is_finite() { time(it.high) } else { "no end".into() };
+    format!("{} ({} to {high})", time(it.value), time(it.low))
 }
 
 /// A number a second with its interval.

@@ -124,6 +124,9 @@ struct Report {
     offered: Option<Offered>,
     #[serde(skip_serializing_if = "Option::is_none")]
     what_if: Option<WhatIf>,
+    /// The changes of `what_if`, as they were asked for.
+    #[serde(skip)]
+    what_if_asked: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     saps_like: Option<Result<SapsLike, String>>,
     #[serde(skip)]
@@ -208,6 +211,7 @@ pub fn run(words: &ArgMatches, command: &[String]) -> anyhow::Result<Answered> {
         sizing,
         offered: options.offered,
         what_if,
+        what_if_asked: options.what_if,
         saps_like,
         command: command.join(" "),
     };

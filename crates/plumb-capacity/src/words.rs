@@ -97,8 +97,8 @@ pub(crate) fn page(report: &Report) -> Page {
     if let Some(saps_like) = &report.saps_like {
         sales::said(&mut page, saps_like);
     }
-    if let Some(what_if) = &report.what_if {
-        changed::page(&mut page, what_if);
+    if let (Some(what_if), Some(asked)) = (&report.what_if, &report.what_if_asked) {
+        changed::page(&mut page, asked, what_if);
     }
     ladder(&mut page, report);
     demands(&mut page, sizing);

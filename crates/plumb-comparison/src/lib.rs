@@ -4,6 +4,7 @@
 //! shown as an improvement everywhere: plus is better, minus is worse. What could not be computed
 //! is absent.
 
+mod accepted;
 mod block_figures;
 mod change;
 
@@ -13,6 +14,7 @@ use plumb_measure::statistics::{Drift, Interval};
 use plumb_measure::{Distribution, Program, RecordError, read_versioned, written};
 use serde::{Deserialize, Serialize};
 
+pub use accepted::AcceptedLoad;
 pub use block_figures::BlockFigures;
 pub use change::{CONVENTION, signed};
 
@@ -38,6 +40,9 @@ pub struct Comparison {
     /// floor; by their names.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub shared: BTreeMap<String, String>,
+    /// Foreign load beyond the usual limit, under which all of it stands; absent where no limit was raised.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub accepted_load: Option<AcceptedLoad>,
     /// What the reader must know before the figures, in sentences.
     pub warnings: Vec<String>,
     /// One contrast a candidate and a point of the plan.

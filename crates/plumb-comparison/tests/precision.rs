@@ -32,6 +32,7 @@ fn widest_half(contrasts: Vec<Contrast>) -> Option<f64> {
         variants: Vec::new(),
         differences: Vec::new(),
         shared: BTreeMap::new(),
+        accepted_load: None,
         warnings: Vec::new(),
         contrasts,
     };

@@ -3,7 +3,7 @@
 //! A change in it reads as in the tables: an improvement in percent of the baseline, plus is better.
 //! What is only said in words, such as "5.2 % slower", has no sign.
 
-use plumb_comparison::{Better, CONVENTION, Contrast, Endpoint, Verdict, signed};
+use plumb_comparison::{AcceptedLoad, Better, CONVENTION, Contrast, Endpoint, Verdict, signed};
 use plumb_measure::counted;
 
 use crate::contrast::{Tests, effects};
@@ -16,6 +16,8 @@ pub struct Around {
     /// What went wrong, in switching between its variants or with the whole experiment, or why another
     /// figure than the one that was named stands first, without an end; `None` when nothing did.
     pub trouble: Option<String>,
+    /// Foreign load that was accepted in the runs that count.
+    pub accepted_load: Option<AcceptedLoad>,
 }
 
 /// What a contrast says, primary figure first, processor time behind it.
@@ -47,7 +49,8 @@ pub fn sentence(contrast: &Contrast, around: &Around) -> String {
         parts.len() > 1 || primary.interval.is_some() || primary.ratio.is_some() && !in_words;
     parts.extend(around.trouble.clone());
     let convention = if has_sign { format!("; {CONVENTION}") } else { String::new() };
-    format!("{place}{}{convention}.", parts.join(", "))
+    let accepted = around.accepted_load.map(|it| format!("; {}", it.words())).unwrap_or_default();
+    format!("{place}{}{convention}{accepted}.", parts.join(", "))
 }
 
 /// The keys of the figures that are said beside the primary one: its price.
@@ -197,6 +200,7 @@ fn unsigned(change: f64) -> String {
 mod tests {
     use super::*;
     use plumb_comparison::{BlockFigures, Checks, FigureUnit, Role};
+    use plumb_measure::ForeignLimit;
     use plumb_measure::statistics::Interval;
 
     fn endpoint(key: &str, ratio: f64, low: f64, high: f64, verdict: Option<Verdict>) -> Endpoint {
@@ -324,7 +328,7 @@ mod tests {
         let time = endpoint("p50", 13.8, 13.4, 14.1, Some(Verdict::Untestable));
         let tests = Some(Tests { count: 36, needed: 11 });
         assert_eq!(
-            sentence(&contrast(vec![time]), &Around { tests, trouble: None }),
+            sentence(&contrast(vec![time]), &Around { tests, ..Around::default() }),
             "whether candidate differs from baseline at the median cannot be tested with 10 rounds \
              (11 would do for 36 tests at once): -1,280 % as measured (95.75 % interval -1,310 to \
              -1,240 %); + is better."
@@ -367,7 +371,7 @@ mod tests {
     #[test]
     fn a_switch_that_failed_is_in_the_sentence() {
         let trouble = Some("switching to candidate failed 3 times (no such switch)".to_owned());
-        let around = Around { tests: None, trouble };
+        let around = Around { trouble, ..Around::default() };
         assert_eq!(
             sentence(&contrast(Vec::new()), &around),
             "switching to candidate failed 3 times (no such switch): candidate cannot be compared \
@@ -376,6 +380,24 @@ mod tests {
         let time = endpoint("p50", 0.9, 0.88, 0.92, Some(Verdict::Better));
         let said = sentence(&contrast(vec![time]), &around);
         assert!(said.contains("(no such switch); + is better."), "{said}");
+    }
+
+    #[test]
+    fn a_limit_of_foreign_load_that_was_raised_stands_beside_the_verdict() {
+        let limit = ForeignLimit {
+            share: "100%".parse().unwrap(),
+            source: plumb_measure::LimitSource::Environment,
+        };
+        let accepted_load = Some(AcceptedLoad { limit, most_pct: Some(84.04) });
+        let around = Around { accepted_load, ..Around::default() };
+        let time = endpoint("p50", 0.942, 0.732, 0.988, Some(Verdict::Better));
+        assert_eq!(
+            sentence(&contrast(vec![time]), &around),
+            "candidate is 5.8 % faster at the median (95.75 % interval +1.2 to +26.8 %); + is better; \
+             limit of foreign load raised to 100 %, others took up to 84.0 %."
+        );
+        let nothing = sentence(&contrast(Vec::new()), &around);
+        assert!(!nothing.contains("raised"), "no figure stands under it: {nothing}");
     }
 
     /// What a sentence and the tables say of the same figure has the same sign.

@@ -100,12 +100,13 @@ impl Verdict {
         let mut verdict = Self::of_comparison(comparison, title, everything);
         let held: Vec<Held> =
             comparison.contrasts.iter().map(|it| Held::of(it, tolerance)).collect();
-        verdict.sentence = summed_up(&held, tolerance);
+        verdict.sentence = under(summed_up(&held, tolerance), comparison);
         for (case, contrast) in verdict.cases.iter_mut().zip(&comparison.contrasts) {
             case.remarks.retain(|remark| remark.grade == Grade::Notes);
             // the same from run to run, so that a host can follow it
             case.group.clone_from(&verdict.title);
-            case.found = contrast.endpoints.first().map(against).unwrap_or_default();
+            let against = contrast.endpoints.first().map(against);
+            case.found = against.map(|it| under(it, comparison)).unwrap_or_default();
             let remark = match Held::of(contrast, tolerance) {
                 Held::Within => None,
                 Held::Beyond => {
@@ -237,7 +238,19 @@ fn sentence(comparison: &Comparison) -> String {
         counts.iter().map(|(words, count)| format!("{count} {words}")).collect();
     match counts.is_empty() {
         true => "Nothing was compared.".into(),
-        false => format!("{} contrasts: {}.", contrasts.len(), counts.join(", ")),
+        false => {
+            let counted = format!("{} contrasts: {}.", contrasts.len(), counts.join(", "));
+            under(counted, comparison)
+        }
+    }
+}
+
+/// `said` of a comparison, with the limit of foreign load that was raised for it.
+fn under(said: String, comparison: &Comparison) -> String {
+    let Some(accepted) = comparison.accepted_load else { return said };
+    match said.strip_suffix('.') {
+        Some(said) => format!("{said}; {}.", accepted.words()),
+        None => format!("{said}; {}", accepted.words()),
     }
 }
 
@@ -283,9 +296,32 @@ mod tests {
             variants: Vec::new(),
             differences: Vec::new(),
             shared: BTreeMap::new(),
+            accepted_load: None,
             warnings: Vec::new(),
             contrasts,
         }
+    }
+
+    #[test]
+    fn a_limit_of_foreign_load_that_was_raised_stands_beside_every_verdict() {
+        let raised = |contrasts| {
+            let limit = plumb_measure::ForeignLimit {
+                share: "100%".parse().unwrap(),
+                source: plumb_measure::LimitSource::Environment,
+            };
+            let accepted_load =
+                Some(plumb_comparison::AcceptedLoad { limit, most_pct: Some(96.0) });
+            Comparison { accepted_load, ..comparison(contrasts) }
+        };
+        let end = "; limit of foreign load raised to 100 %, others took up to 96.0 %";
+        let one = contrast(Some(1.0), Answer::None);
+        let of = |record: &Comparison| Verdict::of_comparison(record, "t".into(), String::new());
+        let two = of(&raised(vec![one.clone(), one.clone()])).sentence;
+        assert_eq!(two, format!("2 contrasts: 2 {}{end}.", Answer::None.words()));
+        let held = Verdict::of_baseline(&raised(vec![one]), Some(0.1), "t".into(), String::new());
+        let none = "None of 1 point is worse than the baseline by more than 10 %";
+        assert_eq!(held.sentence, format!("{none}{end}."));
+        assert!(held.cases[0].found.ends_with(end), "{}", held.cases[0].found);
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub use next::{Enlarged, Upgrade};
 pub use places::Need;
 pub use sensitivity::{SHIFT, Sensitivity};
 
+pub(crate) use drawn::bounded;
 use drawn::{knee_users, predicted, within};
 
 use crate::analysis::{Analysis, AnalysisError, Figure};
@@ -36,7 +37,7 @@ pub const RANGE_MAX: f64 = 2.0;
 /// How far single steps may be from the common shape of the tail before it is no shape.
 const TAIL_MISFIT_MAX: f64 = 0.25;
 /// Landscapes that are drawn for an interval.
-const DRAWS: usize = 200;
+pub(crate) const DRAWS: usize = 200;
 /// Landscapes that are drawn where each is solved many times.
 pub const DRAWS_ENLARGED: usize = 40;
 /// Share of the highest throughput of the model at which a ladder has shown its knee.

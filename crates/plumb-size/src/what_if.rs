@@ -1,12 +1,14 @@
 //! What would be, if something were changed: the model and the simulation beside each other.
 
 mod change;
+mod ranges;
 mod reach;
 
 use plumb_measure::statistics::Bounded;
 use serde::Serialize;
 
 pub use change::{Change, changes};
+pub use ranges::{Figures, Ranges};
 
 use reach::{failed, grown, is_beyond};
 
@@ -103,6 +105,10 @@ pub struct WhatIf {
     pub simulated: Simulated,
     /// How far throughput and mean of the model are from the simulation, as a share.
     pub apart: Option<[f64; 2]>,
+    /// The figures of both with intervals that know how well the ladder is known, which those of
+    /// `simulated` do not; absent where the model has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ranges: Option<Ranges>,
 }
 
 /// What is asked beside the landscape.
@@ -133,7 +139,12 @@ pub fn what_if(sizing: &Sizing, changes: Vec<Change>) -> Result<WhatIf, WhatIfEr
     let model = modelled(&landscape, load)?;
     let plan = asked.plan(landscape, load, model.as_ref(), sizing.question.seed)?;
     let simulated = plan.simulate()?;
+    let ranges = match &model {
+        Some(model) => Ranges::of(sizing, &changes, load, (model, &simulated))?,
+        None => None,
+    };
     Ok(WhatIf {
+        ranges,
         beyond: grown(&plan.landscape, &had) || is_beyond(sizing, load),
         failed: failed(sizing, load)?,
         apart: model.as_ref().and_then(|model| apart(model, &simulated)),

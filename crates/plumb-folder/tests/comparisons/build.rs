@@ -124,6 +124,7 @@ pub(super) fn compared(sides: &[Sides], pairs: u64) -> Comparison {
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .into(),
+        accepted_load: None,
         warnings: Vec::new(),
         contrasts,
     }

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use plumb_comparison::{
-    COMPARISON_SCHEMA, Comparison, Contrast, Design, DesignKind, Difference, Endpoint, LeftOut,
-    Variant,
+    AcceptedLoad, COMPARISON_SCHEMA, Comparison, Contrast, Design, DesignKind, Difference,
+    Endpoint, LeftOut, Variant,
 };
 use plumb_measure::{Program, RunRecord};
 
@@ -76,7 +76,9 @@ pub fn interleaved(
         in_cells.push(of_cell.len());
         found.extend(of_cell);
     }
-    let (contrasts, tests) = judged(found, experiment);
+    let blocks = cells.iter().flat_map(|cell| cell.sound.iter().flatten());
+    let accepted_load = AcceptedLoad::of(blocks.map(|block| &block.record));
+    let (contrasts, tests) = judged(found, experiment, accepted_load);
     let complete = cells.iter().flat_map(Cell::pairs).map(|(_, pairs)| pairs).min().unwrap_or(0);
     let judged = Judged { contrasts: &contrasts, in_cells: &in_cells, tests };
     let warnings = warnings(experiment, variants, &cells, judged);
@@ -101,6 +103,7 @@ pub fn interleaved(
             .collect(),
         differences: all_differences(&cells),
         shared: shared(&cells.iter().flat_map(Cell::known).collect::<Vec<_>>()),
+        accepted_load,
         warnings,
         contrasts,
     })
@@ -150,7 +153,11 @@ fn all_differences(cells: &[Cell<'_>]) -> Vec<Difference> {
 }
 
 /// Adjusts the tests, draws the verdicts, and says them.
-fn judged(found: Vec<Found>, experiment: &Experiment) -> (Vec<Contrast>, Tests) {
+fn judged(
+    found: Vec<Found>,
+    experiment: &Experiment,
+    accepted_load: Option<AcceptedLoad>,
+) -> (Vec<Contrast>, Tests) {
     let (mut contrasts, troubles): (Vec<Contrast>, Vec<Option<String>>) =
         found.into_iter().map(|it| (it.contrast, it.trouble)).unzip();
     let mut primaries: Vec<&mut Endpoint> =
@@ -159,7 +166,8 @@ fn judged(found: Vec<Found>, experiment: &Experiment) -> (Vec<Contrast>, Tests) 
     for (contrast, trouble) in contrasts.iter_mut().zip(troubles) {
         let ended = experiment.cut_short.clone().filter(|_| contrast.endpoints.is_empty());
         let trouble = trouble.or(ended);
-        contrast.sentence = sentence(contrast, &Around { tests: Some(tests), trouble });
+        let around = Around { tests: Some(tests), trouble, accepted_load };
+        contrast.sentence = sentence(contrast, &around);
     }
     (contrasts, tests)
 }

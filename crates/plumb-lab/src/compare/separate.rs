@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use plumb_comparison::{COMPARISON_SCHEMA, Checks, Comparison, Contrast, Design, Variant};
+use plumb_comparison::{
+    AcceptedLoad, COMPARISON_SCHEMA, Checks, Comparison, Contrast, Design, Variant,
+};
 use plumb_folder::IntervalLog;
 use plumb_measure::{Program, RunRecord, Scope, Validity};
 
@@ -56,10 +58,11 @@ pub fn separate(
         warnings.extend(times_left_out(run));
     }
     warnings.extend(drivers_warning(runs.iter().map(|run| &run.record)));
+    let accepted_load = AcceptedLoad::of(runs.iter().map(|run| &run.record));
     let mut contrasts = Vec::new();
     let baseline = Logged::of(&runs[0]);
     for candidate in &runs[1..] {
-        contrasts.extend(contrasts_of(&baseline, &Logged::of(candidate))?);
+        contrasts.extend(contrasts_of(&baseline, &Logged::of(candidate), accepted_load)?);
     }
     let records: Vec<&RunRecord> = runs.iter().map(|run| &run.record).collect();
     let samples: Vec<Option<&RunRecord>> = records.iter().copied().map(Some).collect();
@@ -80,6 +83,7 @@ pub fn separate(
             .collect(),
         differences: differences(&samples),
         shared: shared(&records),
+        accepted_load,
         warnings,
         contrasts,
     })
@@ -160,7 +164,11 @@ impl<'a> Logged<'a> {
     }
 }
 
-fn contrasts_of(baseline: &Logged<'_>, candidate: &Logged<'_>) -> Result<Vec<Contrast>, LabError> {
+fn contrasts_of(
+    baseline: &Logged<'_>,
+    candidate: &Logged<'_>,
+    accepted_load: Option<AcceptedLoad>,
+) -> Result<Vec<Contrast>, LabError> {
     let labels = |of: &Logged<'_>| in_order(of.run.record.results.iter().map(|it| &it.labels));
     let (of_baseline, of_candidate) = (labels(baseline), labels(candidate));
     let result = |of: &Logged<'_>, labels: &Labels| {
@@ -172,7 +180,8 @@ fn contrasts_of(baseline: &Logged<'_>, candidate: &Logged<'_>) -> Result<Vec<Con
         .filter_map(|(one, other)| Some((result(baseline, &one)?, result(candidate, &other)?)))
         .collect();
     let contrasts = together.into_iter();
-    contrasts.map(|(one, other)| contrast_of((baseline, one), (candidate, other))).collect()
+    let of = |(one, other)| contrast_of((baseline, one), (candidate, other), accepted_load);
+    contrasts.map(of).collect()
 }
 
 /// A run, and the place of one of its results.
@@ -181,6 +190,7 @@ type Placed<'a> = (&'a Logged<'a>, usize);
 fn contrast_of(
     (baseline, one): Placed<'_>,
     (candidate, other): Placed<'_>,
+    accepted_load: Option<AcceptedLoad>,
 ) -> Result<Contrast, LabError> {
     let runs = [baseline.whole(one), candidate.whole(other)];
     let results = runs.map(|run| run.result);
@@ -203,7 +213,7 @@ fn contrast_of(
     };
     let trouble = (open && !timed)
         .then(|| "response times may not be used, and the plan sets the rate".to_owned());
-    contrast.sentence = sentence(&contrast, &Around { tests: None, trouble });
+    contrast.sentence = sentence(&contrast, &Around { tests: None, trouble, accepted_load });
     Ok(contrast)
 }
 
@@ -223,6 +233,36 @@ mod tests {
             run("b", fixture::run(load, 10_000_000, found)),
         ];
         separate(&fixture::plumb(), "now".into(), &runs, faults).unwrap()
+    }
+
+    #[test]
+    fn a_limit_that_was_raised_for_one_of_them_stands_under_all() {
+        let run = |name: &str, limit: Option<&str>, took| {
+            let mut record = fixture::run("closed", 1_000_000, None);
+            record.validity.foreign_limit = limit.map(|share| plumb_measure::ForeignLimit {
+                share: share.parse().unwrap(),
+                source: plumb_measure::LimitSource::Environment,
+            });
+            let foreign_pct = Some(took);
+            record.results[0].host =
+                Some(plumb_measure::HostUse { foreign_pct, ..Default::default() });
+            SeparateRun { name: name.into(), record, folder: PathBuf::new() }
+        };
+        let compared = |runs: &[SeparateRun]| {
+            separate(&fixture::plumb(), "now".into(), runs, Faults::default()).unwrap()
+        };
+        let raised =
+            [run("a", Some("5%"), 2.0), run("b", Some("40%"), 30.0), run("c", Some("100%"), 84.0)];
+        let found = compared(&raised);
+        let accepted = found.accepted_load.unwrap();
+        assert_eq!((accepted.limit.percent(), accepted.most_pct), (100.0, Some(84.0)));
+        let end = "; limit of foreign load raised to 100 %, others took up to 84.0 %.";
+        assert!(found.contrasts.iter().all(|it| it.sentence.ends_with(end)), "{found:?}");
+        let text = found.to_json();
+        assert_eq!(Comparison::from_json(&text).unwrap().accepted_load, Some(accepted));
+        let usual = compared(&[run("a", Some("5%"), 2.0), run("b", None, 1.0)]);
+        assert_eq!(usual.accepted_load, None);
+        assert!(!usual.contrasts[0].sentence.contains("raised"), "{usual:?}");
     }
 
     fn keys(compared: &Comparison) -> Vec<&str> {

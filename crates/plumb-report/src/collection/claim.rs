@@ -72,7 +72,7 @@ impl Claim {
 fn verdicts(collection: &Collection) -> String {
     let all = collection.entries.len();
     let [(_, valid), (_, throughput), (_, unchecked), (_, invalid)] = collection.verdicts();
-    let mut words = Vec::new();
+    let (mut words, mut behind) = (Vec::new(), String::new());
     let raised = collection.raised().map_or_else(String::new, |raised| format!(", {raised}"));
     if valid == all {
         let which = if all == 1 { "The run is" } else { "All runs are" };
@@ -88,9 +88,10 @@ fn verdicts(collection: &Collection) -> String {
         words.push(format!("{} not checked", grouped(unchecked as u64)));
     }
     if invalid > 0 {
-        words.push(format!("{} invalid as a whole or in part. {NO_PART}", grouped(invalid as u64)));
+        words.push(format!("{} invalid as a whole or in part", grouped(invalid as u64)));
+        behind = format!(" {NO_PART}.");
     }
-    format!("Of {}: {}{raised}.", counted(all, "run"), words.join(", "))
+    format!("Of {}: {}{raised}.{behind}", counted(all, "run"), words.join(", "))
 }
 
 fn unread(count: usize) -> String {
@@ -111,7 +112,7 @@ fn of_one_experiment(found: &FoundExperiment) -> Vec<String> {
         )];
     };
     if compared.contrasts.len() > CONTRASTS_MAX {
-        return vec![comparison::counted(&compared.contrasts)];
+        return vec![comparison::counted(&compared.contrasts, compared.accepted_load)];
     }
     let named = |contrast: &Contrast| {
         let name = contrast.name();

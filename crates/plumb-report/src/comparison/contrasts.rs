@@ -1,6 +1,6 @@
 //! What is held against what, and how the contrasts of a comparison are told apart.
 
-use plumb_comparison::{Comparison, Contrast, DesignKind, Endpoint, Role, Verdict};
+use plumb_comparison::{AcceptedLoad, Comparison, Contrast, DesignKind, Endpoint, Role, Verdict};
 
 use crate::labels::{LabelMap, Labels};
 use crate::noun::capitalised;
@@ -11,6 +11,7 @@ pub(super) struct Contrasts<'a> {
     /// True when more than one candidate is compared.
     pub(super) several_candidates: bool,
     pub(super) kind: DesignKind,
+    accepted_load: Option<AcceptedLoad>,
     labels: Labels<'a>,
 }
 
@@ -27,7 +28,13 @@ impl<'a> Contrasts<'a> {
         let all = &comparison.contrasts[..];
         let maps: Vec<&LabelMap> = all.iter().map(|contrast| &contrast.labels).collect();
         let several_candidates = all.windows(2).any(|pair| pair[0].candidate != pair[1].candidate);
-        Self { all, several_candidates, kind: comparison.design.kind, labels: Labels::of(&maps) }
+        Self {
+            all,
+            several_candidates,
+            kind: comparison.design.kind,
+            accepted_load: comparison.accepted_load,
+            labels: Labels::of(&maps),
+        }
     }
 
     /// What distinguishes a contrast from the others; what is compared when it is the only one.
@@ -84,6 +91,11 @@ impl<'a> Contrasts<'a> {
             return said.clone();
         }
         format!("{}: {said}", names.join(", "))
+    }
+
+    /// The verdicts in a sentence, which has to do for all of them.
+    pub(super) fn counted(&self) -> String {
+        counted(self.all, self.accepted_load)
     }
 
     fn point(&self, contrast: &Contrast) -> String {
@@ -156,7 +168,7 @@ pub(super) fn meaning(contrast: &Contrast, kind: DesignKind) -> &'static str {
 }
 
 /// The verdicts of several contrasts as a sentence: `Better in 2 contrasts, no difference shown in 1.`
-pub(crate) fn counted(contrasts: &[Contrast]) -> String {
+pub(crate) fn counted(contrasts: &[Contrast], accepted_load: Option<AcceptedLoad>) -> String {
     let counts = VERDICTS
         .into_iter()
         .map(|kind| (kind, contrasts.iter().filter(|one| verdict(one) == kind).count()))
@@ -170,7 +182,8 @@ pub(crate) fn counted(contrasts: &[Contrast]) -> String {
             _ => format!("{} in {count}", kind.words()),
         })
         .collect();
-    format!("{}.", capitalised(&said.join(", ")))
+    let accepted = accepted_load.map(|it| format!("; {}", it.words())).unwrap_or_default();
+    format!("{}{accepted}.", capitalised(&said.join(", ")))
 }
 
 /// Every verdict, in the order in which they are counted.

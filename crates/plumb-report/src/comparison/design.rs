@@ -109,7 +109,8 @@ pub(super) fn circumstances(comparison: &Comparison) -> Vec<Fact> {
         let value = comparison.shared.get(*key).filter(|value| *value != "-")?;
         Some(Fact::new(*name, value))
     });
-    known.collect()
+    let accepted = comparison.accepted_load.map(|it| Fact::new("foreign load", it.circumstance()));
+    known.chain(accepted).collect()
 }
 
 /// What else is known of the machine that all variants shared.

@@ -45,7 +45,7 @@ pub fn render(comparison: &Comparison) -> String {
     };
     let heading = match contrasts.all {
         [only] => contrasts::heading(only),
-        several => contrasts::counted(several),
+        _ => contrasts.counted(),
     };
     let title = format!("{}: {heading}", contrasts::title(comparison));
     page::document(&title, "comparison", &content)
@@ -123,7 +123,7 @@ fn answers(contrasts: &Contrasts<'_>) -> Markup {
                 }
             },
             several => {
-                p class="sentence" { (contrasts::counted(several)) }
+                p class="sentence" { (contrasts.counted()) }
                 @if several.len() > ANSWERS_MAX {
                     details {
                         summary { "All " (several.len()) " answers in words" }

@@ -45,7 +45,7 @@ fn answers(contrasts: &Contrasts<'_>) -> String {
         several => {
             let lines: String =
                 several.iter().map(|contrast| format!("- {}\n", answer(contrast))).collect();
-            format!("{}\n\n{lines}\n", contrasts::counted(several))
+            format!("{}\n\n{lines}\n", contrasts.counted())
         }
     }
 }

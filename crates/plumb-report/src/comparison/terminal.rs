@@ -50,7 +50,7 @@ fn answers(contrasts: &Contrasts<'_>) -> String {
     match contrasts.all {
         [] => "Nothing was compared.\n".into(),
         [only] => paragraph("", &contrasts.sentence(only), WIDTH),
-        several if !singly(contrasts) => paragraph("", &contrasts::counted(several), WIDTH),
+        _ if !singly(contrasts) => paragraph("", &contrasts.counted(), WIDTH),
         several => {
             let lines = several.iter();
             lines.map(|contrast| paragraph("- ", &contrasts.sentence(contrast), WIDTH)).collect()

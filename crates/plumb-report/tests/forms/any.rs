@@ -226,6 +226,24 @@ fn of_a_page_one_thing_is_said_to_do_about_its_median() {
 }
 
 #[test]
+fn a_limit_of_foreign_load_that_was_raised_stands_in_every_form_of_a_comparison() {
+    let limit = plumb_measure::ForeignLimit {
+        share: "100%".parse().expect("a share"),
+        source: plumb_measure::LimitSource::Environment,
+    };
+    let mut record = comparisons::cells();
+    let accepted = plumb_comparison::AcceptedLoad { limit, most_pct: Some(84.0) };
+    record.accepted_load = Some(accepted);
+    for form in [comparison::terminal, comparison::markdown, comparison::html] {
+        let text = form(&record).split_whitespace().collect::<Vec<_>>().join(" ");
+        let verdict = "; limit of foreign load raised to 100 %, others took up to 84.0 %.";
+        let around =
+            "limit raised from 5 % to 100 % (the environment, PLUMB_FOREIGN_LIMIT), others took";
+        assert!(text.contains(verdict) && text.contains(around), "{text}");
+    }
+}
+
+#[test]
 fn what_was_not_tested_has_no_p_and_too_few_pairs_have_no_whisker() {
     let page = comparison::html(&comparisons::too_few());
     assert!(!page.contains("class=\"whisker\"") && !page.contains("class=\"band\""));

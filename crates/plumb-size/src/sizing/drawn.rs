@@ -42,7 +42,7 @@ pub(super) fn knee_users(
 }
 
 /// `value` with the interval of its draws; without any it has no width.
-pub(super) fn bounded(value: f64, draws: Vec<f64>) -> Bounded {
+pub(crate) fn bounded(value: f64, draws: Vec<f64>) -> Bounded {
     Bounded::of_draws(value, draws).unwrap_or(Bounded::around(value, 0.0))
 }
 

@@ -137,7 +137,10 @@ fn say(compared: &Comparison, baseline: &Baseline, tolerance: Option<f64>) -> an
         };
         let point = contrast.name();
         let point = if point.is_empty() { String::new() } else { format!("{point}: ") };
-        let line = format!("baseline {}: {point}{figure} {change} %, {said}", baseline.name);
+        let accepted = compared.accepted_load.map(|it| format!("; {}", it.words()));
+        let accepted = accepted.unwrap_or_default();
+        let line =
+            format!("baseline {}: {point}{figure} {change} %, {said}{accepted}", baseline.name);
         text += &terminal::paragraph(&line);
     }
     exit::print(&(text + "\n"))

@@ -194,7 +194,8 @@ fn experiment(number: usize, found: &FoundExperiment, alone: bool) -> Markup {
             pre class="command" { "plumb compare " (place) }
         },
     };
-    let said = found.comparison.as_ref().map(|it| comparison::counted(&it.contrasts));
+    let said =
+        found.comparison.as_ref().map(|it| comparison::counted(&it.contrasts, it.accepted_load));
     html! {
         section id=(claim::of_experiment(number)) class="experiment" {
             @if alone {
