@@ -62,6 +62,10 @@ pub(crate) struct Read {
     pub(crate) sales: Result<Vec<SalesStep>, String>,
 }
 
+/// What helps where work began too late.
+const LATE: &str = "; measure on a machine that is less busy, or accept that work begins late with the \
+                    load's --lag, such as --lag 5ms";
+
 /// What all runs of a ladder have in common.
 #[derive(Debug, PartialEq, Eq)]
 struct Origin {
@@ -84,7 +88,7 @@ pub(crate) fn read(
     let paths = &declared.paths(paths);
     let found = Found::at(paths)?;
     if let Some(unread) = found.unread.first() {
-        bail!("{} cannot be read: {}", unread.place, unread.reason);
+        bail!("{} cannot be read: {}; {}", unread.place, unread.reason, unread.remedy);
     }
     if let Some(one) = found.experiments.iter().find(|it| it.variants.len() > 1) {
         bail!(
@@ -97,7 +101,7 @@ pub(crate) fn read(
     let machine = Machine::of(&records, recorded.as_ref());
     let machine = machine.context("there is no run at these paths")?;
     let (mut steps, mut left_out, mut failed) = (Vec::new(), Vec::new(), Vec::new());
-    let mut sales = Ok(Vec::new());
+    let (mut sales, mut late) = (Ok(Vec::new()), 0);
     for record in &records {
         if let Err(error) = sales::check(record) {
             sales = Err(error.to_string());
@@ -112,7 +116,9 @@ pub(crate) fn read(
                 }
             } else {
                 let failure = failed_step(record, result, users);
-                let first = result.validity.reasons.first().map(|it| it.text.as_str());
+                let first = result.validity.reasons.first();
+                late += usize::from(first.is_some_and(|it| it.kind == FindingKind::SchedulingLag));
+                let first = first.map(|it| it.text.as_str());
                 let why = failure.as_ref().map(|it| it.what.as_str()).or(first);
                 let users = counted(u64::from(users), "user");
                 left_out.push(format!("{users}: {}", why.unwrap_or_default()));
@@ -141,7 +147,8 @@ pub(crate) fn read(
         sales,
     };
     if steps.is_empty() && !read.left_out.is_empty() {
-        bail!("no step is valid; the first: {}", read.left_out[0]);
+        let remedy = if late > 0 { LATE } else { "" };
+        bail!("no step is valid; the first: {}{remedy}", read.left_out[0]);
     }
     let ladder = match Ladder::of(steps) {
         // more steps like those that were left out would help nothing

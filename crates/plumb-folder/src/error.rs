@@ -156,13 +156,21 @@ pub enum FolderError {
         contradiction: String,
     },
     /// The file is no such record, or one of another version.
-    #[error("{path}: {cause}")]
+    #[error("{path}: {cause}{}", remedy_of(cause))]
     Record {
         /// The file.
         path: PathBuf,
         /// What is wrong with it, and where.
         cause: RecordError,
     },
+}
+
+/// What to try with a record that cannot be read, where its words do not say it.
+fn remedy_of(cause: &RecordError) -> String {
+    match cause {
+        RecordError::Json(error) if error.is_eof() => format!("; {}", cause.remedy()),
+        RecordError::Json(_) | RecordError::Schema { .. } => String::new(),
+    }
 }
 
 /// What to try after an error of the file system.

@@ -26,7 +26,7 @@ impl Unread {
                 "there is no run.json".to_owned(),
                 "the run left no record: measure again, or take its folder out",
             ),
-            FolderError::Record { cause, .. } => (cause.to_string(), remedy_of(cause)),
+            FolderError::Record { cause, .. } => (reason_of(cause), cause.remedy()),
             FolderError::Read { cause, .. } => {
                 (cause.to_string(), "make the file readable, or take its folder out")
             }
@@ -45,12 +45,12 @@ impl Unread {
     }
 }
 
-fn remedy_of(cause: &RecordError) -> &'static str {
+/// What is wrong with a record, without what to try.
+fn reason_of(cause: &RecordError) -> String {
     match cause {
-        RecordError::Json(error) if error.is_eof() => {
-            "the file ends too early: copy it again from where it was measured, or measure again"
+        RecordError::Json(_) => cause.to_string(),
+        RecordError::Schema { found, reads } => {
+            format!("this record is `{found}`; this program reads `{reads}`")
         }
-        RecordError::Json(_) => "the file was altered, or is not plumb's: take its folder out",
-        RecordError::Schema { .. } => "show it with the plumb that wrote it, or a newer one",
     }
 }

@@ -19,7 +19,10 @@ pub enum LabError {
     #[error("not the order of an experiment: {0}")]
     Order(#[from] serde_json::Error),
     /// The order was written by another version.
-    #[error("this experiment is `{found}`; this program reads `{reads}`: use a newer plumb")]
+    #[error(
+        "this experiment is `{found}`; this program reads `{reads}`: {}",
+        plumb_measure::schema_remedy(found, reads)
+    )]
     Schema {
         /// What the text says of itself.
         found: String,

@@ -93,7 +93,7 @@ pub use round_trip::{
 };
 pub use run::{
     Floor, HostFacts, Plan, Program, RecordError, RunRecord, SCHEMA, Status, Target,
-    read_versioned, written,
+    read_versioned, schema_remedy, written,
 };
 pub use scenario::{ScenarioFigures, ThresholdRecord};
 pub use series::Series;

@@ -20,13 +20,52 @@ pub enum RecordError {
     #[error("not a record of plumb: {0}")]
     Json(#[from] serde_json::Error),
     /// Written by another program or a newer version.
-    #[error("this record is `{found}`; this program reads `{reads}`: use a newer plumb")]
+    #[error(
+        "this record is `{found}`; this program reads `{reads}`: {}",
+        schema_remedy(found, reads)
+    )]
     Schema {
         /// What the text says of itself.
         found: String,
         /// What is read here.
         reads: &'static str,
     },
+}
+
+impl RecordError {
+    /// What to try.
+    #[must_use]
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Json(error) if error.is_eof() => {
+                "the file ends too early: copy it again from where it was measured, or measure again"
+            }
+            Self::Json(_) => "the file was altered, or is not plumb's: take its folder out",
+            Self::Schema { found, reads } => schema_remedy(found, reads),
+        }
+    }
+}
+
+/// What to try with a record that says of itself to be `found`, where `reads` are read: a newer program
+/// reads a higher number of the same name, and no program reads another name or a lower number.
+#[must_use]
+pub fn schema_remedy(found: &str, reads: &str) -> &'static str {
+    let parts = |schema: &str| {
+        let (name, number) = schema.rsplit_once('/')?;
+        Some((name.to_owned(), number.parse::<u64>().ok()?))
+    };
+    match (parts(found), parts(reads)) {
+        (Some((found, higher)), Some((reads, number))) if found == reads && higher > number => {
+            "use a newer plumb"
+        }
+        (Some((found, _)), Some((reads, _))) if found == reads => {
+            "measure again, or show it with the plumb that wrote it"
+        }
+        (Some((found, _)), _) if found.starts_with("plumb.") => {
+            "it is of another kind: name the folder in which it lies"
+        }
+        _ => "it is none of plumb's: name another file",
+    }
 }
 
 /// One run: what was asked, of whom, from where, and what came of it.
@@ -194,8 +233,18 @@ mod tests {
 
     #[test]
     fn another_schema_is_refused_by_name() {
-        let error = RunRecord::from_json(r#"{"schema":"plumb.run/2"}"#).unwrap_err();
-        assert!(error.to_string().contains("plumb.run/2"), "{error}");
+        for (schema, remedy) in [
+            ("plumb.run/2", "use a newer plumb"),
+            ("plumb.run/0", "measure again, or show it with the plumb that wrote it"),
+            ("plumb.ladder/1", "it is of another kind: name the folder in which it lies"),
+            ("plumb.ladder/7", "it is of another kind: name the folder in which it lies"),
+            ("other", "it is none of plumb's: name another file"),
+        ] {
+            let error = RunRecord::from_json(&format!("{{\"schema\":\"{schema}\"}}")).unwrap_err();
+            let said =
+                format!("this record is `{schema}`; this program reads `plumb.run/1`: {remedy}");
+            assert_eq!((error.to_string(), error.remedy()), (said, remedy));
+        }
     }
 
     #[test]

@@ -120,6 +120,11 @@ impl Jobs {
         self.lock().iter().find(|job| job.id == id).cloned()
     }
 
+    /// True when what writes into `folder` has not ended.
+    pub(crate) fn is_under_way(&self, folder: &str) -> bool {
+        self.lock().iter().any(|job| job.folder == folder && job.ended().is_none())
+    }
+
     /// Starts a checkup that takes `length` for each server.
     ///
     /// # Errors

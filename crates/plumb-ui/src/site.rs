@@ -206,6 +206,12 @@ fn nowhere() -> Answer {
     Answer::refused(StatusCode::NOT_FOUND, "There is nothing of that name.")
 }
 
+/// Of a folder that the index does not know, or no longer.
+fn gone(path: &str) -> Answer {
+    let words = format!("There is nothing called {path} in the folder of the runs, or no longer.");
+    Answer::refused(StatusCode::NOT_FOUND, &words)
+}
+
 fn trouble(error: &dyn std::fmt::Display) -> Answer {
     Answer::refused(
         StatusCode::INTERNAL_SERVER_ERROR,
@@ -289,7 +295,11 @@ impl Shared {
         self.keeper.refresh(REFRESH);
         let row = match self.index.find(path) {
             Ok(Some(row)) => row,
-            Ok(None) => return nowhere(),
+            Ok(None) if self.jobs.is_under_way(path) => {
+                let words = "It has written nothing yet: load this page again.";
+                return Answer::page("Under way", &maud::html! { p class="sentence" { (words) } });
+            }
+            Ok(None) => return gone(path),
             Err(error) => return trouble(&error),
         };
         if row.kind == "run" && row.is_under_way() {
@@ -317,7 +327,7 @@ impl Shared {
         for path in runs {
             match self.index.find(path) {
                 Ok(Some(row)) => rows.push(row),
-                Ok(None) => return nowhere(),
+                Ok(None) => return gone(path),
                 Err(error) => return trouble(&error),
             }
         }

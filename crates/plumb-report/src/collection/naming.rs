@@ -14,8 +14,6 @@ use crate::labels::{LabelMap, number};
 const PROCEDURE: [&str; 4] = ["--count", "--for", "--timeout", "--warmup"];
 /// Circumstances that name a plan only where no other does, nor an option.
 const LAST: [&str; 2] = ["clock", "plumb"];
-/// What plans are called of a fact that is another one for each of them, and tells them from none.
-const VARIOUS: &str = "various";
 
 /// Facts of plans by their names.
 type Facts<'a> = BTreeMap<usize, BTreeMap<&'a str, String>>;
@@ -107,7 +105,7 @@ fn put(named: &mut BTreeMap<usize, LabelMap>, plans: &[Plan], name: &str) {
 }
 
 /// Gives plans that the fact `name` tells from others of their group that label. It would tear plans of
-/// no group apart where they have several values of it: these are called [`VARIOUS`] then, and so is the
+/// no group apart where they have several values of it: these are called [`various`] then, and so is the
 /// last plan of each group, which stands in the place of those before it.
 fn set_apart(
     named: &mut BTreeMap<usize, LabelMap>,
@@ -129,8 +127,18 @@ fn set_apart(
         split.iter().flat_map(|group| &group[..group.len() - 1]).copied().collect();
     for (at, labels) in named {
         let Some((name, value)) = plan::label(&plans[*at], name) else { continue };
-        let value = if earlier.contains(at) { value } else { VARIOUS.into() };
+        let value = if earlier.contains(at) { value } else { various(&name).into() };
         labels.insert(name, value);
+    }
+}
+
+/// What plans are called of the fact `name` that is another one for each of them, and tells them from none:
+/// how long and how patiently they measured, or at which port a server was.
+fn various(name: &str) -> &'static str {
+    match name {
+        "count" => "various numbers",
+        "for" | "timeout" | "warmup" => "various lengths",
+        _ => "various ports",
     }
 }
 
@@ -330,8 +338,18 @@ mod tests {
         plans.push(step(40_004, "9s"));
         let names = named(&plans, &["1", "2", "4", "2"]);
         assert!(names[1]["base"].starts_with("a=http://127.0.0.1:40002"), "{names:?}");
-        let rest = LabelMap::from([("base".into(), VARIOUS.into())]);
+        let rest = LabelMap::from([("base".into(), "various ports".into())]);
         assert!([0, 2, 3].iter().all(|at| names[*at] == rest), "{names:?}");
+    }
+
+    #[test]
+    fn plans_of_various_lengths_are_called_so_in_words() {
+        // the same size for two lengths, and three others for one length each
+        let plans = ["10s", "1250ms", "1m", "10s"].map(|length| plan(&[("--for", length)]));
+        let names = named(&plans, &["1", "1", "2", "3"]);
+        let lengths = |value: &str| LabelMap::from([("for".into(), value.into())]);
+        assert_eq!(names[0], lengths("10s"));
+        assert!(names[1..].iter().all(|it| *it == lengths("various lengths")), "{names:?}");
     }
 
     #[test]

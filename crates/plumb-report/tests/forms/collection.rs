@@ -224,6 +224,33 @@ fn repetitions_are_summed_up_without_what_is_not_valid() {
 }
 
 #[test]
+fn a_limit_that_was_raised_is_said_with_the_counts_of_the_verdicts() {
+    let folder = tempfile::tempdir().unwrap();
+    let raised = |mut record: RunRecord, valid: bool| {
+        let share = "100%".parse().unwrap();
+        let source = plumb_measure::LimitSource::Option;
+        let text = "half of them failed".to_owned();
+        let (kind, scope) =
+            (plumb_measure::FindingKind::Failures, plumb_measure::Scope::Everything);
+        let found = (!valid).then_some(plumb_measure::Finding { kind, scope, text });
+        let limit = Some(plumb_measure::ForeignLimit { share, source });
+        record.validity = Validity { foreign_limit: limit, ..Validity::of(found) };
+        record.results[0].validity = record.validity.clone();
+        record
+    };
+    let one = run(10_000, &[]);
+    keep(folder.path(), "1", &raised(again(&one, 1), true));
+    keep(folder.path(), "2", &raised(again(&one, 2), true));
+    keep(folder.path(), "3", &raised(again(&one, 3), false));
+    let text = collection::terminal(&read_all(&folder));
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = "Of 3 runs: 2 valid, 1 invalid as a whole or in part, limit of 2 runs raised to 100 %. \
+                What is not valid is marked; its operations, failures and dropped work are counted, and \
+                it has no part in any other figure over several runs.";
+    assert!(text.contains(said), "{text}");
+}
+
+#[test]
 fn a_machine_that_was_busy_in_one_run_of_three_is_told_of() {
     let folder = tempfile::tempdir().unwrap();
     for (minute, busy_pct) in [(1, 40.0), (2, 99.0), (3, 41.0)] {

@@ -1,13 +1,15 @@
 //! What the index keeps of one folder.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read as _;
 use std::path::Path;
 
 use plumb_checkup::{Checkup, PartOutcome, PathCheck};
 use plumb_comparison::{Comparison, Verdict};
 use plumb_folder::{
-    FolderError, Unread, read_check, read_checkup, read_comparison, read_order, read_record,
-    wall_ns,
+    FolderError, Unread, read_check, read_checkup, read_comparison, read_ladder, read_order,
+    read_record, wall_ns,
 };
 use plumb_measure::{ResultRecord, RunRecord, Status, counted, real, show_ns, without_picked_port};
 use plumb_page::figures::failures_of;
@@ -15,10 +17,13 @@ use plumb_page::trust::Trust;
 use ring::digest::{SHA256, digest};
 use serde_json::Value;
 
+use super::ladder::Ladder;
 use super::scan::{FolderKind, Seen};
 
 /// Characters that are kept of a text.
 const TEXT_MAX: usize = 600;
+/// Bytes of an interval log that hold its first lines, all of them letters, digits and signs.
+const HEAD_MAX: u64 = 128;
 /// Figures that are kept of one run.
 const FIGURES_MAX: usize = 400;
 
@@ -69,10 +74,11 @@ impl Entry {
         let path = root.join(&seen.path);
         let read = match seen.kind {
             FolderKind::Run => read_record(&path).map(|record| Self::of_run(&record)),
-            FolderKind::UnderWay => Ok(Self::under_way(&seen.path)),
+            FolderKind::UnderWay => Ok(Self::under_way(root, &seen.path)),
             FolderKind::Checkup => read_checkup(&path).map(|checkup| Self::of_checkup(&checkup)),
             FolderKind::Check => read_check(&path).map(|check| Self::of_check(&check)),
             FolderKind::Experiment => of_experiment(&path),
+            FolderKind::Ladder => of_ladder(&path),
             FolderKind::Unnamed => Ok(Self {
                 verdict: "cannot be read".into(),
                 detail: "its name is no UTF-8: rename it".into(),
@@ -135,9 +141,10 @@ impl Entry {
         entry
     }
 
-    fn under_way(path: &str) -> Self {
+    fn under_way(root: &Path, path: &str) -> Self {
+        let by_name = Some(started_of(path)).filter(|ns| *ns > 0);
         Self {
-            started_ns: started_of(path),
+            started_ns: by_name.or_else(|| log_started(&root.join(path))).unwrap_or(0),
             command: command_of(path),
             verdict: "under way".into(),
             ..Self::default()
@@ -213,6 +220,13 @@ fn of_experiment(path: &Path) -> Result<Entry, FolderError> {
     }
 }
 
+fn of_ladder(path: &Path) -> Result<Entry, FolderError> {
+    let text = read_ladder(path)?.ok_or_else(|| FolderError::NoRun { path: path.into() })?;
+    let Ladder { started, levels, verdict, detail } = Ladder::of(&text)
+        .map_err(|cause| FolderError::Record { path: path.join("ladder.json"), cause })?;
+    Ok(Entry { detail, ..Entry::plain("ladder", &started, &levels, verdict.into()) })
+}
+
 /// The figures of one result that are followed over time.
 fn figures_of(record: &RunRecord, result: &ResultRecord) -> Vec<EntryFigure> {
     let (any, latency) = Trust::of(&result.validity).allows();
@@ -286,6 +300,19 @@ fn of_series(name: &str, value: &Value) -> Value {
         }
         other => other.clone(),
     }
+}
+
+/// When the interval log in `folder` was begun, by its second line:
+/// `#[StartTime: 1795809825.626 (seconds since epoch), ...]`.
+fn log_started(folder: &Path) -> Option<i64> {
+    let log = fs::File::open(folder.join("intervals.hlog")).ok()?;
+    let mut head = String::new();
+    log.take(HEAD_MAX).read_to_string(&mut head).ok()?;
+    let begun = head.lines().find_map(|line| line.strip_prefix("#[StartTime: "))?;
+    let (seconds, rest) = begun.split_once(['.', ' '])?;
+    let millis = rest.get(..3).and_then(|digits| digits.parse::<i64>().ok()).unwrap_or(0);
+    let seconds: i64 = seconds.parse().ok()?;
+    seconds.checked_mul(1_000)?.checked_add(millis)?.checked_mul(1_000_000)
 }
 
 /// When the folder `path` was made, by its name `2026-11-23T200109Z-net-ping`.

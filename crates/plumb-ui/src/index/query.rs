@@ -290,9 +290,9 @@ fn counted(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<usize> {
     Ok(usize::try_from(count).unwrap_or(0))
 }
 
-/// True for an entry `e` that is no block of an experiment.
+/// True for an entry `e` that is no block of an experiment and no step of a ladder.
 const OUTSIDE: &str = "NOT EXISTS (SELECT 1 FROM entries p \
-                       WHERE p.path = e.parent AND p.kind = 'experiment')";
+                       WHERE p.path = e.parent AND p.kind IN ('experiment', 'ladder'))";
 
 /// The values of a column, the most frequent first.
 fn choices(connection: &Connection, column: &str) -> rusqlite::Result<Vec<String>> {

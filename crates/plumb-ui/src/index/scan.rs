@@ -20,6 +20,8 @@ pub(crate) enum FolderKind {
     Checkup,
     Check,
     Experiment,
+    /// A load ladder.
+    Ladder,
     /// Its name is no text.
     Unnamed,
 }
@@ -32,6 +34,7 @@ impl FolderKind {
             Self::Checkup => "checkup",
             Self::Check => "check",
             Self::Experiment => "experiment",
+            Self::Ladder => "ladder",
             Self::Unnamed => "unknown",
         }
     }
@@ -43,7 +46,7 @@ pub(crate) struct Seen {
     /// Below the folder of the runs.
     pub(crate) path: String,
     pub(crate) kind: FolderKind,
-    /// The experiment or checkup that it is a part of.
+    /// The experiment, ladder or checkup that it is a part of.
     pub(crate) parent: Option<String>,
     /// Changes with every change of the files that are read.
     pub(crate) stamp: String,
@@ -53,8 +56,9 @@ pub(crate) struct Seen {
 type Mark = (&'static str, FolderKind, &'static str);
 
 /// The strongest first.
-const MARKS: [Mark; 5] = [
+const MARKS: [Mark; 6] = [
     ("order.json", FolderKind::Experiment, "comparison.json"),
+    ("ladder.json", FolderKind::Ladder, ""),
     ("checkup.json", FolderKind::Checkup, ""),
     ("check.json", FolderKind::Check, ""),
     RUN,
@@ -181,7 +185,10 @@ fn seen(
     {
         stamp = format!("{stamp} {}", self::stamp(&more));
     }
-    Some(Seen { path, kind, parent, stamp: format!("{kind:?} {stamp}") })
+    // a part may be there before what makes it one
+    let whole = parent.as_deref().unwrap_or_default();
+    let stamp = format!("{kind:?} {stamp} {whole}");
+    Some(Seen { path, kind, parent, stamp })
 }
 
 fn stamp(of: &Metadata) -> String {
@@ -213,6 +220,8 @@ mod tests {
             "c/parts/01-x/run.json",
             "d/order.json",
             "d/blocks/001-a/run.json",
+            "l/ladder.json",
+            "l/blocks/001-users-1/run.json",
             "deep/er/e/run.json",
             ".hidden/run.json",
             "note.txt",
@@ -238,6 +247,8 @@ mod tests {
                 ("d", "experiment", None),
                 ("d/blocks/001-a", "run", Some("d")),
                 ("deep/er/e", "run", None),
+                ("l", "ladder", None),
+                ("l/blocks/001-users-1", "run", Some("l")),
             ]
         );
         assert!(scan(&root.join("nowhere")).is_err());

@@ -121,6 +121,34 @@ fn parts_of_checkups_are_of_one_series_whatever_was_drawn_for_them() {
 }
 
 #[test]
+fn a_ladder_is_one_line_and_its_steps_are_parts_of_it() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let step = |at: u32| format!("lad/blocks/00{at}-users-{at}");
+    put(root, &step(1), &record("2026-11-21T10:00:00Z", "db1", 1_000));
+    fs::create_dir_all(root.join(step(2))).unwrap();
+    let log = "#[Histogram log format version 1.3]\n\
+               #[StartTime: 1795255204.626 (seconds since epoch), 2026-11-21T10:00:04Z]\n";
+    fs::write(root.join(step(2)).join("intervals.hlog"), log).unwrap();
+    let index = Index::open(root).unwrap();
+    look(&index, 1);
+    assert_eq!(paths(&index, &[]), [step(2), step(1)]);
+    let started_ns = index.find(&step(2)).unwrap().unwrap().started_ns;
+    assert_eq!(started_ns, 1_795_255_204_626_000_000, "by its log, where its name does not tell");
+    // the steps were there before anything said what they are steps of
+    let ladder = "{\"schema\":\"plumb.ladder/1\",\"started\":\"2026-11-21T09:59:00Z\",\
+                  \"stepped\":\"users\",\"steps\":[{\"level\":1,\"counts\":true}]}";
+    fs::write(root.join("lad/ladder.json"), ladder).unwrap();
+    look(&index, 1);
+    assert_eq!(paths(&index, &[]), ["lad"]);
+    assert_eq!(paths(&index, &[("kind", "ladder"), ("parts", "yes")]), ["lad"]);
+    assert_eq!(paths(&index, &[("parts", "yes")]), [step(2), step(1), "lad".into()]);
+    let row = index.find("lad").unwrap().unwrap();
+    assert_eq!((row.command.as_str(), row.target.as_str()), ("ladder", "users 1"));
+    assert!(index.all_series().unwrap().is_empty(), "steps are varied on purpose");
+}
+
+#[test]
 fn a_database_over_tls_is_of_another_series_than_one_without() {
     let root = tempfile::tempdir().unwrap();
     let root = root.path();

@@ -9,10 +9,11 @@ use super::{moment, tone};
 use crate::index::{Filter, List, PAGE, Row, shown_ns};
 use crate::route;
 
-const KINDS: [(&str, &str); 5] = [
+const KINDS: [(&str, &str); 6] = [
     ("", "everything"),
     ("run", "single runs"),
     ("experiment", "experiments"),
+    ("ladder", "ladders"),
     ("checkup", "checkups"),
     ("check", "checks of a path"),
 ];

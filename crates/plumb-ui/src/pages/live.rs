@@ -8,7 +8,10 @@ use crate::index::Row;
 /// The page; its script draws what comes.
 pub(crate) fn live(row: &Row) -> Markup {
     html! {
-        p class="about" { (row.path) ", began " (moment(row.started_ns)) " UTC" }
+        p class="about" {
+            (row.path)
+            @if row.started_ns > 0 { ", began " (moment(row.started_ns)) " UTC" }
+        }
         div id="live" data-path=(row.path) {
             p class="sentence" role="status" aria-live="polite" id="live-said" { "Waiting for its first interval." }
             dl class="tiles" {

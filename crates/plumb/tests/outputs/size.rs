@@ -350,6 +350,8 @@ fn what_if_speaks_of_arrivals_time_outs_and_queues() {
     assert!(apart.abs() < 0.10, "{open}");
     let same = what_if("arrivals=30/s").with(0).json();
     assert_eq!(&same["what_if"], open, "one seed is one result");
+    let open = open["ranges"]["simulated"]["mean_s"]["high"].as_f64();
+    assert!(open.is_some_and(|high| high > 0.0), "the ladder leaves it an end: {same}");
     let impatient = what_if("users=60, timeout=1s, retries=2, back-off=1s").with(0).json();
     let found = &impatient["what_if"]["simulated"];
     assert!(
@@ -365,6 +367,23 @@ fn what_if_speaks_of_arrivals_time_outs_and_queues() {
     refused("arrivals=10/s, users=5", "users is of users, and arrivals are of none");
     refused("arrivals=10", "is no change");
     refused("cores.queue=5", "there is no `cores`");
+}
+
+#[test]
+fn a_what_if_is_called_by_its_changes_in_every_form() {
+    let at = tempdir().expect("a folder");
+    written(&record(&LADDER), at.path(), "ladder");
+    let changes = "cores.service/2,cores=3";
+    let size = |form: &[&str]| {
+        let words = ["size", "ladder", "--users", "30", "--what-if", changes];
+        plumb(&[&words, form].concat(), at.path()).with(0).stdout
+    };
+    let called = "What if cores.service/2, cores=3: 30 users who think for 1.00 s";
+    let text = size(&["--html", "page.html"]);
+    let page = std::fs::read_to_string(at.path().join("page.html")).expect("a page");
+    for form in [&text, &size(&["--markdown"]), &page] {
+        assert!(form.contains(called) && form.contains("own noise"), "{form}");
+    }
 }
 
 #[test]
@@ -384,6 +403,13 @@ fn runs_of_other_builds_and_ladders_without_a_valid_step_are_refused() {
         result.validity = Validity::of([finding]);
     }
     written(&invalid, at.path(), "invalid");
+    for result in &mut invalid.results {
+        let text =
+            "driver-limited: 1 % of the work began 134 ms or more after it was due".to_owned();
+        let finding = Finding { kind: FindingKind::SchedulingLag, scope: Scope::Latency, text };
+        result.validity = Validity::of([finding]);
+    }
+    written(&invalid, at.path(), "late");
     let refused = |runs: &[&str], why: &str| {
         let ended = plumb(&[&["size"], runs, &["--users", "5"]].concat(), at.path()).with(2);
         assert!(ended.stderr.contains(why) && ended.stdout.is_empty(), "{}", ended.stderr);
@@ -391,6 +417,7 @@ fn runs_of_other_builds_and_ladders_without_a_valid_step_are_refused() {
     refused(&["good", "build"], "different landscapes: plumb");
     refused(&["good", "kernel"], "different landscapes: kernel");
     refused(&["invalid"], "no step is valid; the first: 1 user: foreign load");
+    refused(&["late"], "or accept that work begins late with the load's --lag, such as --lag 5ms");
 }
 
 #[test]

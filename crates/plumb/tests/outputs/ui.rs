@@ -275,6 +275,28 @@ fn an_experiment_file_is_started_and_nothing_else_is() {
 }
 
 #[test]
+fn a_ladder_is_one_line_and_its_page_the_report_of_its_steps() {
+    let (_folder, runs) = runs();
+    let blocks = runs.join("lad/blocks");
+    fs::create_dir_all(&blocks).expect("folders");
+    for (run, step) in [("a", "001-connections-1"), ("b", "002-connections-2")] {
+        fs::rename(runs.join(run), blocks.join(step)).expect("the same file system");
+    }
+    let ladder = r#"{"schema":"plumb.ladder/1","started":"2026-11-21T10:00:00Z","stepped":"connections",
+        "steps":[{"level":1,"counts":true},{"level":2,"counts":true}],"interrupted":false}"#;
+    fs::write(runs.join("lad/ladder.json"), ladder).expect("a file");
+    let app = UiServer::start(&runs, &[]);
+    let browser = app.browser();
+    let page = list(&browser);
+    assert!(page.contains("/show?path=lad\"") && page.contains("connections 1 to 2"), "{page}");
+    assert!(!page.contains("lad/blocks") && !page.contains("lad%2Fblocks"), "{page}");
+    let shown = browser.get("/show?path=lad").with(200).text();
+    assert!(shown.contains("2 runs") && shown.contains("class=\"bar\""), "{shown}");
+    let gone = browser.get("/compare?run=c&run=away").with(404).text();
+    assert!(gone.contains("nothing called away"), "{gone}");
+}
+
+#[test]
 fn an_app_that_only_looks_starts_nothing_and_changes_no_baseline() {
     let (_folder, runs) = runs();
     let app = UiServer::start(&runs, &["--read-only"]);
