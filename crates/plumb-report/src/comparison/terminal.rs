@@ -4,7 +4,7 @@ use plumb_comparison::{Comparison, Contrast, DesignKind, Role};
 
 use super::contrasts::Contrasts;
 use super::figures::{good, verdict};
-use super::{checks, contrasts, design, grid, tables};
+use super::{checks, design, grid, tables};
 use crate::table::Table;
 use crate::wrap::{WIDTH, fact, harmless, paragraph};
 
