@@ -378,7 +378,7 @@ fn a_what_if_is_called_by_its_changes_in_every_form() {
         let words = ["size", "ladder", "--users", "30", "--what-if", changes];
         plumb(&[&words, form].concat(), at.path()).with(0).stdout
     };
-    let called = "What if cores.service/2, cores=3: 30 users who think for 1.00 s";
+    let called = "What if cores.service/2, cores=3: 30 users who think for 1.00";
     let text = size(&["--html", "page.html"]);
     let page = std::fs::read_to_string(at.path().join("page.html")).expect("a page");
     for form in [&text, &size(&["--markdown"]), &page] {
