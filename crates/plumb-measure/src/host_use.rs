@@ -88,6 +88,20 @@ pub struct CpuQuota {
     pub processors: f64,
     /// True when the load generator is in that group as well.
     pub with_client: bool,
+    /// How often the quota was used up while the load ran; absent where the kernel does not count it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub throttled: Option<CpuThrottled>,
+}
+
+/// How often a control group held back what is in it, because its quota of a period was used up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuThrottled {
+    /// Periods in which something in the group ran, or wanted to.
+    pub periods: u64,
+    /// Of these, those in which it was held back.
+    pub held_back: u64,
+    /// For how long, nanoseconds; of each processor on which it wanted to run.
+    pub held_back_ns: u64,
 }
 
 /// What tells how much others ran, the best first.

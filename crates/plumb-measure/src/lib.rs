@@ -72,7 +72,9 @@ pub use figures::{Distribution, Figure, Interval, LengthFigures};
 pub use finding::{Finding, FindingKind, Scope};
 pub use foreign_limit::{ForeignLimit, LimitSource};
 pub use histogram::Histogram;
-pub use host_use::{CpuQuota, FarHost, ForeignProcess, ForeignSource, HostUse, ReceiveUse};
+pub use host_use::{
+    CpuQuota, CpuThrottled, FarHost, ForeignProcess, ForeignSource, HostUse, ReceiveUse,
+};
 pub use http2::Http2Figures;
 pub use ladder_drift::LadderDrift;
 pub use lengths::Lengths;

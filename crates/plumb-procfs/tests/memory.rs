@@ -3,7 +3,9 @@
 use std::fs;
 
 use plumb_procfs::Root;
-use plumb_procfs::process::{Quota, memory_limit_of, memory_of, processors_of, quota_of};
+use plumb_procfs::process::{
+    Quota, Throttled, Throttling, memory_limit_of, memory_of, processors_of, quota_of,
+};
 use tempfile::TempDir;
 
 /// A machine that has these files.
@@ -121,6 +123,39 @@ fn processes_in_several_groups_have_what_all_of_these_leave() {
     assert_eq!(quota_of(&root, &[1, 6]), None, "the load generator is beside one of them");
     assert_eq!(quota_of(&root, &[1, 7]), None, "what is around one of them is not known");
     assert_eq!(quota_of(&root, &[]), None);
+}
+
+#[test]
+fn what_a_quota_held_back_is_counted_in_both_versions() {
+    let before = [
+        ("proc/7/cgroup", "3:cpu,cpuacct:/app\n"),
+        ("proc/8/cgroup", "0::/app/two\n"),
+        ("sys/fs/cgroup/cpu/app/cpu.cfs_quota_us", "4000\n"),
+        ("sys/fs/cgroup/cpu/app/cpu.cfs_period_us", "100000\n"),
+        ("sys/fs/cgroup/cpu/app/cpu.stat", "nr_periods 10\nnr_throttled 1\nthrottled_time 50\n"),
+        ("sys/fs/cgroup/app/two/cpu.max", "150000 100000\n"),
+        (
+            "sys/fs/cgroup/app/two/cpu.stat",
+            "usage_usec 9\nnr_periods 5\nnr_throttled 0\nthrottled_usec 0\nnr_bursts 0\n",
+        ),
+        ("sys/fs/cgroup/app/cpu.max", "max 100000\n"),
+        ("sys/fs/cgroup/app/cpu.stat", "nr_periods 9\nnr_throttled 9\nthrottled_usec 9000\n"),
+    ];
+    let (folder, root) = machine(&before);
+    let [of_7, of_8, of_9] = [7, 8, 9].map(|pid| Throttling::of(&root, &[pid]));
+    let now = |file: &str, text: &str| fs::write(folder.path().join(file), text).unwrap();
+    now(
+        "sys/fs/cgroup/cpu/app/cpu.stat",
+        "nr_periods 213\nnr_throttled 83\nthrottled_time 4660000050\n",
+    );
+    now("sys/fs/cgroup/app/two/cpu.stat", "nr_periods 25\nnr_throttled 2\nthrottled_usec 30\n");
+    let since = |pid, before| Throttling::of(&root, &[pid]).since(before);
+    let held = |periods, held_back, ns| Some(Throttled { periods, held_back, ns });
+    assert_eq!(since(7, &of_7), held(203, 82, 4_660_000_000));
+    assert_eq!(since(8, &of_8), held(20, 2, 30_000), "the group above has no quota");
+    assert_eq!(since(9, &of_9), None);
+    let all = Throttling::of(&root, &[7, 8]);
+    assert_eq!(all.since(&Throttling::of(&root, &[7, 8])), held(0, 0, 0));
 }
 
 #[test]

@@ -11,13 +11,13 @@ use plumb_host::{
     not_watched,
 };
 use plumb_measure::{
-    CpuQuota, CpuSplit, ForeignLimit, ForeignProcess, HostUse, ProcessorShare, ResultRecord,
-    Transport,
+    CpuQuota, CpuSplit, CpuThrottled, ForeignLimit, ForeignProcess, HostUse, ProcessorShare,
+    ResultRecord, Transport,
 };
 use plumb_procfs::Root;
 use plumb_procfs::process::{
-    Owners, Quota, ThreadPlacement, memory_limit_of, memory_of, owners_of_tcp, owners_of_udp,
-    owners_of_unix, processors_of, quota_of, share_a_core, shares,
+    Owners, Quota, ThreadPlacement, Throttling, memory_limit_of, memory_of, owners_of_tcp,
+    owners_of_udp, owners_of_unix, processors_of, quota_of, share_a_core, shares,
 };
 
 use crate::far::{FarHostWatch, FarRecording};
@@ -47,6 +47,8 @@ struct Began {
     /// Processor time of our driving threads by processor, nanoseconds.
     client: BTreeMap<u32, u64>,
     server: ThreadPlacement,
+    /// What control groups had held those under test back before.
+    throttling: Throttling,
 }
 
 impl Began {
@@ -58,7 +60,8 @@ impl Began {
         server.retain(|pid| *pid != ours);
         let server = ThreadPlacement::of(root, server);
         let known = [&[ours], leader.as_slice(), &tested[..]].concat();
-        Some(Self { ledger, tested, known, client: BTreeMap::new(), server })
+        let throttling = Throttling::of(root, &tested);
+        Some(Self { ledger, tested, known, client: BTreeMap::new(), server, throttling })
     }
 }
 
@@ -156,7 +159,7 @@ impl HostWatch {
             let processors = processors_of(&self.root, &began.tested);
             let all = self.recorder.facts().cpus_online;
             host.tested_cpus = processors.filter(|it| *it < all);
-            host.tested_quota = self.quota_of(&began.tested);
+            host.tested_quota = self.quota_of(&began);
             host.tested = began.tested;
         }
         result.validity = std::mem::take(&mut result.validity).with_host(&host, self.limit);
@@ -167,10 +170,17 @@ impl HostWatch {
     }
 
     /// What control groups leave to the processes under test, where that is less than all processors.
-    fn quota_of(&self, tested: &[u32]) -> Option<CpuQuota> {
+    fn quota_of(&self, began: &Began) -> Option<CpuQuota> {
         let all = f64::from(self.recorder.facts().cpus_online);
-        let Quota { processors, holds_us } = quota_of(&self.root, tested)?;
-        (processors < all).then_some(CpuQuota { processors, with_client: holds_us })
+        let Quota { processors, holds_us } = quota_of(&self.root, &began.tested)?;
+        let throttled = Throttling::of(&self.root, &began.tested).since(&began.throttling);
+        let throttled = throttled.map(|it| CpuThrottled {
+            periods: it.periods,
+            held_back: it.held_back,
+            held_back_ns: it.ns,
+        });
+        let quota = CpuQuota { processors, with_client: holds_us, throttled };
+        (processors < all).then_some(quota)
     }
 
     /// On which processors the work was done.

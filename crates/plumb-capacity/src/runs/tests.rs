@@ -126,7 +126,7 @@ fn a_quota_bounds_the_server_or_both_sides() {
 }
 
 fn quota(processors: f64, with_client: bool) -> Option<CpuQuota> {
-    Some(CpuQuota { processors, with_client })
+    Some(CpuQuota { processors, with_client, throttled: None })
 }
 
 /// The record of a step of users without think time, at four processors of which the server, 8 ms an

@@ -14,6 +14,52 @@ pub struct Quota {
     pub holds_us: bool,
 }
 
+/// How often a control group held back what is in it, because its quota of a period was used up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Throttled {
+    /// Periods in which something in the group ran, or wanted to.
+    pub periods: u64,
+    /// Of these, those in which it was held back.
+    pub held_back: u64,
+    /// For how long, nanoseconds; of each processor on which it wanted to run.
+    pub ns: u64,
+}
+
+impl Throttled {
+    fn since(self, before: Self) -> Self {
+        Self {
+            periods: self.periods.saturating_sub(before.periods),
+            held_back: self.held_back.saturating_sub(before.held_back),
+            ns: self.ns.saturating_sub(before.ns),
+        }
+    }
+}
+
+/// The counters of all control groups with a quota that hold some processes, at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Throttling(BTreeMap<String, Throttled>);
+
+impl Throttling {
+    /// Those of the groups that hold any of the processes `pids`.
+    ///
+    /// # Source
+    /// The kernel's cgroup-v2 (`cpu.stat`) and sched-bwc.
+    #[must_use]
+    pub fn of(root: &Root, pids: &[u32]) -> Self {
+        let groups = pids.iter().filter_map(|pid| groups_of(root, &pid.to_string(), "cpu"));
+        let bounded = groups.flatten().filter(|group| quota(root, group).is_some());
+        Self(bounded.filter_map(|group| Some((group.clone(), throttled(root, &group)?))).collect())
+    }
+
+    /// What happened since `before` in the group that held back longest; `None` where no group of both
+    /// counts it.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Option<Throttled> {
+        let known = self.0.iter().filter_map(|(group, now)| Some(now.since(*before.0.get(group)?)));
+        known.max_by_key(|throttled| (throttled.ns, throttled.periods))
+    }
+}
+
 /// A control group and its bound.
 #[derive(Debug, PartialEq)]
 struct Bounded {
@@ -64,6 +110,22 @@ fn quota(root: &Root, group: &str) -> Option<f64> {
     // `max`, and -1 of version 1, are no bound
     let (quota, period): (f64, f64) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
     (quota > 0.0 && period > 0.0).then_some(quota / period)
+}
+
+/// The counters of a group; `None` where it has none.
+fn throttled(root: &Root, group: &str) -> Option<Throttled> {
+    let text = fs::read_to_string(root.sys(&format!("{group}/cpu.stat"))).ok()?;
+    let count = |name: &str| -> Option<u64> {
+        let value = |line: &str| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok();
+        text.lines().find_map(value)
+    };
+    // version 1 counts nanoseconds
+    let ns = || Some(count("throttled_usec")?.saturating_mul(1_000));
+    Some(Throttled {
+        periods: count("nr_periods")?,
+        held_back: count("nr_throttled")?,
+        ns: ns().or_else(|| count("throttled_time"))?,
+    })
 }
 
 /// The control groups that hold `process` as far as `controller` goes, each with all above it, as
