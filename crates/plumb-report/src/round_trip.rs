@@ -39,7 +39,10 @@ pub(crate) fn sentences(record: &RunRecord) -> Vec<String> {
         let own = if several { format!("{}: ", points.name(result)) } else { String::new() };
         let means = RoundTripMeans::of(trip);
         let line = means.map(|means| format!("{own}{}", means.line()));
-        let legend = means.map(|_| format!("{}.{}", trip.legend(), cost(trip.stamp_costs_ns)));
+        let legend = means.map(|means| match means.stamp_cost() {
+            Some(cost) => format!("{}. {cost}", trip.legend()),
+            None => format!("{}.", trip.legend()),
+        });
         let finding = means.map(|means| means.finding());
         let left_out = trip.left_out().map(|text| format!("{own}{text}."));
         let slowest = slowest(result).map(|text| format!("{own}{text}"));
@@ -66,18 +69,6 @@ fn slowest(result: &ResultRecord) -> Option<String> {
          the program.",
         mean(|known| known.0)
     ))
-}
-
-/// What a stamp costs, where it shows.
-fn cost(stamp_costs_ns: Option<i64>) -> String {
-    match stamp_costs_ns {
-        None => String::new(),
-        Some(ns) => {
-            let than = if ns < 0 { "less" } else { "longer" };
-            let cost = show_ns(ns.unsigned_abs());
-            format!(" At the median a stamped message takes {cost} {than} than all do.")
-        }
-    }
 }
 
 /// A row for each part of each result; `None` without any.
@@ -191,12 +182,5 @@ mod tests {
             "{two}"
         );
         assert_eq!(of(0), None);
-    }
-
-    #[test]
-    fn what_a_stamp_costs_is_more_or_less() {
-        let said = " At the median a stamped message takes 72 ns";
-        assert_eq!(cost(Some(-72)), format!("{said} less than all do."));
-        assert_eq!(cost(Some(72)), format!("{said} longer than all do."));
     }
 }

@@ -164,7 +164,13 @@ fn a_line_says_whose_the_time_is() {
     let told = means(ServerHalf::Told);
     assert_eq!(told.line(), "client 4.0 + 17.0 us, wire 21.0, server 60.8 + 3.0");
     let found = told.finding();
-    assert!(found.starts_with("77.8 us of 106 us of a round trip are waking"), "{found}");
+    // the whole is no mean of all messages, and says so
+    assert!(
+        found.starts_with(
+            "77.8 us of 106 us, the mean of the round trips with time stamps, are waking"
+        ),
+        "{found}"
+    );
     assert!(found.contains("plumb host idle") && found.contains("the wire 21.0 us"), "{found}");
     assert!(
         found.ends_with("sending on both machines 5.00 us, the server's own work 2.00 us."),
@@ -180,7 +186,12 @@ fn a_line_says_whose_the_time_is() {
     assert_eq!(means(says).line(), line);
     assert!(means(says).finding().contains("worked for 2.00 us by its own account"));
     assert!(trip(says).legend().contains("what it says that it worked"));
-    for means in [told, means(untold), means(says)] {
+    let costs = |ns| RoundTripMeans { stamp_costs_ns: Some(ns), ..told };
+    let said = "At the median a stamped message takes 72 ns";
+    assert_eq!(costs(-72).stamp_cost(), Some(format!("{said} less than all do.")));
+    assert_eq!(costs(72).stamp_cost(), Some(format!("{said} longer than all do.")));
+    assert_eq!(told.stamp_cost(), None);
+    for means in [told, costs(-72), means(untold), means(says)] {
         let text = serde_json::to_string(&means).unwrap();
         assert_eq!(serde_json::from_str::<RoundTripMeans>(&text).unwrap(), means);
     }

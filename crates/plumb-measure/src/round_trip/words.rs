@@ -16,6 +16,9 @@ pub struct RoundTripMeans {
     /// What lies between.
     #[serde(flatten)]
     pub away: Away,
+    /// What the time stamps cost these messages, nanoseconds: [`RoundTrip::stamp_costs_ns`].
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub stamp_costs_ns: Option<i64>,
 }
 
 /// What lies between sending and waking.
@@ -69,6 +72,7 @@ impl RoundTripMeans {
             sending_ns: of(PartKind::Sending)?,
             waking_ns: of(PartKind::Waking)?,
             away: told().or_else(said).or_else(untold)?,
+            stamp_costs_ns: trip.stamp_costs_ns,
         })
     }
 
@@ -133,16 +137,22 @@ impl RoundTripMeans {
     /// What most of the time of a round trip is, and what to look at: one sentence.
     #[must_use]
     pub fn finding(&self) -> String {
-        let of = |ns: u64| format!("{} of {}", show_ns(ns), show_ns(self.whole_ns()));
+        // stamps take time, so this whole is longer than the mean of all that stands beside it
+        let of = |ns: u64| {
+            format!(
+                "{} of {}, the mean of the round trips with time stamps, are",
+                show_ns(ns),
+                show_ns(self.whole_ns())
+            )
+        };
         let (wire_ns, server_waking_ns, server_ns) = match self.away {
             Away::Told { wire_ns, server_waking_ns, server_ns, .. } => {
                 (wire_ns, server_waking_ns, server_ns)
             }
             Away::Said { away_ns, server_ns } => {
                 return format!(
-                    "{} of a round trip are spent on this machine, {} of them to wake the program. The \
-                     server worked for {} by its own account; the wire, and what the server does not \
-                     say, take {}.",
+                    "{} spent on this machine, {} of it to wake the program. The server worked for {} \
+                     by its own account; the wire, and what the server does not say, take {}.",
                     of(self.sending_ns + self.waking_ns),
                     show_ns(self.waking_ns),
                     show_ns(server_ns),
@@ -151,8 +161,8 @@ impl RoundTripMeans {
             }
             Away::Untold { away_ns } => {
                 return format!(
-                    "{} of a round trip are spent on this machine, {} of them to wake the program. The \
-                     wire and the server take {}; the server does not tell its part.",
+                    "{} spent on this machine, {} of it to wake the program. The wire and the server \
+                     take {}; the server does not tell its part.",
                     of(self.sending_ns + self.waking_ns),
                     show_ns(self.waking_ns),
                     show_ns(away_ns)
@@ -173,7 +183,17 @@ impl RoundTripMeans {
         all.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
         let [(most, ns), others @ ..] = all;
         let others = others.map(|(name, ns)| format!("{name} {}", show_ns(ns)));
-        format!("{} of a round trip are {most}; {}.", of(ns), others.join(", "))
+        format!("{} {most}; {}.", of(ns), others.join(", "))
+    }
+
+    /// How much longer the time stamps made these messages than all are, a sentence; `None` where that
+    /// does not show.
+    #[must_use]
+    pub fn stamp_cost(&self) -> Option<String> {
+        let ns = self.stamp_costs_ns?;
+        let than = if ns < 0 { "less" } else { "longer" };
+        let cost = show_ns(ns.unsigned_abs());
+        Some(format!("At the median a stamped message takes {cost} {than} than all do."))
     }
 }
 

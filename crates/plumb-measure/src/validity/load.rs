@@ -125,7 +125,13 @@ fn no_operations(recorder: &Recorder) -> Option<Finding> {
     if recorder.operations() > 0 {
         return None;
     }
-    finding(FindingKind::NoOperations, Scope::Everything, "no operation succeeded".into())
+    // what did not end is neither right nor wrong
+    let ended = recorder.failures().total() + recorder.refused() + recorder.dropped;
+    let text = match ended {
+        0 => "no operation ended in the time that was measured: measure longer (--for)",
+        _ => "no operation succeeded",
+    };
+    finding(FindingKind::NoOperations, Scope::Everything, text.into())
 }
 
 fn failures(recorder: &Recorder) -> Option<Finding> {
@@ -399,6 +405,9 @@ mod tests {
         let bad = Validity::of_load(&Recorder::new(1), CLOSED);
         let all = Validity::of_all([("size 500B", &bad)]);
         assert!(!all.valid);
-        assert_eq!(all.reasons[0].text, "size 500B: no operation succeeded");
+        assert_eq!(
+            all.reasons[0].text,
+            "size 500B: no operation ended in the time that was measured: measure longer (--for)"
+        );
     }
 }
