@@ -77,14 +77,15 @@ pub(super) fn locks(address: &str, words: &[String], many: NonZeroUsize) -> Vec<
     [one].into_iter().chain(more).collect()
 }
 
-/// Statements for the database at `url`; `own` are the words that name one, if there are any.
-pub(super) fn statements(url: &str, own: &[String]) -> Vec<Ask> {
+/// Statements for the database at `url`; `own` are the words that name one, if there are any, and
+/// `patience` those that say how long one may take.
+pub(super) fn statements(url: &str, own: &[String], patience: &[String]) -> Vec<Ask> {
     let (operation, which) = match own {
         [] => ("a statement", "--ask=sized"),
         _ => ("your statement", "--ask=own"),
     };
     let over = |over: &str, how: &str| {
-        Ask::new(operation, how, &["db", "ping", url, which, over]).with(own)
+        Ask::new(operation, how, &["db", "ping", url, which, over]).with(own).with(patience)
     };
     vec![
         over("--over=kept", "one connection"),

@@ -9,6 +9,7 @@ use plumb_host::{IdleOptions, idle_cost};
 use plumb_measure::{FindingKind, RemoteSelector, Scope, Share, Status};
 use plumb_net::NetError;
 
+use super::advice;
 use crate::job::{into_folder, measurement, with_further};
 use crate::measure::{Run, measure};
 use crate::metrics::Receivers;
@@ -135,7 +136,10 @@ fn attempt(
         }
         Err(error) => {
             let not_offered = part.role == PartRole::WhereOffered && is_another_server(&error);
-            CheckupOutcome { not_offered, ..CheckupOutcome::none(one_line(&error)) }
+            CheckupOutcome {
+                not_offered,
+                ..CheckupOutcome::none(advice::for_a_file(&one_line(&error)))
+            }
         }
     })
 }

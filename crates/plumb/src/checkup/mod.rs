@@ -1,5 +1,6 @@
 //! `plumb checkup`: every layer of a landscape, what is wrong with it, and what that costs a user.
 
+mod advice;
 mod ask;
 mod conduct;
 mod file;

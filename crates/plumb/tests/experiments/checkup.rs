@@ -71,8 +71,19 @@ fn a_checkup_measures_a_landscape_of_its_own_and_names_the_slowest_layer() {
     let run = only_run(at.path());
     let checkup = checkup(&run);
     let findings = all(&checkup["verdict"], "findings");
-    // beside other tests a server may well be slow, and that is then named
-    let code = i32::from(!findings.is_empty());
+    // beside other tests a server may well be slow, and that is then named; or these keep the processors
+    // busy, so that nobody knows whether it is full
+    let remarks = checkup["verdict"]["remarks"].as_array();
+    let mut untold = remarks.into_iter().flatten().filter_map(|it| it["untold"].as_str());
+    let nothing = untold.next().map_or_else(
+        || "No fault was found".to_owned(),
+        |untold| format!("No fault was found, but {untold} cannot be told"),
+    );
+    let code = match (&findings[..], nothing.ends_with("cannot be told")) {
+        ([], false) => 0,
+        ([], true) => 3,
+        _ => 1,
+    };
     assert_eq!(ended.code, Some(code), "{ended:#?}");
     let xml = read(&at.path().join("v.xml"));
     let cases = xml.matches("<testcase ").count();
@@ -107,8 +118,8 @@ fn a_checkup_measures_a_landscape_of_its_own_and_names_the_slowest_layer() {
     let said = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     let start = match (findings.first(), &slowest[..]) {
         (Some(finding), _) => finding["evidence"].as_str().expect("a sentence").to_owned(),
-        (None, [one]) => format!("No fault was found; most of a user's time is the {one}: "),
-        (None, _) => "No fault was found; most of a user's time is one of these".to_owned(),
+        (None, [one]) => format!("{nothing}; most of a user's time is the {one}: "),
+        (None, _) => format!("{nothing}; most of a user's time is one of these"),
     };
     assert!(said.starts_with(&start), "{said}");
     let asked = all(&checkup, "parts").iter().filter(|it| it["operation"] == "a flight list");

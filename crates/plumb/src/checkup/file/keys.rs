@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use plumb_measure::Span;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -80,6 +81,7 @@ pub(super) struct Database {
     pub(super) url: Spanned<String>,
     pub(super) statement: Option<String>,
     pub(super) file: Option<PathBuf>,
+    pub(super) timeout: Option<Spanned<Span>>,
 }
 
 /// A machine that is recorded meanwhile.

@@ -143,8 +143,8 @@ impl LandscapeFile {
             parts.extend(scale.parts(CheckupLayer::Messages, &name, asks)?);
         }
         if let Some(database) = database {
-            let (name, own) = self.database(database)?;
-            let asks = ask::statements(database.url.get_ref(), &own);
+            let (name, own, patience) = self.database(database)?;
+            let asks = ask::statements(database.url.get_ref(), &own, &patience);
             parts.extend(scale.parts(CheckupLayer::Database, &name, asks)?);
         }
         Ok(parts)
@@ -217,8 +217,12 @@ impl LandscapeFile {
         Ok((name, Sent { operation, words }))
     }
 
-    /// The name of a database, and the words of the statement that is asked.
-    fn database(&self, database: &Database) -> Result<(String, Vec<String>), LandscapeError> {
+    /// The name of a database, the words of the statement that is asked, and those of how long that
+    /// may take.
+    fn database(
+        &self,
+        database: &Database,
+    ) -> Result<(String, Vec<String>, Vec<String>), LandscapeError> {
         let statement = database.statement.iter().map(|text| format!("--statement={text}"));
         let file = database.file.iter();
         let file = file.map(|file| format!("--file={}", self.beside(file).display()));
@@ -229,7 +233,9 @@ impl LandscapeFile {
         let job = measurement(&words).map_err(|error| self.value(url, format!("{error:#}")))?;
         let target = job.outline().target;
         let server = target.rsplit_once('/').map_or(target.as_str(), |(server, _)| server);
-        Ok((format!("database {server}"), own))
+        let timeout = database.timeout.iter();
+        let patience = timeout.map(|time| format!("--timeout={}", time.get_ref())).collect();
+        Ok((format!("database {server}"), own, patience))
     }
 
     /// Looks at every value before anything is measured.
@@ -362,6 +368,20 @@ mod tests {
     fn one_connection_is_no_crowd() {
         let parts = parts("[lock]\nserver = \"h\"\nconnections = 1\n");
         assert_eq!(parts.len(), 1, "{parts:?}");
+    }
+
+    #[test]
+    fn a_statement_may_take_as_long_as_the_file_says() {
+        let text = "[database]\nurl = \"postgres://me@127.0.0.1:12/x\"\ntimeout = \"12s\"\n";
+        for (more, which) in [("", "--ask=sized"), ("statement = \"SELECT 2\"\n", "--ask=own")] {
+            for part in parts(&format!("{text}{more}")) {
+                measurement(&part.words).unwrap();
+                let has = |word: &str| part.words.iter().any(|it| it == word);
+                assert!(has("--timeout=12s") && has(which), "{:?}", part.words);
+            }
+        }
+        let said = refused(&text.replace("12s", "12 apples"));
+        assert!(said.contains("line 3, column 11"), "{said}");
     }
 
     #[test]
