@@ -80,6 +80,17 @@ fn throughput(
         part.size_bytes,
         show_plain(kb_s)
     );
+    if let (Some(p50_ns), Some(max_ns)) = (outcome.p50_ns, outcome.max_ns)
+        && stalled(p50_ns, max_ns)
+    {
+        sentence += &format!(
+            " A message takes {} at the median and {} at most: at least one waited, {}.",
+            show_ns(p50_ns),
+            show_ns(max_ns),
+            as_for([outcome])
+        );
+        return looked_at(judged(outcome, sentence));
+    }
     if let (Some(shortest), Some(p50)) = (round_trip_ns, outcome.p50_ns)
         && shortest > p50 / 2
         && shortest <= p50 + p50 / SAME_WITHIN
@@ -105,13 +116,11 @@ fn round_trip(outcome: &PartOutcome) -> (Judgement, String) {
     if let Some(max_ns) = outcome.max_ns.filter(|max_ns| stalled(p50_ns, *max_ns)) {
         // then the average is that of the waiting, and no distance
         let sentence = format!(
-            "{takes}, {} at most: at least one waited, as for a packet that was lost.",
-            show_ns(max_ns)
+            "{takes}, {} at most: at least one waited, {}.",
+            show_ns(max_ns),
+            as_for([outcome])
         );
-        return match judged(outcome, sentence) {
-            (Judgement::Fine, text) => (Judgement::Look, text),
-            judged => judged,
-        };
+        return looked_at(judged(outcome, sentence));
     }
     if outcome.delayed_acknowledgement.is_some() {
         return judged(outcome, takes + "."); // as above
@@ -123,8 +132,9 @@ fn round_trip(outcome: &PartOutcome) -> (Judgement, String) {
             v * FIBRE_KM_PER_MS
         ),
     };
-    let parts = outcome.round_trip.map_or_else(String::new, |it| format!(" {}", it.finding()));
-    judged(outcome, format!("{takes}: {reach}.{parts}"))
+    let parts = outcome.round_trip.map(|it| [Some(it.finding()), it.stamp_cost()]);
+    let parts = parts.into_iter().flatten().flatten().map(|text| format!(" {text}"));
+    judged(outcome, format!("{takes}: {reach}.{}", parts.collect::<String>()))
 }
 
 fn idle(part: &PathPart, outcome: &PartOutcome) -> (Judgement, String) {
@@ -188,7 +198,7 @@ fn stability(part: &PathPart, outcome: &PartOutcome) -> (Judgement, String) {
         show_ns(max_ns)
     );
     if stalled(p50_ns, max_ns) {
-        let text = format!("{text}: at least one waited, as for a packet that was lost.");
+        let text = format!("{text}: at least one waited, {}.", as_for([outcome]));
         return (Judgement::Look, text);
     }
     unless_delayed(outcome, text + ".")
@@ -272,8 +282,9 @@ fn sizes(measured: &[(&PathPart, &PartOutcome)]) -> (Judgement, String) {
         }
         (true, false) => {
             let text = format!(
-                "{through}, but at {} bytes single messages waited, as for a packet that was lost.",
-                names(&stalling)
+                "{through}, but at {} bytes single messages waited, {}.",
+                names(&stalling),
+                as_for(stalling.iter().map(|(_, outcome)| *outcome))
             );
             (Judgement::Look, text)
         }
@@ -301,6 +312,32 @@ fn slower_than_neighbours(measured: &[(&PathPart, &PartOutcome)], at: usize) -> 
 
 fn stalled(p50_ns: u64, max_ns: u64) -> bool {
     max_ns >= RETRANSMISSION_NS && max_ns >= STALL_FACTOR * p50_ns
+}
+
+/// What messages of `waiting` parts may have waited for. What this side did not send again was lost on
+/// the way back, if at all.
+fn as_for<'a>(waiting: impl IntoIterator<Item = &'a PartOutcome>) -> String {
+    let counts = waiting.into_iter().map(|outcome| outcome.retransmits);
+    match counts.sum::<Option<u64>>() {
+        None => "as for a packet that was lost".into(),
+        Some(0) => {
+            "as for a packet that was lost on the way back, or for a server that stood still \
+                    (this side sent none again)"
+                .into()
+        }
+        Some(again) => format!(
+            "as for a packet that was lost (this side sent {} again)",
+            counted(again, "segment")
+        ),
+    }
+}
+
+/// Nothing that waited is fine.
+fn looked_at((judgement, text): (Judgement, String)) -> (Judgement, String) {
+    match judgement {
+        Judgement::Fine => (Judgement::Look, text),
+        judgement => (judgement, text),
+    }
 }
 
 fn lost(outcome: &PartOutcome) -> (Judgement, String) {

@@ -144,6 +144,9 @@ pub struct PartOutcome {
     /// niping's `tr2`, or `tr` below three messages: kB/s of 1,024 bytes, both directions.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub kb_per_s: Option<f64>,
+    /// Segments that this side sent again; absent where nobody counted.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub retransmits: Option<u64>,
     /// What became of the datagrams to the server.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub to_server: Option<DatagramFlow>,
@@ -182,6 +185,7 @@ impl PartOutcome {
             max_ns: result.service_ns.as_ref().map(|times| times.max),
             average_ms: niping.map(|figures| figures.av2_ms.unwrap_or(figures.avg_ms)),
             kb_per_s: niping.map(|figures| figures.tr2_kb_s.unwrap_or(figures.tr_kb_s)),
+            retransmits: result.tcp.map(|tcp| tcp.retransmits),
             to_server: flow(|stream| &stream.to_server),
             from_server: flow(|stream| &stream.from_server),
             round_trip: result.round_trip.as_ref().and_then(RoundTripMeans::of),

@@ -128,6 +128,22 @@ fn a_round_trip_says_how_far_light_would_come() {
 }
 
 #[test]
+fn a_message_that_waited_is_looked_at_whatever_was_tried() {
+    let waited = |retransmits| PartOutcome { max_ns: Some(225 * MS), retransmits, ..outcome() };
+    for test in [PathTest::Throughput, PathTest::RoundTrip, PathTest::Stability] {
+        let said = |again| one(test, waited(again));
+        says(&said(None), Judgement::Look, "at least one waited, as for a packet that was lost.");
+        says(&said(Some(2)), Judgement::Look, "was lost (this side sent 2 segments again).");
+        let stood =
+            "lost on the way back, or for a server that stood still (this side sent none again)";
+        says(&said(Some(0)), Judgement::Look, stood);
+    }
+    let verdict = over(&[(500, outcome()), (1_460, waited(Some(0))), (4_000, waited(Some(1)))]);
+    says(&verdict, Judgement::Look, "at 1460, 4000 bytes single messages waited, as for a packet");
+    assert!(verdict.1.ends_with("(this side sent 1 segment again)."), "{}", verdict.1);
+}
+
+#[test]
 fn a_silent_connection_survives_is_forgotten_or_is_ended() {
     let survived = PartOutcome { operations: 2, ..outcome() };
     says(&one(PathTest::Idle, survived), Judgement::Fine, "silent for 1h still works");
