@@ -29,6 +29,8 @@ pub enum FaultKind {
     Processors,
     /// Something is full: more users wait longer, and no more is done; what it is, nobody tells.
     Saturation,
+    /// A control group holds a server back: its quota of processor time is used up.
+    Quota,
     /// A server works long on one operation.
     Slow,
 }
@@ -48,6 +50,7 @@ impl FaultKind {
             Self::Pool => "full pool",
             Self::Processors => "processors",
             Self::Saturation => "saturation",
+            Self::Quota => "quota",
             Self::Slow => "slow server",
         }
     }
@@ -64,6 +67,7 @@ impl FaultKind {
             | Self::Pool
             | Self::Processors
             | Self::Saturation
+            | Self::Quota
             | Self::Slow => 2,
         }
     }
@@ -129,13 +133,28 @@ pub struct CheckupRemark {
     pub name: String,
     /// What is to be known, a sentence.
     pub text: String,
+    /// What could not be told because of it and may be a fault, a clause: `whether the lock server is
+    /// full`; absent where it leaves nothing open.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub untold: Option<String>,
+}
+
+impl CheckupFinding {
+    /// What it costs, nanoseconds, to compare with others: nothing costs more than an operation that
+    /// did not end at all.
+    pub(super) fn weight_ns(&self) -> u64 {
+        match (self.cost, self.kind) {
+            (Some(cost), _) => cost.ns,
+            (None, FaultKind::Slow) => u64::MAX,
+            (None, _) => 0,
+        }
+    }
 }
 
 /// Unranked findings in the order in which a reader needs them: see [`FaultKind::rank`], then the
 /// costliest first.
 pub(super) fn ranked(mut findings: Vec<CheckupFinding>) -> Vec<CheckupFinding> {
-    let cost = |finding: &CheckupFinding| finding.cost.map_or(0, |cost| cost.ns);
-    findings.sort_by_key(|it| (it.kind.rank(), std::cmp::Reverse(cost(it))));
+    findings.sort_by_key(|it| (it.kind.rank(), std::cmp::Reverse(it.weight_ns())));
     findings
 }
 

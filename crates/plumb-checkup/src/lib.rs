@@ -12,6 +12,7 @@ mod outcome;
 mod path_check;
 mod sentence;
 mod verdict;
+mod waited;
 
 use serde::{Deserialize, Serialize};
 
@@ -23,11 +24,12 @@ pub use idle::{
     IdleRound, IdleSample, IdleSetting,
 };
 pub use middle::Middle;
-pub use outcome::{CheckupOutcome, Waited};
+pub use outcome::CheckupOutcome;
 pub use path_check::{
     Judgement, PATH_CHECK_SCHEMA, PartOutcome, PathCheck, PathPart, PathTest, PathVerdict,
 };
 pub use verdict::{CheckupVerdict, LayerState, LayerVerdict, OwnTime};
+pub use waited::Waited;
 
 /// Version of the form of [`Checkup`].
 pub const CHECKUP_SCHEMA: &str = "plumb.checkup/2";
@@ -221,10 +223,12 @@ impl Checkup {
             || self.outcomes().any(refused)
     }
 
-    /// True when something that can take figures away could not be checked.
+    /// True when something that can take figures away could not be checked, or something that may be a
+    /// fault could not be told.
     #[must_use]
     pub fn is_unanswered(&self) -> bool {
-        self.outcomes().any(|outcome| !outcome.is_checked())
+        let untold = self.verdict.remarks.iter().any(|remark| remark.untold.is_some());
+        untold || self.outcomes().any(|outcome| !outcome.is_checked())
     }
 
     fn outcomes(&self) -> impl Iterator<Item = &CheckupOutcome> {

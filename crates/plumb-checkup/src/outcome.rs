@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::Middle;
+use super::{Middle, Waited};
 use plumb_measure::{
     Account, Attribution, Calls, CpuQuota, Distribution, Estimate, FindingKind, ForeignProcess,
-    HostUse, PairRecord, PartKind, RTO_MIN_NS, ResultRecord, RoundTripMeans, RunRecord, TcpTotals,
-    Transport, Validity, is_whole_time, may_be_delayed, times_that_add_up,
+    HostUse, PairRecord, PartKind, ResultRecord, RoundTripMeans, RunRecord, TcpTotals, Transport,
+    Validity, is_whole_time, times_that_add_up,
 };
 
 /// The host of a socket file.
@@ -35,6 +35,12 @@ pub struct CheckupOutcome {
     pub operations: u64,
     /// Operations that failed, whatever the kind.
     pub failed: u64,
+    /// How often each status code came that was not expected; empty where the protocol has none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub unexpected_codes: BTreeMap<String, u64>,
+    /// Length of the measurement, nanoseconds; 0 in checkups of earlier versions.
+    #[serde(default)]
+    pub duration_ns: u64,
     /// Correct answers a second.
     pub throughput_per_s: f64,
     /// The median, and how well it is known; absent without times.
@@ -43,9 +49,14 @@ pub struct CheckupOutcome {
     /// The 99th percentile, nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub p99_ns: Option<u64>,
-    /// All times of the answers; absent without times, and in checkups of earlier versions.
+    /// All times of the answers, from the send to the last byte; absent without times, and in checkups
+    /// of earlier versions.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub service_ns: Option<Distribution>,
+    /// The same with the wait for a connection of a pool, where callers share one: what the median and
+    /// the 99th percentile are then of.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub response_ns: Option<Distribution>,
     /// The mean, nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub mean_ns: Option<u64>,
@@ -82,8 +93,8 @@ pub struct CheckupOutcome {
     /// True when a process of the machine that asked is at the other end.
     #[serde(default)]
     pub server_is_here: bool,
-    /// The processor time that control groups leave to the server's processes; absent where they leave
-    /// all, or nobody knows.
+    /// The processor time that control groups leave to these processes, and how often they held them
+    /// back; absent where that is no less than all, or nobody can say.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub quota: Option<CpuQuota>,
     /// Taken by processes that are no part of the measurement, percent of all processors of the
@@ -107,44 +118,6 @@ pub struct CheckupOutcome {
     /// no such stall was recognized.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub delayed: Option<Waited>,
-}
-
-/// Operations that waited, and for how long.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Waited {
-    /// How many they are.
-    pub operations: u64,
-    /// What they took longer than others, all together, nanoseconds.
-    pub excess_ns: u64,
-}
-
-impl Waited {
-    /// The shortest time after which Linux sends a segment again, nanoseconds.
-    pub const MIN_NS: u64 = RTO_MIN_NS;
-
-    /// Those of `times` that took longer than the median by [`MIN_NS`](Self::MIN_NS) or more; `None`
-    /// where the histogram cannot be read.
-    fn for_a_segment(times: &Distribution) -> Option<Self> {
-        Self::among(times, times.p50, |ns| ns.saturating_sub(times.p50) >= Self::MIN_NS)
-    }
-
-    /// Those of `times` that took as long as an acknowledgement is delayed, and what they took longer
-    /// than a round trip of `rtt_ns`.
-    fn for_an_acknowledgement(times: &Distribution, rtt_ns: u64) -> Option<Self> {
-        Self::among(times, rtt_ns, may_be_delayed)
-    }
-
-    fn among(times: &Distribution, usual_ns: u64, waited: impl Fn(u64) -> bool) -> Option<Self> {
-        let histogram = times.decode().ok()?;
-        let found = histogram.buckets().filter(|(ns, _)| waited(*ns));
-        Some(found.fold(Self::default(), |all, (ns, count)| {
-            let excess_ns = ns.saturating_sub(usual_ns).saturating_mul(count);
-            Self {
-                operations: all.operations.saturating_add(count),
-                excess_ns: all.excess_ns.saturating_add(excess_ns),
-            }
-        }))
-    }
 }
 
 impl CheckupOutcome {
@@ -183,6 +156,17 @@ impl CheckupOutcome {
         self.validity.is_checked()
     }
 
+    /// All times that a caller waited; `None` without times, and in checkups of earlier versions.
+    #[must_use]
+    pub fn times(&self) -> Option<&Distribution> {
+        self.response_ns.as_ref().or(self.service_ns.as_ref())
+    }
+
+    /// Operations that were timed: those that were looked into are not.
+    pub(super) fn timed(&self) -> u64 {
+        self.times().map_or(self.operations, |times| times.count)
+    }
+
     /// What `told_ns` and `attributed` are parts of, nanoseconds, and which calls they are of.
     pub(super) fn accounted(&self) -> Option<(u64, Calls)> {
         Calls::mean_of(self.mean_ns, self.faster_mean_ns)
@@ -194,24 +178,29 @@ impl CheckupOutcome {
         let part =
             result.parts.first().filter(|_| result.pair.is_some() || result.parts.len() == 1);
         let times = part.map_or(&result.service_ns, |part| &part.service_ns).as_ref();
+        let own = result.attribution.as_ref();
+        let is_pooled = own.is_some_and(|it| it.parts.iter().any(|of| of.kind == PartKind::Queue));
+        let waited = result.response_ns.as_ref().filter(|_| part.is_none() && is_pooled);
         let stream = result.stream.as_ref();
         let way = stream.and_then(|it| it.to_server.as_ref().or(it.from_server.as_ref()));
         let host = result.host.as_ref();
-        let own = result.attribution.as_ref();
         let account = own.and_then(|it| it.account().ok());
         Self {
             validity: validity.clone(),
             operations: part.map_or(result.operations, |part| part.operations),
             failed: result.failures.values().fold(0, |sum, n| sum.saturating_add(*n)),
+            unexpected_codes: result.unexpected_codes.clone(),
+            duration_ns: result.duration_ns,
             throughput_per_s: part.map_or(result.throughput_per_s, |part| part.throughput_per_s),
             // the intervals of a pair hold both pages: they say nothing of one
-            median: times.map(|times| match result.pair {
+            median: waited.or(times).map(|times| match result.pair {
                 Some(_) => Middle::alone(times),
                 None => Middle::of(times, result),
             }),
-            p99_ns: times.map(|times| times.p99),
+            p99_ns: waited.or(times).map(|times| times.p99),
             service_ns: times.cloned(),
-            mean_ns: mean_ns(result).or_else(|| times.map(|times| times.mean)),
+            response_ns: waited.cloned(),
+            mean_ns: mean_ns(result).or_else(|| waited.or(times).map(|times| times.mean)),
             faster_mean_ns: account.as_ref().and_then(faster_mean_ns),
             told_ns: told(result, account.as_ref()),
             attributed: account.as_ref().map(attributed).unwrap_or_default(),
@@ -386,12 +375,30 @@ mod tests {
     }
 
     #[test]
-    fn what_waited_for_a_lost_segment_is_counted_with_what_it_took_longer() {
-        let quick = std::iter::repeat_n(100_000, 96);
-        let waited =
-            Waited::for_a_segment(&times(quick.chain([210_000_000, 420_000_000]))).unwrap();
-        assert_eq!(waited.operations, 2);
-        assert!(waited.excess_ns.abs_diff(629_800_000) < 1_000_000, "{waited:?}");
-        assert_eq!(Waited::for_a_segment(&times([90, 100_000_000])), Some(Waited::default()));
+    fn callers_that_share_a_pool_wait_for_a_connection_too() {
+        let part = |kind, mean_ns| TimePart {
+            kind,
+            time: Estimate { mean_ns, half_width_ns: Some(1_000_000), count: 58 },
+            how: String::new(),
+        };
+        let result = |parts: Vec<TimePart>| ResultRecord {
+            operations: 80,
+            observed: 22,
+            service_ns: Some(times([251_000_000; 58])),
+            response_ns: Some(times([503_000_000; 58])),
+            attribution: Some(Attribution { parts, ..Attribution::default() }),
+            ..ResultRecord::default()
+        };
+        let of = |parts| CheckupOutcome::of_result(&result(parts), &Validity::default());
+        let near =
+            |ns: Option<u64>, ms: u64| ns.is_some_and(|ns| ns.abs_diff(ms * 1_000_000) < 500_000);
+        let alone = of(vec![part(PartKind::Server, 250_000_000)]);
+        assert!(near(alone.median.map(|it| it.ns), 251) && alone.response_ns.is_none());
+        let queue = part(PartKind::Queue, 252_000_000);
+        let pooled = of(vec![part(PartKind::Server, 250_000_000), queue]);
+        assert!(near(pooled.median.map(|it| it.ns), 503), "{:?}", pooled.median);
+        assert!(near(pooled.p99_ns, 503) && near(pooled.times().map(|it| it.p50), 503));
+        assert!(near(pooled.service_ns.as_ref().map(|it| it.p50), 251));
+        assert_eq!((pooled.operations, pooled.timed()), (80, 58), "22 were looked into");
     }
 }

@@ -9,8 +9,8 @@ const TOLD_MAX: usize = 2;
 const TOLD_MIN: f64 = 5.0;
 
 /// The verdict in a sentence or two: the first finding, or where a user's time goes; `layers` in
-/// their order.
-pub(super) fn of(findings: &[CheckupFinding], layers: &[LayerVerdict]) -> String {
+/// their order. `untold` are clauses of what could not be told.
+pub(super) fn of(findings: &[CheckupFinding], layers: &[LayerVerdict], untold: &[&str]) -> String {
     let judged: Vec<&LayerVerdict> =
         layers.iter().filter(|layer| layer.state == LayerState::Judged).collect();
     let unjudged = unjudged(findings, layers);
@@ -20,38 +20,42 @@ pub(super) fn of(findings: &[CheckupFinding], layers: &[LayerVerdict]) -> String
         [first, more @ ..] => {
             said.extend([first.evidence.clone(), costs(first), further(more.len())]);
         }
-        [] if finished => said.push(most(&judged)),
+        [] if finished => said.push(most(&judged, untold)),
         [] => {}
     }
     if !finished {
         said.extend([format!("Not finished: {unjudged}."), known(&judged)]);
+    }
+    if (!findings.is_empty() || !finished) && !untold.is_empty() {
+        said.push(format!("{} cannot be told.", capitalised(&listed(untold))));
     }
     said.retain(|sentence| !sentence.is_empty());
     said.join(" ")
 }
 
 /// Where a user's time goes when nothing is wrong.
-fn most(judged: &[&LayerVerdict]) -> String {
+fn most(judged: &[&LayerVerdict], untold: &[&str]) -> String {
+    let nothing = match untold {
+        [] => "No fault was found".to_owned(),
+        untold => format!("No fault was found, but {} cannot be told", listed(untold)),
+    };
     let (slowest, others): (Vec<&LayerVerdict>, Vec<&LayerVerdict>) =
         judged.iter().copied().partition(|layer| layer.slowest);
     match (judged, &slowest[..]) {
         ([], _) => "Nothing was measured.".into(),
         ([only], _) => {
-            format!("No fault was found; only the {} was measured: {}.", only.server, takes(only))
+            format!("{nothing}; only the {} was measured: {}.", only.server, takes(only))
         }
         (_, [one]) => {
-            let first = format!(
-                "No fault was found; most of a user's time is the {}: {}.",
-                one.server,
-                takes(one)
-            );
+            let first =
+                format!("{nothing}; most of a user's time is the {}: {}.", one.server, takes(one));
             [first, beside(&others)].join(" ").trim_end().into()
         }
         _ => {
             let names: Vec<String> = slowest.iter().copied().map(adds).collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let first = format!(
-                "No fault was found; most of a user's time is one of these, which cannot be told \
-                 apart: {}.",
+                "{nothing}; most of a user's time is one of these, which cannot be told apart: {}.",
                 listed(&names)
             );
             [first, beside(&others)].join(" ").trim_end().into()
@@ -162,6 +166,7 @@ fn unjudged(findings: &[CheckupFinding], layers: &[LayerVerdict]) -> String {
     let names = |layers: &[&LayerVerdict]| {
         let names: Vec<String> =
             layers.iter().map(|layer| format!("the {}", layer.server)).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
         format!("{} {} not judged", listed(&names), if names.len() == 1 { "is" } else { "are" })
     };
     let mut said: Vec<String> = other
@@ -189,7 +194,8 @@ fn explains(finding: &CheckupFinding, layer: &LayerVerdict) -> bool {
         | FaultKind::Wire
         | FaultKind::Pool
         | FaultKind::Processors
-        | FaultKind::Saturation => false,
+        | FaultKind::Saturation
+        | FaultKind::Quota => false,
     }
 }
 
@@ -202,10 +208,10 @@ fn median(layer: &LayerVerdict) -> String {
 }
 
 /// `a`, `a and b`, `a, b and c`.
-fn listed(names: &[String]) -> String {
+fn listed(names: &[&str]) -> String {
     match names {
         [] => String::new(),
-        [only] => only.clone(),
+        [only] => (*only).to_owned(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }
@@ -324,7 +330,7 @@ mod tests {
 
     #[test]
     fn names_are_listed_as_people_do() {
-        let names = ["a", "b", "c"].map(String::from);
+        let names = ["a", "b", "c"];
         assert_eq!(listed(&names), "a, b and c");
         assert_eq!(listed(&names[..1]), "a");
     }

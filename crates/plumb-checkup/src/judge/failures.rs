@@ -3,12 +3,14 @@
 use super::Evidence;
 use super::sentence::named;
 use crate::finding::{CheckupFinding, FaultKind};
-use crate::{CheckupLayer, CheckupPart};
+use crate::{CheckupLayer, CheckupOutcome, CheckupPart};
 use plumb_measure::{FindingKind, Scope};
 
 /// What takes the figures of a part away because of what the server answers.
 const FAILED: [FindingKind; 3] =
     [FindingKind::UnexpectedStatus, FindingKind::NoOperations, FindingKind::Failures];
+/// Answers to somebody who did not say who he is, or whose password is wrong.
+const UNAUTHORIZED: &str = "401";
 
 /// One finding a server that fails.
 pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<CheckupFinding> {
@@ -37,8 +39,8 @@ fn unreachable(server: &str, part: &CheckupPart, who: &str) -> Option<(FaultKind
     let end = if error.ends_with(['?', '!']) { "" } else { "." };
     let evidence = format!("The {server} could not be measured: {error}{end}");
     let next = format!(
-        "Do what it says, if it says what to do. Otherwise: does it run, and does {who} reach it? \
-         The words of each measurement stand in checkup.json."
+        "Where that names no remedy: does it run, and does {who} reach it? The words of each \
+         measurement stand in checkup.json."
     );
     Some((FaultKind::Unreachable, evidence, next))
 }
@@ -48,7 +50,7 @@ fn failing(
     server: &str,
     part: &CheckupPart,
 ) -> Option<(FaultKind, String, String)> {
-    let outcome = part.outcome.as_ref()?;
+    let outcome = part.outcome.as_ref().filter(|outcome| !unanswered(outcome))?;
     let reasons = &outcome.validity.reasons;
     let grave = reasons
         .iter()
@@ -62,7 +64,19 @@ fn failing(
         answer.into_iter().chain(handshake).map(|it| format!("; {}", it.text)).collect();
     let (operation, how) = (named(&part.operation), &part.how);
     let evidence = format!("The {server} fails: of {operation} ({how}), {grave}{said}.");
+    let wrong: u64 = outcome.unexpected_codes.values().sum();
+    let unauthorized = outcome.unexpected_codes.get(UNAUTHORIZED).is_some_and(|n| 2 * n > wrong);
     let next = match layer {
+        CheckupLayer::Pages if unauthorized => {
+            "It does not know who asks: are user and password right? credentials in [http] of the \
+             landscape file names a file with a line USER:PASSWORD; without it PLUMB_HTTP_USER and \
+             PLUMB_HTTP_PASSWORD count."
+        }
+        CheckupLayer::Messages if unauthorized => {
+            "It does not know who asks: are user and password right? user in [flow] of the landscape \
+             file has its password in password-file or PLUMB_FLOW_PASSWORD; without a user a token \
+             is there, or in PLUMB_FLOW_TOKEN."
+        }
         CheckupLayer::Locks => {
             "Is its table full, and who fills it? plumb lock show and plumb lock \
                                 status tell; a larger table is --table-size of plumb lock serve."
@@ -80,4 +94,12 @@ fn failing(
         }
     };
     Some((FaultKind::Failures, evidence, next.into()))
+}
+
+/// True where no answer ended in time, so that none was wrong.
+pub(super) fn unanswered(outcome: &CheckupOutcome) -> bool {
+    let found = |kind| outcome.validity.reasons.iter().any(|finding| finding.kind == kind);
+    let ended = outcome.operations > 0 || outcome.failed > 0;
+    // what is turned away for the moment is answered, and no failure
+    !ended && found(FindingKind::NoOperations) && !found(FindingKind::Refused)
 }

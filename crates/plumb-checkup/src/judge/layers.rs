@@ -57,9 +57,12 @@ fn verdict(
         };
         return unjudged(state, gravest(&outcome.validity));
     }
-    if let Some((part, outcome)) = outcomes.iter().find(|(_, it)| it.operations < SAMPLES_MIN) {
-        let (operation, count) = (&part.operation, outcome.operations);
-        let why = format!("of {operation} there are {count}: too few for a median; give more time");
+    if let Some((part, outcome)) = outcomes.iter().find(|(_, it)| it.timed() < SAMPLES_MIN) {
+        let (operation, count) = (&part.operation, outcome.timed());
+        let are = if count == 1 { "is" } else { "are" };
+        let why = format!(
+            "of {operation} there {are} {count}: too few for a median; give more time (--for)"
+        );
         return unjudged(LayerState::NotValid, &why);
     }
     if outcomes.len() < yardsticks.len() || yardsticks.is_empty() {

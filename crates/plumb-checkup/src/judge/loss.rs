@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Evidence;
 use super::sentence::{capitalised, named};
 use crate::finding::{CheckupFinding, FaultCost, FaultKind};
-use crate::outcome::Waited;
+use crate::waited::Waited;
 use crate::{CheckupLayer, CheckupOutcome, CheckupPart};
 use plumb_measure::{counted, grouped, real, show_ns, truncated};
 

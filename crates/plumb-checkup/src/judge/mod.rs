@@ -1,8 +1,9 @@
 //! From what was measured to what is wrong with it.
 //!
 //! One room for each kind of fault; each reads the outcomes of the parts and says what it finds, with
-//! its evidence and what it costs a user. None knows of another, but for the waits that lost segments
-//! and delayed acknowledgements cause, which nobody must take for a long way or for work.
+//! its evidence and what it costs a user. None knows of another, but for what is no fault of its kind:
+//! waits that lost segments and delayed acknowledgements cause are no long way and no work, what did not
+//! end has not failed, and a server that its quota holds back is not full.
 
 mod busy;
 mod failures;
@@ -13,6 +14,7 @@ mod pool;
 mod quota;
 mod slow;
 mod stall;
+mod throttled;
 mod waits;
 mod wire;
 
@@ -42,13 +44,15 @@ pub(super) fn judge(checkup: &Checkup) -> CheckupVerdict {
         stall::findings(&evidence),
         wire,
         full,
+        throttled::findings(&evidence),
         slow::findings(&evidence),
     ];
     let findings = ranked(all.concat());
     remarks.extend(waits::remarks(&evidence, &ways, &findings));
     remarks.extend(names::remarks(&evidence));
-    remarks.extend(quota::remarks(&evidence));
-    let mut sentence = sentence::of(&findings, &layers);
+    remarks.extend(quota::remarks(&evidence, &findings));
+    let untold = remarks.iter().filter_map(|remark| remark.untold.as_deref()).collect::<Vec<_>>();
+    let mut sentence = sentence::of(&findings, &layers, &untold);
     if let Some(hidden) = quota::uneven(&evidence).filter(|_| findings.is_empty()) {
         sentence += &format!(" {hidden}");
     }
@@ -89,12 +93,12 @@ impl<'a> Evidence<'a> {
 
     /// Those whose times may be used, however few.
     fn answered(&self) -> impl Iterator<Item = (&'a CheckupPart, &'a CheckupOutcome)> + use<'a> {
-        self.measured().filter(|(_, outcome)| usable(outcome) && outcome.operations > 0)
+        self.measured().filter(|(_, outcome)| usable(outcome) && outcome.timed() > 0)
     }
 
     /// Of these, those with a median.
     fn timed(&self) -> impl Iterator<Item = (&'a CheckupPart, &'a CheckupOutcome)> + use<'a> {
-        self.measured().filter(|(_, outcome)| usable(outcome) && outcome.operations >= SAMPLES_MIN)
+        self.measured().filter(|(_, outcome)| usable(outcome) && outcome.timed() >= SAMPLES_MIN)
     }
 
     /// Of these, those by which a server is judged.
@@ -127,9 +131,10 @@ fn stalled_at(median: Middle, outcome: &CheckupOutcome) -> u64 {
     if waited { median.ns.saturating_sub(rtt_ns) } else { 0 }
 }
 
-/// The finding that costs most of several on one server.
+/// The finding that costs most of several on one server; of those that cost as much, the first.
 fn costliest(findings: impl IntoIterator<Item = CheckupFinding>) -> Option<CheckupFinding> {
-    findings.into_iter().max_by_key(|finding| finding.cost.map_or(0, |cost| cost.ns))
+    let findings = findings.into_iter();
+    findings.reduce(|most, it| if it.weight_ns() > most.weight_ns() { it } else { most })
 }
 
 /// The one finding that costs most of each server.

@@ -16,6 +16,10 @@ pub(super) fn remarks(evidence: &Evidence<'_>) -> Vec<CheckupRemark> {
             said.push(&finding.text);
         }
     }
-    let remark = |text: &&str| CheckupRemark { name: "names".into(), text: format!("{text}.") };
+    let remark = |text: &&str| CheckupRemark {
+        name: "names".into(),
+        text: format!("{text}."),
+        untold: None,
+    };
     said.iter().map(remark).collect()
 }

@@ -5,6 +5,7 @@
 
 use super::sentence::{capitalised, named, uncapitalised};
 use super::slow::queue;
+use super::throttled::used_up;
 use super::{Evidence, one_a_server};
 use crate::finding::{CheckupFinding, CheckupRemark, FaultCost, FaultKind};
 use crate::{CheckupLayer, CheckupOutcome, CheckupPart, Middle};
@@ -29,7 +30,7 @@ const WAITS_ARE_NOT: f64 = 0.2;
 
 /// Findings of full servers; remarks about this machine, where its processors were the limit.
 pub(super) fn judged(evidence: &Evidence<'_>) -> (Vec<CheckupFinding>, Vec<CheckupRemark>) {
-    let (mut findings, mut busy) = (Vec::new(), Vec::new());
+    let (mut findings, mut busy, mut untold) = (Vec::new(), Vec::new(), Vec::new());
     // callers of a database share a pool of this tool's: who waits there waits for that
     let served = |part: &CheckupPart| part.users == 1 && part.layer != CheckupLayer::Database;
     for (part, first) in evidence.yardsticks().filter(|(part, _)| served(part)) {
@@ -37,11 +38,13 @@ pub(super) fn judged(evidence: &Evidence<'_>) -> (Vec<CheckupFinding>, Vec<Check
         match knee.limit() {
             Limit::Nobody => {}
             Limit::ThisMachine => busy.push(knee),
+            Limit::Untold => untold.push(knee),
             limit => findings.push(knee.finding(limit)),
         }
     }
     let who = evidence.checkup.who_asks();
-    (one_a_server(&findings), remark(&who, &busy).into_iter().collect())
+    let remarks = remark(&who, &busy).into_iter().chain(untold.iter().filter_map(Knee::untold));
+    (one_a_server(&findings), remarks.collect())
 }
 
 /// One operation by one user and by many.
@@ -64,6 +67,8 @@ enum Limit {
     Behind,
     /// The processors of the machine that asks and serves.
     ThisMachine,
+    /// Its processors are busy, but others keep them so.
+    Untold,
     /// Those of the server's machine.
     FarMachine,
     /// One of these.
@@ -105,8 +110,10 @@ impl<'a> Knee<'a> {
         let idle = busy.is_some_and(|pct| pct <= IDLE_PCT);
         let idle_much = busy.is_some_and(|pct| pct <= IDLE_MUCH_PCT);
         match self.waits() {
+            _ if used_up(self.last).is_some() => Limit::Nobody, // a finding of its own
             Some(share) if share >= WAITS_ARE => Limit::Pool,
             _ if busy.is_some_and(|pct| pct >= BUSY_PCT) => match self.last.server_is_here {
+                true if self.busy_without_others() <= IDLE_PCT => Limit::Untold,
                 true => Limit::ThisMachine,
                 false => Limit::FarMachine,
             },
@@ -123,6 +130,25 @@ impl<'a> Knee<'a> {
             true => self.last.busy_pct,
             false => self.last.far_busy_pct,
         }
+    }
+
+    /// The same of the machine that asked, without what others took there.
+    fn busy_without_others(&self) -> f64 {
+        let others = self.last.foreign_pct.unwrap_or(0.0);
+        (self.last.busy_pct.unwrap_or(0.0) - others).max(0.0)
+    }
+
+    /// That others kept the processors busy, so that nobody knows what is full.
+    fn untold(&self) -> Option<CheckupRemark> {
+        let text = format!(
+            "with many users the processors were {:.0} % busy, {:.0} % by others: {}. Measure again \
+             when these rest",
+            self.busy()?,
+            self.last.foreign_pct?,
+            uncapitalised(&self.described()),
+        );
+        let untold = format!("whether the {} is full", self.part.server);
+        Some(CheckupRemark { name: "processors".into(), text, untold: Some(untold) })
     }
 
     /// The share of what was added that the server itself calls a wait; `None` where it tells of no
@@ -177,9 +203,15 @@ impl<'a> Knee<'a> {
         let busy = self
             .busy()
             .map_or_else(String::new, |pct| format!("; its processors were {pct:.0} % busy"));
-        let waited = queue(self.last).map_or_else(String::new, |ns| {
-            format!("; the server reports {} of it as queueing", show_ns(ns))
-        });
+        // a mean: of the median it would be no part
+        let waited =
+            queue(self.last).zip(self.last.mean_ns).map_or_else(String::new, |(ns, mean)| {
+                format!(
+                    "; of {} at the mean the server reports {} as queueing",
+                    show_ns(mean),
+                    show_ns(ns)
+                )
+            });
         match limit {
             _ if self.is_network() => {
                 format!("carries no more over more connections. {knee}{busy}.")
@@ -188,7 +220,7 @@ impl<'a> Knee<'a> {
                 let served = served(self.at_once());
                 format!("is full: it serves {served} at a time. {knee}{waited}{busy}.")
             }
-            Limit::FarMachine | Limit::ThisMachine => {
+            Limit::FarMachine | Limit::ThisMachine | Limit::Untold => {
                 format!("is at the limit of its processors. {knee}{busy}.")
             }
             Limit::Behind => format!(
@@ -238,7 +270,7 @@ impl<'a> Knee<'a> {
                  serve: --work-processes) while processors idle, and shorten the step; stop where \
                  the rate grows no more."
             }
-            Limit::FarMachine | Limit::ThisMachine => {
+            Limit::FarMachine | Limit::ThisMachine | Limit::Untold => {
                 "Fewer processor seconds an operation, or more processors: a larger pool would only \
                  move the queue."
             }
@@ -267,5 +299,5 @@ fn remark(who: &str, busy: &[Knee<'_>]) -> Option<CheckupRemark> {
         uncapitalised(&most.described()),
         most.part.server
     );
-    Some(CheckupRemark { name: "processors".into(), text })
+    Some(CheckupRemark { name: "processors".into(), text, untold: None })
 }

@@ -3,21 +3,23 @@
 
 use super::Evidence;
 use super::sentence::named;
-use crate::finding::CheckupRemark;
+use crate::finding::{CheckupFinding, CheckupRemark, FaultKind};
 use crate::{CheckupOutcome, CheckupPart};
 use plumb_measure::{CpuQuota, real, show_ns, show_plain};
 
 /// A mean of so many medians is worth a word.
 const UNEVEN_TIMES: f64 = 5.0;
 
-/// One for each server that has a quota.
-pub(super) fn remarks(evidence: &Evidence<'_>) -> Vec<CheckupRemark> {
+/// One for each server that has a quota which none of the `findings` names.
+pub(super) fn remarks(evidence: &Evidence<'_>, findings: &[CheckupFinding]) -> Vec<CheckupRemark> {
+    let named = findings.iter().filter(|finding| finding.kind == FaultKind::Quota);
+    let named: Vec<&str> = named.map(|finding| finding.server.as_str()).collect();
     let mut said: Vec<&str> = Vec::new();
     let bounded =
         alone(evidence).filter_map(|(part, outcome)| Some((part, outcome, outcome.quota?)));
     let mut remarks = Vec::new();
     for (part, outcome, quota) in bounded {
-        if !said.contains(&&*part.server) {
+        if !said.contains(&&*part.server) && !named.contains(&&*part.server) {
             said.push(&part.server);
             remarks.push(remark(part, outcome, quota));
         }
@@ -60,5 +62,5 @@ fn remark(part: &CheckupPart, outcome: &CheckupOutcome, quota: CpuQuota) -> Chec
         time(outcome.median.map(|it| it.ns)),
         time(outcome.mean_ns),
     );
-    CheckupRemark { name: "quota".into(), text }
+    CheckupRemark { name: "quota".into(), text, untold: None }
 }

@@ -1,11 +1,12 @@
 //! Servers that work long on one operation of one user.
 
+use super::failures::unanswered;
 use super::sentence::named;
-use super::{Evidence, one_a_server, stalled_at};
+use super::{Evidence, one_a_server, stalled_at, usable};
 use crate::finding::{CheckupFinding, FaultCost, FaultKind};
 use crate::middle::SAMPLES_MIN;
 use crate::{CheckupLayer, CheckupOutcome, CheckupPart, PartRole};
-use plumb_measure::{Calls, PartKind, is_whole_time, show_ns};
+use plumb_measure::{Calls, PartKind, counted, is_whole_time, show_ns};
 
 /// A time of its own from which a server is slow, nanoseconds.
 ///
@@ -22,10 +23,39 @@ fn slow_ns(layer: CheckupLayer) -> Option<u64> {
 
 /// The servers that are slow, each with the operation that takes it longest.
 pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<CheckupFinding> {
-    // however few there are: a server is slow if even the shortest of them took long
-    let yardsticks = evidence.answered().filter(|(part, _)| part.role == PartRole::Yardstick);
-    let found = yardsticks.filter_map(|(part, it)| slow(evidence, part, it));
+    let found = evidence.measured().filter_map(|(part, it)| {
+        // however few there are: a server is slow if even the shortest of them took long
+        let timed = part.role == PartRole::Yardstick && usable(it) && it.timed() > 0;
+        if timed { slow(evidence, part, it) } else { silent(part, it) }
+    });
     one_a_server(&found.collect::<Vec<_>>())
+}
+
+/// A part of which no answer came while it was measured.
+fn silent(part: &CheckupPart, outcome: &CheckupOutcome) -> Option<CheckupFinding> {
+    // a way that brought nothing back is as slow as a page
+    let least = slow_ns(part.layer).or_else(|| slow_ns(CheckupLayer::Pages))?;
+    if !unanswered(outcome) || outcome.duration_ns < least {
+        return None;
+    }
+    let evidence = format!(
+        "The {} takes long, or something before its port does: of {} ({}), no answer ended within \
+         the {} that were measured.",
+        part.server,
+        named(&part.operation),
+        part.how,
+        show_ns(outcome.duration_ns),
+    );
+    let next = next(part.layer, None);
+    Some(CheckupFinding {
+        kind: FaultKind::Slow,
+        layer: Some(part.layer),
+        server: part.server.clone(),
+        operation: Some(part.operation.clone()),
+        cost: None,
+        evidence,
+        next: format!("How long it takes, a longer --for tells. {next}"),
+    })
 }
 
 fn slow(
@@ -46,7 +76,7 @@ fn slow(
     if cost.low_ns < least {
         return None;
     }
-    let few = match outcome.operations {
+    let few = match outcome.timed() {
         1 => "; only one was measured".into(),
         few if few < SAMPLES_MIN => format!("; only {few} were measured"),
         _ => String::new(),
@@ -148,17 +178,28 @@ fn left(evidence: &Evidence<'_>, outcome: &CheckupOutcome) -> Option<(FaultCost,
     let cost = FaultCost::of(less(median.ns), less(median.low_ns), less(median.high_ns), median.ns);
     let work = all_told(outcome).saturating_sub(waits);
     let reports = match (outcome.told_ns.is_empty(), waits) {
-        (true, _) => "no times of its own".into(),
-        (false, 0) => format!("only {} of its own work", show_ns(work)),
+        (true, _) => clock_looks(outcome).map_or_else(
+            || "it reports no times of its own".into(),
+            |looks| {
+                format!("its own clock was read only {}, too few to tell", counted(looks, "time"))
+            },
+        ),
+        (false, 0) => format!("it reports only {} of its own work", show_ns(work)),
         (false, _) => {
             format!(
-                "only {} of its own work, and {} of waits, which are taken off",
+                "it reports only {} of its own work, and {} of waits, which are taken off",
                 show_ns(work),
                 show_ns(waits)
             )
         }
     };
-    Some((cost, format!("{said}; it reports {reports}")))
+    Some((cost, format!("{said}; {reports}")))
+}
+
+/// How often the server's clock was read around an operation, where that was too seldom to know its time.
+fn clock_looks(outcome: &CheckupOutcome) -> Option<u64> {
+    let parts = &outcome.attribution.as_ref()?.parts;
+    Some(parts.iter().find(|part| part.kind == PartKind::Server)?.time.count)
 }
 
 /// The largest of the times that the server tells, waits aside.

@@ -4,7 +4,7 @@
 use super::Evidence;
 use super::sentence::named;
 use crate::finding::{CheckupFinding, CheckupRemark, FaultKind};
-use crate::outcome::Waited;
+use crate::waited::Waited;
 use crate::{CheckupOutcome, CheckupPart};
 use plumb_measure::{counted, grouped, real, show_ns};
 
@@ -51,5 +51,5 @@ fn remark(who: &str, part: &CheckupPart, outcome: &CheckupOutcome) -> Option<Che
         100.0 * share.min(1.0),
         part.server,
     );
-    (share >= SHARE_MIN).then(|| CheckupRemark { name: "waits".into(), text })
+    (share >= SHARE_MIN).then(|| CheckupRemark { name: "waits".into(), text, untold: None })
 }

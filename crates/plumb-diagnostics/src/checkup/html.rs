@@ -149,7 +149,8 @@ fn section(server: &Server<'_>) -> Markup {
     let drawn = told(server).is_some();
     let remarks = remarks::of(server)
         .into_iter()
-        .filter(|(name, _)| *name != remarks::ADDS && !(drawn && *name == remarks::ACCOUNT));
+        .filter(|(name, _)| ![remarks::ADDS, remarks::NOT_JUDGED].contains(name))
+        .filter(|(name, _)| !(drawn && *name == remarks::ACCOUNT));
     let remarks: Vec<(&str, String)> = remarks.collect();
     html! {
         @if !remarks.is_empty() {

@@ -125,7 +125,7 @@ fn row(axis: Option<&Axis>, part: &CheckupPart, href: &dyn Fn(&str) -> Option<St
             }
             td class="plot" {
                 @if let (Some(axis), Some(times)) = (axis, times(part)) {
-                    @if let Some(all) = measured(part).and_then(|it| it.service_ns.as_ref()?.decode().ok()) {
+                    @if let Some(all) = measured(part).and_then(|it| it.times()?.decode().ok()) {
                         (mound(&all, axis, SPAN))
                     }
                     (marks(axis, times))

@@ -1,6 +1,8 @@
 //! What is said of a server below its table: a name and a text each.
 
-use plumb_checkup::{Checkup, CheckupLayer, CheckupPart, LayerVerdict, OwnTime};
+use plumb_checkup::{
+    Checkup, CheckupLayer, CheckupPart, LayerState, LayerVerdict, OwnTime, PartRole,
+};
 use plumb_measure::{
     Estimate, Finding, FindingKind, PairDifference, Split, counted, rounded, show_ns,
 };
@@ -13,6 +15,8 @@ use plumb_report::reason;
 /// Findings of one part that are spelled out; more are counted.
 const FINDINGS_MAX: usize = 3;
 
+/// The name of why a server is not judged.
+pub(super) const NOT_JUDGED: &str = "not judged";
 /// The name of what a server adds to a round trip.
 pub(super) const ADDS: &str = "adds";
 /// The name of what a server says of its own time.
@@ -25,6 +29,7 @@ pub(super) fn of<'a>(server: &Server<'a>) -> Vec<(&'a str, String)> {
         remarks.push((ADDS, text));
         remarks.extend(server.verdict.and_then(account).map(|text| (ACCOUNT, text)));
     }
+    remarks.extend(not_judged(server).map(|text| (NOT_JUDGED, text)));
     for (at, part) in server.parts.iter().enumerate() {
         remarks.extend(processing(part).map(|text| ("processing", text)));
         remarks.extend(taken_apart(part).map(|text| ("parts", text)));
@@ -33,6 +38,15 @@ pub(super) fn of<'a>(server: &Server<'a>) -> Vec<(&'a str, String)> {
         remarks.extend(if said { Vec::new() } else { trouble(part, server.busy.is_some()) });
     }
     remarks
+}
+
+/// Why a server is not judged all of whose figures are valid: no finding of a part says it.
+fn not_judged(server: &Server<'_>) -> Option<String> {
+    let verdict = server.verdict.filter(|it| it.state == LayerState::NotValid)?;
+    let yardsticks = server.parts.iter().filter(|part| part.role == PartRole::Yardstick);
+    let mut outcomes = yardsticks.filter_map(|part| part.outcome.as_ref());
+    let sound = outcomes.all(|it| it.stands() && it.validity.latency_valid);
+    verdict.why.clone().filter(|_| sound)
 }
 
 /// What a server that is judged adds to a round trip.
@@ -110,7 +124,8 @@ fn account(verdict: &LayerVerdict) -> Option<String> {
 fn taken_apart(part: &CheckupPart) -> Option<String> {
     let outcome = part.outcome.as_ref().filter(|outcome| outcome.stands())?;
     let means = outcome.round_trip?;
-    Some(format!("{}. {}", means.line(), means.finding()))
+    let cost = means.stamp_cost().map_or_else(String::new, |cost| format!(" {cost}"));
+    Some(format!("{}. {}{cost}", means.line(), means.finding()))
 }
 
 /// What a page takes longer than one that is ready.

@@ -5,7 +5,8 @@ use plumb_checkup::{
 };
 use plumb_diagnostics::checkup::{html, markdown, terminal};
 use plumb_measure::{
-    Finding, FindingKind, HostFacts, PairDifference, PairRecord, Program, Scope, Status, Validity,
+    Away, Finding, FindingKind, HostFacts, PairDifference, PairRecord, Program, RoundTripMeans,
+    Scope, Status, Validity,
 };
 
 fn part(layer: CheckupLayer, server: &str, operation: &str, how: &str) -> CheckupPart {
@@ -136,7 +137,7 @@ fn faulty() -> Checkup {
 fn a_fault_comes_first_with_its_cost_and_what_to_do_next() {
     let text = terminal(&faulty(), 80);
     let start = "The application server is full: it serves one at a time. A flight list takes\n\
-                 55.0 ms with 10 users and 5.50 ms with one, at 182/s and 182/s; the server\n";
+                 55.0 ms with 10 users and 5.50 ms with one, at 182/s and 182/s; of 55.0 ms at\n";
     assert!(text.starts_with(start), "{text}");
     for said in [
         "1 full pool    application server: 49.5 ms of the 55.0 ms that a flight list\n",
@@ -181,6 +182,49 @@ fn what_spoils_the_figures_comes_first_and_every_layer_has_a_table() {
     }
     assert_eq!(said.matches("others took 40 %").count(), 1, "a busy machine is said once: {said}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+#[test]
+fn why_a_server_with_valid_figures_is_not_judged_stands_below_its_table() {
+    let mut few = takes(part(CheckupLayer::Locks, "lock server", "a lock request", "one"), 45);
+    few.outcome.as_mut().unwrap().operations = 3;
+    let few = judged(vec![few]);
+    let why = "of a lock request there are 3: too few for a median; give more time (--for)";
+    let text = terminal(&few, 120);
+    assert!(text.contains(&format!("\nnot judged     {why}\n")), "{text}");
+    assert!(markdown(&few).contains(&format!("- not judged: {why}")), "{}", markdown(&few));
+    let page = html(&few);
+    let told = page.split("class=\"sentence\"").nth(1).and_then(|it| it.split_once("</p>"));
+    assert_eq!(
+        told.map(|(_, rest)| rest.matches("too few for a median").count()),
+        Some(1),
+        "{page}"
+    );
+    // who met others is told so by its finding
+    let text = terminal(&landscape(), 120);
+    assert!(!text.contains("\nnot judged "), "{text}");
+}
+
+#[test]
+fn a_round_trip_taken_apart_says_whose_mean_it_is_and_what_the_stamps_cost() {
+    let mut trip = takes(part(CheckupLayer::Network, "network", "a round trip", "1000 B"), 22);
+    trip.outcome.as_mut().unwrap().round_trip = Some(RoundTripMeans {
+        sending_ns: 4_000,
+        waking_ns: 15_000,
+        away: Away::Untold { away_ns: 10_700 },
+        stamp_costs_ns: Some(6_210),
+    });
+    let checkup = judged(vec![trip]);
+    for form in
+        [terminal(&checkup, 1_000), markdown(&checkup), html(&checkup).replace("\u{a0}µs", " us")]
+    {
+        for said in [
+            "19.0 us of 29.7 us, the mean of the round trips with time stamps, are spent",
+            "At the median a stamped message takes 6.21 us longer than all do.",
+        ] {
+            assert!(form.contains(said), "{said}\n{form}");
+        }
+    }
 }
 
 #[test]

@@ -8,9 +8,9 @@ fn a_server_with_one_work_process_is_a_full_pool() {
     assert_eq!(
         said,
         "The application server is full: it serves one at a time. A flight list takes 55.0 ms with \
-         10 users and 5.50 ms with one, at 182/s and 182/s; the server reports 49.5 ms of it as \
-         queueing; its processors were 55 % busy. It costs a user 49.5 ms of 55.0 ms an operation \
-         (49.5 ms to 49.5 ms)."
+         10 users and 5.50 ms with one, at 182/s and 182/s; of 55.0 ms at the mean the server \
+         reports 49.5 ms as queueing; its processors were 55 % busy. It costs a user 49.5 ms of \
+         55.0 ms an operation (49.5 ms to 49.5 ms)."
     );
     // what the server reports is believed, however busy the machine is
     only(FaultKind::Pool, ladder(5 * MS, 1, 99.0, true));

@@ -1,17 +1,19 @@
 //! Made-up outcomes, and what is said of them.
 
 mod faults;
+mod limits;
 mod names;
 mod quota;
 mod ways;
 
 use super::*;
 use crate::finding::FaultKind;
-use crate::outcome::Waited;
+use crate::waited::Waited;
 use crate::{CHECKUP_SCHEMA, LayerState};
 use plumb_measure::{
-    Calls, Estimate, Finding, FindingKind, ForeignProcess, PartKind, Program, Scope, Status,
-    TcpTotals, Validity, real,
+    Attribution, Calls, CpuQuota, CpuThrottled, Distribution, Estimate, Finding, FindingKind,
+    ForeignProcess, Histogram, PartKind, Program, Scope, Status, TcpTotals, TimePart, Validity,
+    real,
 };
 
 const US: u64 = 1_000;
@@ -266,7 +268,12 @@ fn a_handful_of_operations_has_no_median_to_judge_by() {
         outcome.operations = 5;
     }
     let said = checkup(parts).verdict.sentence;
-    assert!(said.contains("(of a flight list there are 5: too few for a median; give"), "{said}");
+    assert!(
+        said.contains(
+            "(of a flight list there are 5: too few for a median; give more time (--for))"
+        ),
+        "{said}"
+    );
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::*;
 #[test]
 fn a_server_that_its_control_group_holds_back_is_not_passed_over() {
     let held_back = |processors| CheckupOutcome {
-        quota: Some(CpuQuota { processors, with_client: false }),
+        quota: Some(CpuQuota { processors, with_client: false, throttled: None }),
         mean_ns: Some(315 * US),
         ..takes(21 * US)
     };

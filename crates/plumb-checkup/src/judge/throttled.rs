@@ -1,0 +1,85 @@
+//! Servers that a control group holds back.
+
+use super::loss::waits_cost;
+use super::sentence::{capitalised, named};
+use super::{Evidence, costliest};
+use crate::finding::{CheckupFinding, FaultCost, FaultKind};
+use crate::waited::Waited;
+use crate::{CheckupLayer, CheckupOutcome, CheckupPart};
+use plumb_measure::{CpuQuota, CpuThrottled, counted, grouped, real, show_count, show_ns};
+
+/// Fewer periods in which a server was held back are no pattern.
+const EVENTS_MIN: u64 = 3;
+/// A share of the periods that is worth a word.
+const SHARE_MIN: f64 = 0.05;
+
+/// The servers whose quota is used up: by one user, or else by most.
+pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<CheckupFinding> {
+    let servers = evidence.checkup.servers().into_iter();
+    let found = servers.filter_map(|(layer, server, _)| {
+        let of = |part: &CheckupPart| part.layer == layer && part.server == server;
+        let found: Vec<(u64, CheckupFinding)> = evidence
+            .timed()
+            .filter(|(part, _)| of(part))
+            .filter_map(|(part, outcome)| Some((part.users, finding(part, outcome)?)))
+            .collect();
+        let alone = found.iter().filter(|(users, _)| *users == 1);
+        costliest(alone.map(|(_, finding)| finding.clone())).or_else(|| {
+            let most = found.into_iter().max_by_key(|(users, _)| *users);
+            most.map(|(_, finding)| finding)
+        })
+    });
+    found.collect()
+}
+
+/// The quota of a server that it used up while it was measured.
+pub(super) fn used_up(outcome: &CheckupOutcome) -> Option<(CpuQuota, CpuThrottled)> {
+    let quota = outcome.quota?;
+    let throttled = quota.throttled.filter(|it| it.held_back >= EVENTS_MIN)?;
+    let share = real(throttled.held_back) / real(throttled.periods.max(1));
+    (share >= SHARE_MIN).then_some((quota, throttled))
+}
+
+fn finding(part: &CheckupPart, outcome: &CheckupOutcome) -> Option<CheckupFinding> {
+    let (quota, throttled) = used_up(outcome)?;
+    let (median_ns, mean_ns) = (outcome.median?.ns, outcome.mean_ns?);
+    let whose = match part.layer {
+        CheckupLayer::Network => format!("the server at the end of the {}", part.server),
+        CheckupLayer::Locks
+        | CheckupLayer::Pages
+        | CheckupLayer::Messages
+        | CheckupLayer::Database => format!("the {}", part.server),
+    };
+    let shared = if quota.with_client { ", which this tool shares," } else { "" };
+    let evidence = format!(
+        "A control group holds {whose} back: its quota of {} processors{shared} was used up in {} of {} \
+         ({} without a processor). {} ({}) takes {} at the mean and {} at the median.",
+        show_count(quota.processors),
+        grouped(throttled.held_back),
+        counted(throttled.periods, "period"),
+        show_ns(throttled.held_back_ns),
+        capitalised(&named(&part.operation)),
+        part.how,
+        show_ns(mean_ns),
+        show_ns(median_ns),
+    );
+    Some(CheckupFinding {
+        kind: FaultKind::Quota,
+        layer: Some(part.layer),
+        server: part.server.clone(),
+        operation: Some(part.operation.clone()),
+        cost: cost(outcome, throttled, mean_ns.saturating_sub(median_ns)),
+        evidence,
+        next: "Raise its limit (cpu.max of the group, CPUQuota of a service, the CPU limit of a \
+               container), or give it less to do: processors that idle are no use to it."
+            .into(),
+    })
+}
+
+/// What waits for the next period cost one operation at the mean: no more than the mean lies above the
+/// median.
+fn cost(outcome: &CheckupOutcome, throttled: CpuThrottled, above_ns: u64) -> Option<FaultCost> {
+    let operations = outcome.operations.max(1);
+    let excess_ns = throttled.held_back_ns.min(above_ns.saturating_mul(operations));
+    waits_cost(Some(Waited { operations: throttled.held_back, excess_ns }), outcome)
+}

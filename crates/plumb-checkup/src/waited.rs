@@ -1,0 +1,65 @@
+//! Operations that waited for something, among all of a part.
+
+use serde::{Deserialize, Serialize};
+
+use plumb_measure::{Distribution, RTO_MIN_NS, may_be_delayed};
+
+/// Operations that waited, and for how long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waited {
+    /// How many they are.
+    pub operations: u64,
+    /// What they took longer than others, all together, nanoseconds.
+    pub excess_ns: u64,
+}
+
+impl Waited {
+    /// The shortest time after which Linux sends a segment again, nanoseconds.
+    pub const MIN_NS: u64 = RTO_MIN_NS;
+
+    /// Those of `times` that took longer than the median by [`MIN_NS`](Self::MIN_NS) or more; `None`
+    /// where the histogram cannot be read.
+    pub(super) fn for_a_segment(times: &Distribution) -> Option<Self> {
+        Self::among(times, times.p50, |ns| ns.saturating_sub(times.p50) >= Self::MIN_NS)
+    }
+
+    /// Those of `times` that took as long as an acknowledgement is delayed, and what they took longer
+    /// than a round trip of `rtt_ns`.
+    pub(super) fn for_an_acknowledgement(times: &Distribution, rtt_ns: u64) -> Option<Self> {
+        Self::among(times, rtt_ns, may_be_delayed)
+    }
+
+    fn among(times: &Distribution, usual_ns: u64, waited: impl Fn(u64) -> bool) -> Option<Self> {
+        let histogram = times.decode().ok()?;
+        let found = histogram.buckets().filter(|(ns, _)| waited(*ns));
+        Some(found.fold(Self::default(), |all, (ns, count)| {
+            let excess_ns = ns.saturating_sub(usual_ns).saturating_mul(count);
+            Self {
+                operations: all.operations.saturating_add(count),
+                excess_ns: all.excess_ns.saturating_add(excess_ns),
+            }
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_measure::Histogram;
+
+    fn times(values: impl IntoIterator<Item = u64>) -> Distribution {
+        let mut histogram = Histogram::new();
+        values.into_iter().for_each(|value| histogram.record(value));
+        Distribution::of(&histogram).unwrap()
+    }
+
+    #[test]
+    fn what_waited_for_a_lost_segment_is_counted_with_what_it_took_longer() {
+        let quick = std::iter::repeat_n(100_000, 96);
+        let waited =
+            Waited::for_a_segment(&times(quick.chain([210_000_000, 420_000_000]))).unwrap();
+        assert_eq!(waited.operations, 2);
+        assert!(waited.excess_ns.abs_diff(629_800_000) < 1_000_000, "{waited:?}");
+        assert_eq!(Waited::for_a_segment(&times([90, 100_000_000])), Some(Waited::default()));
+    }
+}
