@@ -205,11 +205,6 @@ fn stability(part: &PathPart, outcome: &PartOutcome) -> (Judgement, String) {
 }
 
 fn sizes(measured: &[(&PathPart, &PartOutcome)]) -> (Judgement, String) {
-    let names = |which: &[&(&PathPart, &PartOutcome)]| {
-        let names: Vec<String> =
-            which.iter().map(|(part, _)| part.size_bytes.to_string()).collect();
-        names.join(", ")
-    };
     let of = |test: fn(&PartOutcome) -> bool| {
         measured.iter().filter(|(_, outcome)| test(outcome)).collect::<Vec<_>>()
     };
@@ -251,6 +246,20 @@ fn sizes(measured: &[(&PathPart, &PartOutcome)]) -> (Judgement, String) {
     let (smallest, largest) = (sizes.clone().min().unwrap_or(0), sizes.max().unwrap_or(0));
     let through =
         format!("{} sizes from {smallest} to {largest} bytes get through", measured.len());
+    waiting(measured, &through)
+}
+
+/// `500, 520`.
+fn names(which: &[&(&PathPart, &PartOutcome)]) -> String {
+    let names: Vec<String> = which.iter().map(|(part, _)| part.size_bytes.to_string()).collect();
+    names.join(", ")
+}
+
+/// What sizes that all get through, as `through` says, waited for.
+fn waiting(measured: &[(&PathPart, &PartOutcome)], through: &str) -> (Judgement, String) {
+    let of = |test: fn(&PartOutcome) -> bool| {
+        measured.iter().filter(|(_, outcome)| test(outcome)).collect::<Vec<_>>()
+    };
     let delayed = of(|outcome| outcome.delayed_acknowledgement.is_some());
     if let [(part, outcome), ..] = &delayed[..]
         && let Some(stall) = &outcome.delayed_acknowledgement
