@@ -233,7 +233,11 @@ impl<W: Write> Lines<'_, W> {
             }
             Opcode::Verify => {
                 let (found, expected) = (figure("locks found"), figure("locks expected"));
-                writeln!(self.out, "{found:.0} of {expected:.0} locks verified in {time}")?;
+                write!(self.out, "{found:.0} of {expected:.0} locks verified in {time}")?;
+                match figure("locks beyond these") {
+                    beyond if beyond > 0.0 => writeln!(self.out, ", {beyond:.0} too many")?,
+                    _ => writeln!(self.out)?,
+                }
             }
             Opcode::Live => {}
         }

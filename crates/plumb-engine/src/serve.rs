@@ -243,7 +243,7 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
             self.push();
         }
         if S::SETTLES && (S::WAITS || !self.unsettled.is_empty()) {
-            self.settle().map_err(EngineError::system("make what was served last"))?;
+            self.settle().map_err(EngineError::system("keep what was served"))?;
         }
         if S::WAITS {
             self.drop_those_named();

@@ -22,7 +22,7 @@ pub use pair::{PairOptions, WithoutReplica};
 pub use password::Login;
 pub use plain::plain;
 pub use serve::{JournalPolicy, Serve, ServeOptions};
-pub use server::{Audited, Event, LockServer, ReplicationPlan, ServerPlan, Told};
+pub use server::{Alone, Audited, Event, LockServer, ReplicationPlan, ServerPlan, Told};
 pub use users::{Right, Rights, Users};
 pub use witness::{Witness, WitnessOptions};
 

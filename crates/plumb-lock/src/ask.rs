@@ -124,6 +124,8 @@ pub(crate) struct Figures {
     pub(crate) by_name: BTreeMap<String, u64>,
     /// Which server counts, and since which start: of another number are other totals.
     pub(crate) run: Option<u64>,
+    /// How replication is, in the server's word.
+    pub(crate) replication: String,
 }
 
 impl Figures {
@@ -138,7 +140,8 @@ impl Figures {
         let figures = figures.filter_map(|line| line.split_once(':'));
         let by_name = figures.map(|(name, value)| Some((name.to_owned(), value.parse().ok()?)));
         let by_name = by_name.collect::<Option<_>>()?;
-        Some(Self { by_name, run: value("run_id").and_then(run) })
+        let replication = value("replication").unwrap_or_default().to_owned();
+        Some(Self { by_name, run: value("run_id").and_then(run), replication })
     }
 
     /// The figure of this name; 0 for one that is not there.

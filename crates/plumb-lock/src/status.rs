@@ -127,19 +127,16 @@ impl Status {
         if now.of("witness") == 1 {
             return findings;
         }
-        if now.of("gives_out") == 0 {
-            let what = if now.of("primary") == 1 && !is_let(now) {
-                "no lock is given out: no majority of its witnesses lets this server do that"
-            } else if now.of("primary") == 1 {
-                "no lock is given out: the replica is away, and this server waits for it"
-            } else if now.of("in_sync") == 1 {
-                return findings; // as a replica is
-            } else {
-                "a replica that is not in sync with a primary, or a server that was replaced"
-            };
-            findings.push(what.into());
-        } else if now.of("replica_seen") == 1 && now.of("in_sync") == 0 {
-            findings.push("replication is suspended: what is locked now is here alone".into());
+        if now.of("in_sync") == 1 && now.of("primary") == 0 {
+            return findings; // as a replica is
+        }
+        findings.extend(trouble_of_two(now).map(Into::into));
+        if now.of("contested") == 1 {
+            findings.push(
+                "another server gives locks out, too, and a lock may be held twice: stop one of the \
+                 two, and start it again with --replica-of the other (the log says where it is)"
+                    .into(),
+            );
         }
         let epoch = now.of("epoch");
         if let Some(expected) = self.options.epoch.filter(|expected| *expected != epoch) {
@@ -182,6 +179,39 @@ fn print(
     Ok(())
 }
 
+/// What is not in order between two servers, and what to do.
+fn trouble_of_two(now: &Figures) -> Option<&'static str> {
+    match (now.of("primary"), now.of("gives_out"), now.of("in_sync")) {
+        (1, 1, 0) if now.of("replica_seen") == 1 => {
+            Some("replication is suspended: what is locked now is here alone")
+        }
+        (1, 1, 0) if now.of("promotions") > 0 => Some(
+            "no replica has followed since this server was promoted: what is locked now is here \
+             alone; start the other server with --replica-of this one",
+        ),
+        (1, 1, _) => None,
+        (1, ..) if !is_let(now) => {
+            Some("no lock is given out: no majority of its witnesses lets this server do that")
+        }
+        (1, ..) => Some("no lock is given out: the replica is away, and this server waits for it"),
+        _ => Some(match &*now.replication {
+            "replaced" => {
+                "this server was replaced and gives no lock out: start it again with --replica-of \
+                 the one that took its place"
+            }
+            "primary-away" => {
+                "the primary is away, or cannot be followed: this replica has every lock that was \
+                 acknowledged, and may take its place"
+            }
+            "stands" => "the primary is silent: this replica asks the witnesses for its place",
+            _ => {
+                "this replica does not have every lock of its primary (its log says why): do not \
+                 promote it"
+            }
+        }),
+    }
+}
+
 /// How it is as one of two; `None` for one alone.
 fn pair(now: &Figures) -> Option<String> {
     let of = |name: &str| now.of(name);
@@ -197,7 +227,13 @@ fn pair(now: &Figures) -> Option<String> {
         (1, ..) if !is_let(now) => "primary, not elected by its witnesses".to_owned(),
         (1, ..) => "primary, waits for its replica".to_owned(),
         (_, _, 1) => "replica, in sync with its primary".to_owned(),
-        _ => "replica, not in sync".to_owned(),
+        _ => match &*now.replication {
+            "replaced" => "replaced by another server",
+            "primary-away" => "replica, has every lock; its primary is away",
+            "stands" => "replica, asks its witnesses for the place of its primary",
+            _ => "replica, not in sync",
+        }
+        .to_owned(),
     };
     if of("primary") == 1 && of("replica_seen") == 1 {
         let (bytes, ms) = (of("replica_lag_bytes"), of("replica_lag_milliseconds"));
@@ -255,7 +291,7 @@ mod tests {
 
     fn figures(values: &[(&str, u64)], run: u64) -> Figures {
         let by_name = values.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
-        Figures { by_name, run: Some(run) }
+        Figures { by_name, run: Some(run), ..Figures::default() }
     }
 
     #[test]
@@ -268,6 +304,32 @@ mod tests {
         assert_eq!(rates.get("granted").map(|rate| rate.round()), Some(1.0));
         let restarted = figures(&[("commands", 900), ("granted", 800)], 2);
         assert!(rates_of(&before, &restarted, SECOND_NS, 1).is_empty());
+    }
+
+    #[test]
+    fn a_server_that_gives_nothing_out_says_why_and_what_to_do() {
+        let of = |replication: &str| {
+            let figures =
+                Figures { replication: replication.into(), ..figures(&[("primary", 0)], 1) };
+            (pair(&figures).expect("one of two"), trouble_of_two(&figures).expect("a trouble"))
+        };
+        let (is, todo) = of("replaced");
+        assert!(is.starts_with("replaced") && todo.contains("start it again with --replica-of"));
+        let (is, todo) = of("primary-away");
+        assert!(is.contains("its primary is away") && todo.contains("may take its place"));
+        let (is, todo) = of("filling");
+        assert!(is.contains("not in sync") && todo.contains("do not promote it"), "{is}: {todo}");
+    }
+
+    #[test]
+    fn a_server_that_was_promoted_is_in_order_once_a_replica_has_every_lock() {
+        let of = |in_sync| {
+            let values =
+                [("primary", 1), ("gives_out", 1), ("promotions", 1), ("in_sync", in_sync)];
+            trouble_of_two(&figures(&values, 1))
+        };
+        assert!(of(0).is_some_and(|it| it.contains("start the other server with --replica-of")));
+        assert_eq!(of(1), None);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Where a lock server is, and how it is talked to.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use clap::Args;
 use plumb_engine::layer::NamedFile;
@@ -68,6 +69,7 @@ impl TargetOptions {
         Ok(Target {
             name: self.transport.target(&self.host),
             servers: hosts.iter().map(of).collect::<Result<_, _>>()?,
+            asked_first: AtomicUsize::new(0),
             files: NamedFile::authorities(&self.tls.trust),
             login: Login::read(
                 self.login.as_deref(),
@@ -88,6 +90,7 @@ impl TargetOptions {
         Ok(Target {
             name: self.transport.target(&self.host),
             servers: vec![Server { endpoints, tls: None }],
+            asked_first: AtomicUsize::new(0),
             files: Vec::new(),
             login,
         })
@@ -100,6 +103,8 @@ pub(crate) struct Target {
     /// As the user named it.
     pub(crate) name: String,
     servers: Vec<Server>,
+    /// That which gave locks out when it was asked last: one that hangs is waited for once.
+    asked_first: AtomicUsize,
     /// Those that its options name; see [`Measure::files`](plumb_engine::layer::Measure::files).
     pub(crate) files: Vec<NamedFile>,
     pub(crate) login: Option<Login>,
@@ -121,11 +126,16 @@ impl Target {
             return Ok(reachable(&only.endpoints, patience, stop)?);
         }
         let mut why = Vec::new();
-        for server in &self.servers {
+        let first = self.asked_first.load(Ordering::Relaxed);
+        let (before, from) = self.servers.split_at(first.min(self.servers.len()));
+        for (at, server) in (first..).zip(from).chain((0..).zip(before)) {
             let reached = reachable(&server.endpoints, patience, stop).map_err(LockError::from);
             let asked = reached.and_then(|at| Ok((self.role_of(&at, patience, stop)?, at)));
             match asked {
-                Ok((role, endpoint)) if role == b"master" => return Ok(endpoint),
+                Ok((role, endpoint)) if role == b"master" => {
+                    self.asked_first.store(at, Ordering::Relaxed);
+                    return Ok(endpoint);
+                }
                 Ok((_, endpoint)) => why.push(format!("{endpoint} gives no locks out")),
                 Err(error) => why.push(error.to_string()),
             }
@@ -191,8 +201,13 @@ mod tests {
         let server =
             |of: &[&str]| Server { endpoints: of.iter().map(|it| at(it)).collect(), tls: None };
         let (one, two) = (["[::1]:1", "127.0.0.1:1"], ["[::1]:2", "127.0.0.1:2"]);
-        let target =
-            |servers| Target { name: "db1,db2".into(), servers, files: Vec::new(), login: None };
+        let target = |servers| Target {
+            name: "db1,db2".into(),
+            servers,
+            asked_first: AtomicUsize::new(0),
+            files: Vec::new(),
+            login: None,
+        };
         let pair = target(vec![server(&one), server(&two)]);
         for of_one in one {
             assert_eq!(pair.standbys(&at(of_one)), two.map(at));

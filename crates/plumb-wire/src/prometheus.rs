@@ -127,11 +127,11 @@ impl Page {
         }
     }
 
-    /// The answer to whoever has not named the password of `realm`.
+    /// The answer to whoever has not named what `realm` asks for, and `what` that is.
     #[must_use]
-    pub fn locked(realm: &str) -> Self {
+    pub fn locked(realm: &str, what: &str) -> Self {
         let challenge = format!("WWW-Authenticate: Basic realm=\"{realm}\"\r\n");
-        Self::new("401 Unauthorized", &challenge, "name the password, with any user\n")
+        Self::new("401 Unauthorized", &challenge, &format!("name {what}\n"))
     }
 
     fn new(status: &str, lines: &str, text: &str) -> Self {
@@ -179,7 +179,7 @@ mod tests {
             );
         }
         assert!(of("GET /metrics?job=a HTTP/1.1").found);
-        let locked = Page::locked("locks");
+        let locked = Page::locked("locks", "a user and its password");
         assert!(locked.text.contains("401 ") && locked.text.contains("realm=\"locks\""));
     }
 

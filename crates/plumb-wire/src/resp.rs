@@ -77,6 +77,9 @@ pub enum Malformed {
     /// Quotes of a line that do not match.
     #[error("Protocol error: unbalanced quotes in request")]
     Quotes,
+    /// An escape within the quotes of a line: Redis would read another word than stands there.
+    #[error("Protocol error: no \\ is read within quotes; send an array of bulk strings")]
+    Escape,
 }
 
 /// Reads the command at the start of `bytes` into `words`; the bytes it takes, or `None` while it
@@ -226,6 +229,10 @@ fn inline(bytes: &[u8], limits: &Limits, words: &mut Words) -> Result<Option<usi
 fn quoted(line: &[u8], at: usize, quote: u8) -> Result<Range<usize>, Malformed> {
     let start = at + 1;
     let length = line[start..].iter().position(|byte| *byte == quote).ok_or(Malformed::Quotes)?;
+    let word = &line[start..start + length];
+    if quote == b'"' && word.contains(&b'\\') || word.ends_with(b"\\") {
+        return Err(Malformed::Escape); // between single quotes only those have any
+    }
     match line.get(start + length + 1) {
         Some(next) if !next.is_ascii_whitespace() => Err(Malformed::Quotes),
         _ => Ok(start..start + length),
@@ -415,6 +422,10 @@ mod tests {
         assert_eq!(read(b"*99999999999\r\n"), Err(Malformed::Length));
         assert_eq!(read(b"*1\r\n$1\r\nab"), Err(Malformed::End));
         assert_eq!(read(b"GET \"k\r\n"), Err(Malformed::Quotes));
+        for escape in ["\"\\x41k\"", "\"a\\\" b\"", "'a\\' b'"] {
+            assert_eq!(read(format!("GET {escape}\r\n").as_bytes()), Err(Malformed::Escape));
+        }
+        assert!(matches!(read(b"GET 'a\\n' b\\n\r\n"), Ok(Some(_))), "as Redis reads them, too");
         assert_eq!(read(b"a b c d e\r\n"), Err(Malformed::TooManyWords));
         assert_eq!(read(&[b'x'; 64 << 10]), Err(Malformed::TooLong));
     }

@@ -42,12 +42,16 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
                 Ok(None) => return Some(taken),
                 Ok(Some((resp::Reply::Error(text), _))) => {
                     let text = String::from_utf8_lossy(text).into_owned();
+                    if self.is_contested(client, &text) {
+                        return None;
+                    }
                     let text = format!("refuses: {}", crate::plain(&text));
                     self.complain_of(client, &text);
                     return None;
                 }
-                Ok(Some((_, length))) => {
+                Ok(Some((reply, length))) => {
                     taken += length;
+                    self.hear_of_fence(client, &reply);
                     self.reply_came(client);
                 }
                 Err(_) => {

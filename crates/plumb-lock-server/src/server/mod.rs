@@ -53,7 +53,7 @@ use removal::Search;
 pub use rights::Audited;
 use role::Replicated;
 pub use role::ReplicationPlan;
-pub use told::Told;
+pub use told::{Alone, Told};
 use waiters::{Waiters, Wish};
 
 /// What the server allows, and who it is.
@@ -255,6 +255,7 @@ impl<'a, C: Clock, R: Rules> LockServer<'a, C, R> {
         let replica = !plan.replication.primary.is_empty();
         let rows = restored.table.usage().locks.maximum;
         let mut replicated = Replicated::new::<R>(plan.replication.clone(), plan.epoch, rows);
+        replicated.origin = restored.origin;
         let lives = if replica {
             // nothing ends here before its primary says so, or it takes that one's place
             replicated.lives = restored.lives;

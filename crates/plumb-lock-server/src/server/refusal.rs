@@ -4,6 +4,9 @@ use plumb_engine::TurnedAway;
 use plumb_lock_pair::replication;
 use plumb_lock_table::table::{Malformed, TablePart};
 
+/// The kind of [`Refusal::Contested`], by which a server that was promoted knows it.
+pub(super) const CONTESTED: &str = "CONTESTED";
+
 /// An error reply. The first word is its kind, as clients of Redis expect.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refusal {
@@ -65,6 +68,16 @@ pub(super) enum Refusal {
          this one by force only if that one is stopped or still a replica"
     )]
     Deserted,
+    #[error(
+        "ERR this server was replaced by one with epoch {0}, which gives locks out; promote it by \
+         force only if that one is stopped"
+    )]
+    Superseded(u64),
+    #[error(
+        "{CONTESTED} this server gives locks out, too, under epoch {0}, which is newer: a lock may \
+         be held twice; stop one of the two, and start it again with --replica-of the other"
+    )]
+    Contested(u64),
     #[error("ERR this server's epoch is {0}, which is newer")]
     Newer(u64),
     #[error("NOPERM this user has no permissions to run the '{0}' command: it needs +@{1}")]

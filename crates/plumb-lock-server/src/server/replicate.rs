@@ -14,7 +14,7 @@ use super::lives::{Life, Lives, NEVER};
 use super::mark::Mark;
 use super::refusal::Refusal;
 use super::role::Role;
-use super::told::Told;
+use super::told::{Alone, Told};
 use super::words::Command;
 use super::{Event, LockServer};
 
@@ -111,8 +111,12 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         if let Role::Primary(primary) = &mut self.replicated.role
             && primary.detach()
         {
-            let goes_on = primary.wants_to_go_on();
-            (self.tell)(Event::Replication(Told::Suspended { why, goes_on }));
+            let then = match (primary.may_serve(), primary.wants_to_go_on()) {
+                (true, _) => Alone::GoesOn,
+                (false, true) => Alone::AsksWitnesses,
+                (false, false) => Alone::Waits,
+            };
+            (self.tell)(Event::Replication(Told::Suspended { why, then }));
             self.pass_election(); // it goes on alone once the witnesses keep that
         }
     }
@@ -151,6 +155,8 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             next.is_none()
         });
         if joined {
+            // what two servers have is given up for no promotion that knows nothing of it
+            replicated.origin = self.plan.epoch;
             (self.tell)(Event::Replication(Told::InSync));
         }
         (!out.is_empty()).then_some(link)

@@ -1,5 +1,6 @@
 //! Which of two servers gives locks out, and how that changes.
 
+mod fence;
 mod other;
 pub(super) mod voting;
 mod witness;
@@ -97,6 +98,12 @@ pub(super) struct Replicated {
     dial_at: u64,
     dials: usize,
     pub(super) promotions: u64,
+    /// The epoch that counts when a server says that it has taken this one's place.
+    pub(super) origin: u64,
+    /// The newest epoch of a server that has given way to this one.
+    yielded: u64,
+    /// Until when this server counts as one of two that give locks out, nanoseconds.
+    pub(super) contested_until: u64,
     /// When this server was promoted last, milliseconds since 1970; 0: never.
     pub(super) promoted_ms: u64,
     /// What was said of the primary last, so that it is not said again and again.
@@ -124,6 +131,9 @@ impl Replicated {
             dial_at: 0,
             dials: 0,
             promotions: 0,
+            origin: epoch,
+            yielded: 0,
+            contested_until: 0,
             promoted_ms: 0,
             complaint: String::new(),
         }
@@ -167,21 +177,22 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         }
     }
 
-    /// `REPLICA STREAM ...`, `REPLICA PROMOTE [FORCE]` and `REPLICA FENCE epoch`.
+    /// `REPLICA STREAM ...`, `REPLICA PROMOTE [FORCE]` and `REPLICA FENCE epoch [replaced]`.
     pub(super) fn replica(
         &mut self,
         client: usize,
         command: Command<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Refusal> {
-        let remedy = "REPLICA knows STREAM, PROMOTE, PROMOTE FORCE and FENCE epoch";
+        let remedy = "REPLICA knows STREAM, PROMOTE, PROMOTE FORCE and FENCE epoch [replaced]";
         match command.len() {
             2 if command.is(1, "PROMOTE") => self.promote_server("a client", false)?,
             3 if command.is(1, "PROMOTE") && command.is(2, "FORCE") => {
                 self.promote_server("a client, by force", true)?;
             }
-            3 if command.is(1, "FENCE") => {
-                if !self.fence(client, command.number(2, "an epoch")?)? {
+            3 | 4 if command.is(1, "FENCE") => {
+                let replaced = if command.len() == 4 { command.number(3, "an epoch")? } else { 0 };
+                if !self.fence(client, (command.number(2, "an epoch")?, replaced))? {
                     // the other server says so again and again
                     resp::push_integer(out, self.plan.epoch);
                     return Ok(());
@@ -201,7 +212,12 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     pub(super) fn promote_server(&mut self, by: &str, force: bool) -> Result<(), Refusal> {
         let elected = self.replicated.voting.is_some();
         let in_sync = match &self.replicated.role {
-            Role::Primary(primary) if primary.may_serve() && self.is_let() => return Ok(()),
+            Role::Primary(primary) if primary.may_serve() && self.is_let() => {
+                if force {
+                    self.replicated.origin = self.plan.epoch; // somebody has decided for it
+                }
+                return Ok(());
+            }
             Role::Witness(_) => return Err(Refusal::IsWitness),
             Role::Fenced { .. } | Role::Primary(_) | Role::Replica(_) if elected => {
                 if !force {
@@ -212,7 +228,8 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             Role::Primary(_) if force => true,
             Role::Primary(_) => return Err(Refusal::Deserted),
             Role::Replica(replica) => replica.in_sync() || R::makes(Fault::PromotesBehind),
-            Role::Fenced { by } => return Err(Refusal::Replaced(*by)),
+            Role::Fenced { .. } if force => true,
+            Role::Fenced { by } => return Err(Refusal::Superseded(*by)),
         };
         if !in_sync && !force {
             return Err(Refusal::Behind);
@@ -225,7 +242,11 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
 
     /// Higher than any that was before.
     pub(super) fn next_epoch(&self) -> u64 {
-        self.wall_us().max(self.plan.epoch.saturating_add(1))
+        let by = match self.replicated.role {
+            Role::Fenced { by } => by,
+            Role::Primary(_) | Role::Replica(_) | Role::Witness(_) => 0,
+        };
+        self.wall_us().max(self.plan.epoch.max(by).saturating_add(1))
     }
 
     fn wall_us(&self) -> u64 {
@@ -237,7 +258,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         let fences = self.table.next_fence().saturating_add(FENCES_UNKNOWN).max(self.wall_us());
         // whatever the old primary gave out alone is below that
         self.table.raise_fence(fences);
-        self.plan.epoch = epoch;
+        (self.plan.epoch, self.replicated.origin) = (epoch, epoch);
         self.notes.begin_epoch(epoch);
         if let Role::Replica(_) = self.replicated.role {
             let lives = std::mem::take(&mut self.replicated.lives);
@@ -262,34 +283,5 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         self.replicated.drops.extend(link);
         self.replicated.dial_at = self.now;
         (self.tell)(Event::Replication(Told::Promoted { epoch, fences, by }));
-    }
-
-    /// A server with another epoch gives locks out; false when that changes nothing here.
-    fn fence(&mut self, client: usize, by: u64) -> Result<bool, Refusal> {
-        if by < self.plan.epoch {
-            return Err(Refusal::Newer(self.plan.epoch));
-        }
-        if by > self.plan.epoch
-            && let Role::Primary(_) = self.replicated.role
-        {
-            self.step_down(by, Some(client));
-            (self.tell)(Event::Replication(Told::Fenced { by }));
-            return Ok(true);
-        }
-        Ok(false)
-    }
-
-    /// A server with this epoch gives locks out, and this one does not any more.
-    pub(super) fn step_down(&mut self, by: u64, keeps: Option<usize>) {
-        self.replicated.role = Role::Fenced { by };
-        self.notes.note_batches(false);
-        // what they were answered last may not be told; elsewhere they are answered anew
-        let others = self.clients.iter().enumerate().filter(|(at, _)| Some(*at) != keeps);
-        let others = others.filter_map(|(_, other)| other.as_ref()?.connection_id);
-        self.replicated.drops.extend(others);
-        self.replicated.link = None;
-        if let Some(voting) = &mut self.replicated.voting {
-            voting.election.leave();
-        }
     }
 }

@@ -41,7 +41,14 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         let (end, head) = (head.len(), String::from_utf8_lossy(head));
         let open = self.plan.password.is_none() && self.plan.users.is_none();
         let known = open || self.knows(client, login_of(&head));
-        let page = if known { Page::of(&head, || self.metrics()) } else { Page::locked("locks") };
+        let asked = match &self.plan.users {
+            Some(_) => "a user of this server and its password",
+            None => "the password, with any user",
+        };
+        let page = match known {
+            true => Page::of(&head, || self.metrics()),
+            false => Page::locked("locks", asked),
+        };
         self.counts.errors += u64::from(!page.found);
         out.extend_from_slice(page.text.as_bytes());
         Served { consumed: before + end, close: true, ..Served::default() }

@@ -76,11 +76,15 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         let lag_ms = since.map_or(0, |at| self.now.saturating_sub(at) / 1_000_000);
         let primary = matches!(self.replicated.role, Role::Primary(_));
         let promoted = self.replicated.promoted_ms / 1_000;
+        let replaced = matches!(self.replicated.role, Role::Fenced { .. });
+        let contested = primary && self.now < self.replicated.contested_until;
         vec![
             ("primary", false, "1 for a primary, 0 for a replica", primary.into()),
             ("gives_out", false, "1 when locks are given out here", gives_out.into()),
             ("replica_seen", false, "1 when a replica has ever followed", seen.into()),
             ("in_sync", false, "1 when both servers have every lock", in_sync.into()),
+            ("replaced", false, "1 when another server has taken its place", replaced.into()),
+            ("contested", false, "1 while another server gives locks out, too", contested.into()),
             ("replica_lag_bytes", false, "Changes that the replica does not have, bytes", lag),
             ("replica_lag_milliseconds", false, "Age of the oldest of them", lag_ms),
             ("promotions", true, "Times this server was promoted", self.replicated.promotions),

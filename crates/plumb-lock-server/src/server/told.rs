@@ -18,8 +18,10 @@ pub enum Told<'a> {
         /// Why.
         why: &'a str,
         /// Whether locks are given out all the same.
-        goes_on: bool,
+        then: Alone,
     },
+    /// The replica is away, and a majority of the witnesses keeps that none may follow.
+    LetAlone,
     /// This replica has everything.
     ReplicaInSync,
     /// The primary is away.
@@ -38,6 +40,14 @@ pub enum Told<'a> {
         /// The epoch of that one.
         by: u64,
     },
+    /// The server whose place this one took was started again as a primary, under a newer epoch,
+    /// and has given way.
+    StartedAgain {
+        /// That epoch.
+        epoch: u64,
+    },
+    /// The server there gives locks out, too, and neither gives way.
+    Contested(&'a Peer),
     /// A majority of the witnesses lets this server give locks out.
     Elected(Register),
     /// A majority of the witnesses keeps that another one does.
@@ -55,6 +65,17 @@ pub enum Told<'a> {
     Kept(&'a Peer, Register),
 }
 
+/// What a primary does whose replica is away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alone {
+    /// It gives locks out all the same.
+    GoesOn,
+    /// It will, once a majority of the witnesses keeps that nobody takes its place meanwhile.
+    AsksWitnesses,
+    /// It gives none out.
+    Waits,
+}
+
 impl fmt::Display for Told<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -67,14 +88,33 @@ impl fmt::Display for Told<'_> {
             Self::InSync => {
                 f.write_str("replica in sync: no reply is sent before it has the locks")
             }
-            Self::Suspended { why, goes_on: true } => write!(
+            Self::Suspended { why, then: Alone::GoesOn } => write!(
                 f,
                 "replication suspended: the replica {why}; going on alone: what is locked now is \
                  lost with this server"
             ),
-            Self::Suspended { why, goes_on: false } => write!(
+            Self::Suspended { why, then: Alone::AsksWitnesses } => write!(
+                f,
+                "replication suspended: the replica {why}; asking the witnesses whether to go on \
+                 alone: no lock is given out until a majority of them agrees"
+            ),
+            Self::Suspended { why, then: Alone::Waits } => write!(
                 f,
                 "replication suspended: the replica {why}; no lock is given out until it is back"
+            ),
+            Self::LetAlone => f.write_str(
+                "a majority of the witnesses agrees: going on alone: what is locked now is lost \
+                 with this server",
+            ),
+            Self::StartedAgain { epoch } => write!(
+                f,
+                "the server whose place this one took was started again as a primary, under epoch \
+                 {epoch}: it was told, and gives nothing out; start it with --replica-of this one"
+            ),
+            Self::Contested(peer) => write!(
+                f,
+                "ATTENTION: the server at {peer} gives locks out, too, and a lock may be held twice: \
+                 stop one of the two, and start it again with --replica-of the other"
             ),
             Self::ReplicaInSync => f.write_str("in sync with the primary"),
             Self::PrimaryLost(why) => write!(f, "the primary {why}"),

@@ -30,10 +30,16 @@ pub(crate) fn quiet() -> &'static mut (dyn FnMut(Event<'_>) + Send) {
 impl Pair<'static> {
     /// Two empty servers with room for so much.
     pub(crate) fn new(limits: Limits) -> Self {
+        Self::under(plan().epoch, limits)
+    }
+
+    /// The same; the primary begins this epoch.
+    pub(crate) fn under(epoch: u64, limits: Limits) -> Self {
         let clock: &'static Still = Box::leak(Box::new(Still::default()));
         let start = (Restored::empty(limits), Notes::none());
         let replica = Bench::restored(of_a_replica(), start, clock, quiet());
-        Self { primary: Bench::new(plan(), limits, clock, quiet()), replica, link: None }
+        let plan = ServerPlan { epoch, ..plan() };
+        Self { primary: Bench::new(plan, limits, clock, quiet()), replica, link: None }
     }
 
     /// The replica connects, which it does at once or a while after it was cut off.

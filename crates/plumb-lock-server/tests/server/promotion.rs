@@ -1,9 +1,123 @@
-//! A replica that takes over.
+//! A replica that takes over, and a primary that is told so.
 
 use plumb_engine::{ConnectionId, Ended, Service as _};
+use plumb_lock_server::ServerPlan;
+use plumb_lock_table::journal::{Notes, Restored};
 use plumb_lock_table::table::Limits;
 
-use crate::pair::Pair;
+use crate::pair::{Pair, quiet};
+use crate::waiting::{Bench, Still, plan};
+
+/// A primary that was started under epoch 100 with locks of the epoch `origin`.
+fn primary(origin: u64) -> Bench<'static> {
+    let clock: &'static Still = Box::leak(Box::new(Still::default()));
+    let mut restored = Restored::empty(Limits::of_kib(64));
+    restored.origin = origin;
+    let plan = ServerPlan { epoch: 100, ..plan() };
+    Bench::restored(plan, (restored, Notes::none()), clock, quiet())
+}
+
+/// True when a figure of the server is 1.
+fn is(bench: &mut Bench<'_>, figure: &str) -> bool {
+    let client = bench.client();
+    let info = bench.say(client, "INFO");
+    bench.server.close(client, Ended::ByClient);
+    info.contains(&format!("\r\n{figure}:1\r\n"))
+}
+
+#[test]
+fn a_primary_that_only_began_a_newer_epoch_gives_way_to_a_server_that_was_promoted() {
+    for origin in [0, 40] {
+        let mut bench = primary(origin);
+        let client = bench.client();
+        assert!(bench.say(client, "ENQ a KEEP X T 1").starts_with(':'));
+        for _ in 0..2 {
+            assert_eq!(bench.say(client, "REPLICA FENCE 50"), ":100\r\n");
+            assert!(is(&mut bench, "replaced") && !is(&mut bench, "contested"));
+        }
+        assert!(bench.say(client, "ENQ b X T 2").starts_with("-READONLY"));
+    }
+}
+
+#[test]
+fn a_primary_whose_epoch_somebody_decided_for_does_not_give_way_and_both_say_so() {
+    let mut kept = primary(60);
+    let mut decided = primary(0);
+    let client = decided.client();
+    assert_eq!(decided.say(client, "REPLICA PROMOTE FORCE"), ":100\r\n");
+    let mut pair = Pair::under(100, Limits::of_kib(64));
+    pair.connect();
+    pair.join();
+    for bench in [&mut kept, &mut decided, &mut pair.primary] {
+        let client = bench.client();
+        let refused = bench.say(client, "REPLICA FENCE 50");
+        assert!(refused.starts_with("-CONTESTED") && refused.contains("epoch 100"), "{refused}");
+        assert!(is(bench, "contested") && !is(bench, "replaced"));
+        assert!(bench.say(client, "ENQ b X T 2").starts_with(':'));
+        // one that gave this epoch up may have kept it in its journal
+        bench.pass(6_000_000_000);
+        bench.turn();
+        assert!(!is(bench, "contested"), "it is not said any more");
+        bench.say(client, "REPLICA FENCE 50 100");
+        assert!(is(bench, "replaced"));
+    }
+}
+
+#[test]
+fn a_primary_with_locks_of_an_epoch_that_gave_way_gives_way_under_its_next_one() {
+    let mut bench = primary(60);
+    let client = bench.client();
+    assert_eq!(bench.say(client, "REPLICA FENCE 50 60"), ":100\r\n");
+    assert!(is(&mut bench, "replaced"));
+}
+
+#[test]
+fn a_server_that_was_replaced_is_promoted_by_force_alone_and_keeps_to_that() {
+    let mut bench = primary(0);
+    let client = bench.client();
+    assert!(bench.say(client, "ENQ a KEEP X T 1").starts_with(':'));
+    bench.say(client, "REPLICA FENCE 500");
+    let refused = bench.say(client, "REPLICA PROMOTE");
+    assert!(refused.starts_with("-ERR") && refused.contains("by force only"), "{refused}");
+    assert_eq!(bench.say(client, "REPLICA PROMOTE FORCE"), ":501\r\n");
+    assert!(bench.say(client, "ENQ b X T 1").contains("HELD"));
+    assert!(bench.say(client, "REPLICA FENCE 500").starts_with("-CONTESTED"));
+}
+
+#[test]
+fn a_promoted_server_names_the_epoch_that_was_given_up_for_it_and_says_who_does_not_give_way() {
+    let mut pair = Pair::new(Limits::of_kib(64));
+    pair.connect();
+    pair.join();
+    pair.cut();
+    let replica = &mut pair.replica;
+    let operator = replica.client();
+    let epoch = replica.say(operator, "REPLICA PROMOTE");
+    let epoch = epoch.trim_start_matches(':').trim_end();
+    let mut greeted = |answer: &str| {
+        replica.pass(1_000_000_000);
+        replica.turn();
+        let (_, mut there) = replica.server.dial().expect("it wants to tell");
+        let id = ConnectionId::new(there, 1);
+        replica.server.accepted(&mut there, id);
+        let mut greeting = Vec::new();
+        replica.server.connected(&mut there, &mut greeting);
+        replica.server.serve(&mut there, answer.as_bytes(), &mut Vec::new());
+        replica.server.close(there, Ended::ByService);
+        let contested = is(replica, "contested");
+        (String::from_utf8_lossy(&greeting).into_owned(), contested)
+    };
+    let (said, contested) = greeted(":1\r\n");
+    assert!(said.starts_with("*3\r\n") && said.contains(epoch) && !contested, "{said}");
+    let (said, contested) = greeted("-CONTESTED this server gives locks out, too\r\n");
+    assert!(said.starts_with("*3\r\n") && contested, "it was not given up: {said}");
+    greeted(":9000000000000\r\n");
+    let (said, _) = greeted(":9000000000000\r\n");
+    assert!(said.starts_with("*4\r\n") && said.contains("9000000000000"), "{said}");
+    let fence = replica.say(operator, "ENQ a X T 1");
+    let fence: u64 = fence.trim_start_matches(':').trim_end().parse().expect("a fence number");
+    assert!(fence > 9_000_000_000_000, "above what was given out there: {fence}");
+}
 
 #[test]
 fn a_connection_that_is_being_made_at_a_promotion_tells_the_old_primary() {

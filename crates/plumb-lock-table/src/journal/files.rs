@@ -219,6 +219,18 @@ impl JournalFiles {
         self.care_for_snapshots(table, lives)
     }
 
+    /// What went wrong, with the folder that it went wrong in, and what to do.
+    pub(super) fn named(&self, error: &io::Error) -> io::Error {
+        let folder = self.folder.display();
+        let remedy = match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                "; make room and start the server again: it has what was acknowledged"
+            }
+            _ => "",
+        };
+        io::Error::new(error.kind(), format!("the journal {folder}: {error}{remedy}"))
+    }
+
     /// Goes on under another epoch.
     pub(super) fn begin_epoch(&mut self, epoch: u64, pending: &mut Vec<u8>) {
         if epoch != self.epoch {

@@ -66,6 +66,7 @@ impl Notes {
         if policy == Policy::Inherited {
             restored.forget_all_but_inherited();
         }
+        restored.origin = restored.epoch;
         if !restored.complete || policy == Policy::Inherited {
             restored.epoch = wall_us.max(restored.epoch.saturating_add(1));
         }
@@ -208,7 +209,10 @@ impl Notes {
     /// told of the changes.
     pub fn settle<R: Rules>(&mut self, now: u64, table: &Table<R>) -> io::Result<()> {
         let Self { pending, lives, files, .. } = self;
-        files.as_mut().map_or(Ok(()), |files| files.settle(now, pending, table, lives))
+        let Some(files) = files else {
+            return Ok(());
+        };
+        files.settle(now, pending, table, lives).map_err(|error| files.named(&error))
     }
 
     /// The server stops in order: nothing is missing.

@@ -28,6 +28,9 @@ pub struct Restored<R = Sound> {
     pub table: Table<R>,
     /// The epoch under which it goes on.
     pub epoch: u64,
+    /// The epoch of the locks that are here: another one than `epoch` where that begins with this
+    /// start, and 0 where there was no journal.
+    pub origin: u64,
     /// True when no acknowledged change can be missing.
     pub complete: bool,
     /// How long owners and keys live.
@@ -52,6 +55,7 @@ impl<R: Rules> Restored<R> {
         Self {
             table: Table::with_rules(limits),
             epoch: 0,
+            origin: 0,
             complete: false,
             lives: Lives::default(),
             torn_bytes: 0,

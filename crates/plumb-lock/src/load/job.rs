@@ -216,8 +216,13 @@ impl LoadJob {
                 let walk = TableWalk::new((owners, locks), drawn_key()?);
                 let walk = Greeted::new(self.target.login.clone(), walk);
                 let (mut result, load) = self.drive(plan, &["part"], || walk.clone(), place)?;
-                let found = load.protocols.first().map_or(0, |walk| walk.dialogue.found());
-                let figures = [("locks found", found), ("locks expected", (owners * locks) as u64)];
+                let walk = load.protocols.first().map(|walk| &walk.dialogue);
+                let (found, beyond) = walk.map_or((0, 0), |it| (it.found(), it.beyond()));
+                let figures = [
+                    ("locks found", found),
+                    ("locks expected", (owners * locks) as u64),
+                    ("locks beyond these", beyond),
+                ];
                 let formula = "by a sum of 128-bit hashes, or by listing them when it differs";
                 result
                     .figures

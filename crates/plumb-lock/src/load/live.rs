@@ -168,7 +168,7 @@ mod tests {
             let look = |blocks: u64| {
                 let by_name = [("granted".to_owned(), 100 * every_s * blocks)].into();
                 let at_ns = blocks * every_s * 1_000_000_000;
-                Look { at_ns, figures: Figures { by_name, run: Some(1) } }
+                Look { at_ns, figures: Figures { by_name, run: Some(1), ..Figures::default() } }
             };
             let options = Words::try_parse_from(["live", "host"]).unwrap().live;
             let mut live = Live::new(options).unwrap();
@@ -192,7 +192,10 @@ mod tests {
         const SECOND_NS: u64 = 1_000_000_000;
         let look = |second: u64, granted: u64, run: u64| {
             let by_name = [("granted".to_owned(), granted)].into();
-            Look { at_ns: second * SECOND_NS, figures: Figures { by_name, run: Some(run) } }
+            Look {
+                at_ns: second * SECOND_NS,
+                figures: Figures { by_name, run: Some(run), ..Figures::default() },
+            }
         };
         // a failover to a server that has granted less, and on it; the first one had granted more
         let looks = [look(0, 900, 1), look(1, 1_000, 1), look(2, 40, 2), look(3, 50, 2)];

@@ -26,6 +26,9 @@ pub(crate) struct TableWalk {
     phase: Phase,
     cursor: u64,
     found: u64,
+    /// Locks that were not to be there, and what is wrong with the first.
+    beyond: u64,
+    wrong: Option<String>,
 }
 
 /// What the next answer is.
@@ -49,12 +52,19 @@ impl TableWalk {
             phase: Phase::Digest(Digest::default()),
             cursor: 0,
             found: 0,
+            beyond: 0,
+            wrong: None,
         }
     }
 
     /// Locks that were found and expected.
     pub(crate) fn found(&self) -> u64 {
         self.found
+    }
+
+    /// Locks that were found under the name and not expected.
+    pub(crate) fn beyond(&self) -> u64 {
+        self.beyond
     }
 
     /// What `create` took.
@@ -134,7 +144,12 @@ impl TableWalk {
             return Ok(());
         }
         let (found, all) = (self.found, seen.len());
-        Err(if found < all as u64 {
+        Err(if let Some(first) = self.wrong.take() {
+            match self.beyond {
+                0 | 1 => first,
+                more => format!("{first}, and {} more of that kind", more - 1),
+            }
+        } else if found < all as u64 {
             format!("holds {found} of the {all} locks that were to be there")
         } else {
             "changed its locks while they were verified, or holds one more than once".into()
@@ -154,13 +169,20 @@ impl TableWalk {
         });
         let Some((at, number)) = place.filter(|_| mode == b"E") else {
             let (owner, argument) = (shown(owner), shown(argument));
-            return Err(format!("holds a lock that was not to be there: {owner} {argument}"));
+            self.is_wrong(format!("holds a lock that was not to be there: {owner} {argument}"));
+            return Ok(());
         };
         if std::mem::replace(&mut seen[at * self.locks + number], true) {
-            return Err(format!("listed a lock twice: {}", shown(argument)));
+            self.is_wrong(format!("listed a lock twice: {}", shown(argument)));
+            return Ok(());
         }
         self.found += 1;
         Ok(())
+    }
+
+    fn is_wrong(&mut self, how: String) {
+        self.beyond += 1;
+        self.wrong.get_or_insert(how);
     }
 }
 
@@ -289,6 +311,11 @@ mod tests {
             walk.complaint().unwrap()
         };
         assert!(refused(&ALL[..3]).contains("3 of the 4"));
+        let stranger = ("somebody", ALL[0].1, "S");
+        let more = [&[stranger][..], &ALL, &[stranger]].concat();
+        assert!(refused(&more).ends_with("somebody 000000000000, and 1 more of that kind"));
+        let (walk, _) = walked(&[part(0, &more), page(7, &more[..2]), page(0, &more[2..])]);
+        assert_eq!((walk.dialogue.found(), walk.dialogue.beyond()), (4, 2), "all are counted");
         assert!(refused(&[ALL[0], ALL[0]]).contains("twice"));
         assert!(refused(&[("plumb-fill-0001", ALL[0].1, "E")]).contains("not to be there"));
         assert!(refused(&[(ALL[0].0, "000000000002", "E")]).contains("not to be there"));

@@ -67,6 +67,20 @@ fn pairs_are_taken_and_released_and_nothing_is_left() {
 }
 
 #[test]
+fn a_server_that_hangs_is_waited_for_once_before_a_load_of_the_other() {
+    let folder = tempdir().expect("a temporary folder");
+    let server = Server::start(&[], folder.path());
+    let hangs = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let both = format!("{},{}", hangs.local_addr().expect("it listens"), server.address);
+    let words = ["pairs", &both, "-c", "1", "--count", "1000", "--connect-timeout", "300ms"];
+    let found = result(&words, folder.path());
+    assert_eq!((count(&found["operations"]), failures(&found)), (1_000, 0), "{found:#}");
+    // is it there, and what is its role
+    hangs.set_nonblocking(true).expect("a socket");
+    assert_eq!(std::iter::from_fn(|| hangs.accept().ok()).count(), 2);
+}
+
+#[test]
 fn an_order_is_four_steps_on_keys_of_its_own() {
     let folder = tempdir().expect("a temporary folder");
     let server = Server::start(&[], folder.path());
@@ -92,8 +106,11 @@ fn what_create_took_stays_until_destroy() {
     let verified = run("verify", "700");
     assert_eq!(failures(&verified), 0, "{verified:#}");
     assert!((figure(&verified, "locks found") - 2_100.0).abs() < 0.5);
-    for wrong in ["699", "701"] {
-        assert_eq!(count(&run("verify", wrong)["failures"]["collided"]), 1);
+    for (wrong, found, beyond) in [("699", 2_097.0, 3.0), ("701", 2_100.0, 0.0)] {
+        let verified = run("verify", wrong);
+        assert_eq!(count(&verified["failures"]["collided"]), 1);
+        let figures = ["locks found", "locks beyond these"].map(|it| figure(&verified, it));
+        assert!((figures[0] - found).abs() < 0.5 && (figures[1] - beyond).abs() < 0.5);
     }
     let state = lock(&["status", &server.address, "--full", "0.1%"], folder.path());
     assert!(state.with(1).stdout.contains("attention: 0.2 % of the locks"));

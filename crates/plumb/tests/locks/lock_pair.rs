@@ -121,6 +121,47 @@ fn a_primary_that_was_replaced_gives_nothing_out_and_follows_when_it_is_started_
 }
 
 #[test]
+fn a_primary_that_is_started_again_as_one_gives_way_to_the_server_that_was_promoted() {
+    let folder = tempdir().expect("a temporary folder");
+    let interval = ["--journal", "of-primary", "--journal-policy", "interval"];
+    for journal in [&[][..], &interval] {
+        let primary = start(journal, folder.path());
+        let replica = start(&["--replica-of", &primary.address], folder.path());
+        replica.heard("in sync with the primary");
+        primary.client().number("ENQ a KEEP X T 1");
+        primary.program.signal(Signal::KILL);
+        primary.program.wait();
+        kit::plumb(&["lock", "promote", &replica.address], folder.path()).with(0);
+        let mut new = replica.client();
+        new.number("ENQ b KEEP X T 2");
+        // a new epoch at each start, or that which it gave up before
+        for end in [Signal::KILL, Signal::TERM, Signal::TERM] {
+            let words = [&["lock", "serve", "--listen", &primary.address], journal].concat();
+            let again = Server::ready(Program::start(&words, folder.path()));
+            again.heard("replaced by a server with epoch");
+            let refused = again.client().ask("ENQ c X T 2").expect("it answers");
+            assert!(refused[0].starts_with("-READONLY this server was replaced"), "{refused:?}");
+            let words = ["lock", "status", &again.address, "--over", "0s"];
+            let status = kit::plumb(&words, folder.path()).with(1);
+            assert!(status.stdout.contains("this server was replaced"), "{}", status.stdout);
+            again.program.signal(end);
+            again.program.wait();
+        }
+        replica.heard("was started again as a primary");
+        let words = ["lock", "status", &replica.address, "--over", "0s"];
+        let status = kit::plumb(&words, folder.path()).with(1);
+        assert!(status.stdout.contains("no replica has followed"), "{}", status.stdout);
+        let words = ["lock", "serve", "--listen", &primary.address, "--replica-of"];
+        let words = [&words[..], &[&replica.address], journal].concat();
+        let back = Server::ready(Program::start(&words, folder.path()));
+        back.heard("in sync with the primary");
+        assert_eq!(back.client().number("COUNT a") + back.client().number("COUNT b"), 2);
+        let words = ["lock", "status", &replica.address, "--over", "0s"];
+        kit::plumb(&words, folder.path()).with(0);
+    }
+}
+
+#[test]
 fn without_its_replica_a_server_goes_on_or_waits_and_says_so() {
     let folder = tempdir().expect("a temporary folder");
     for policy in ["continue", "stop"] {

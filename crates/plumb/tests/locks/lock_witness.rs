@@ -118,6 +118,22 @@ fn a_primary_that_is_stopped_is_replaced_and_gives_nothing_out_when_it_goes_on()
 }
 
 #[test]
+fn a_primary_without_its_replica_says_that_it_asks_and_goes_on_once_its_witnesses_agree() {
+    let folder = tempdir().expect("a temporary folder");
+    let all = Elected::start(1, &STEADY[..2], &[], folder.path());
+    let mut client = all.primary.client();
+    client.number("ENQ a KEEP E T 1");
+    all.witnesses[0].program.signal(Signal::STOP);
+    all.replica.program.signal(Signal::KILL);
+    all.primary.heard("asking the witnesses whether to go on alone");
+    let refused = client.ask("ENQ b KEEP E T 2").expect("it answers");
+    assert!(refused[0].starts_with("-NOREPLICAS"), "{refused:?}");
+    all.witnesses[0].program.signal(Signal::CONT);
+    all.primary.heard("a majority of the witnesses agrees: going on alone");
+    assert!(client.number("ENQ b KEEP E T 2") > 0);
+}
+
+#[test]
 fn without_most_of_its_witnesses_a_replica_waits_for_a_person() {
     let folder = tempdir().expect("a temporary folder");
     let all = Elected::start(3, &STEADY, &[], folder.path());

@@ -43,16 +43,19 @@ impl Terms {
         let (mut when, mut time, mut tells_old) = (None, Time::Endless, false);
         let mut at = 3;
         while at < command.len() {
-            let (once, step) = (when.is_none(), time == Time::Endless);
-            if command.is(at, "NX") && once {
+            let step = time == Time::Endless;
+            if command.is(at, "NX") && when != Some(When::Present) {
                 when = Some(When::Absent);
-            } else if command.is(at, "XX") && once {
+            } else if command.is(at, "XX") && when != Some(When::Absent) {
                 when = Some(When::Present);
             } else if command.is(at, "GET") {
                 tells_old = true;
             } else if command.is(at, "KEEPTTL") && step {
                 time = Time::Kept;
-            } else if step && let Some((unit, from)) = unit(command, at, wall_ms) {
+            } else if step
+                && at + 1 < command.len()
+                && let Some((unit, from)) = unit(command, at, wall_ms)
+            {
                 at += 1;
                 time = Time::Ms(ttl_ms(command, at, unit, from)?);
             } else {
@@ -72,7 +75,9 @@ fn unit(command: Command<'_>, at: usize, wall_ms: u64) -> Option<(u64, u64)> {
 }
 
 fn ttl_ms(command: Command<'_>, at: usize, unit: u64, from: u64) -> Result<u64, Refusal> {
-    let ms = command.number(at, TTL_REMEDY)?.saturating_mul(unit).saturating_sub(from);
+    let plain = matches!(command.get(at), [b'1'..=b'9', ..]); // as Redis writes numbers
+    let number = if plain { command.number(at, TTL_REMEDY)? } else { 0 };
+    let ms = number.saturating_mul(unit).saturating_sub(from);
     if ms == 0 || ms > TTL_MS_MAX {
         return Err(Refusal::Number(command.text(at), TTL_REMEDY));
     }
@@ -196,15 +201,18 @@ mod tests {
         assert_eq!(terms("GET XX EX 2"), Ok((When::Present, Time::Ms(2_000), true)));
         assert_eq!(terms("XX KEEPTTL"), Ok((When::Present, Time::Kept, false)));
         assert_eq!(terms("NX PXAT 1000250"), Ok((When::Absent, Time::Ms(250), false)));
+        assert_eq!(terms("NX PX 5 nx"), Ok((When::Absent, Time::Ms(5), false)), "twice is once");
         assert_eq!(terms("NX EXAT 1001"), Ok((When::Absent, Time::Ms(1_000), false)));
     }
 
     #[test]
     fn terms_that_contradict_each_other_are_refused() {
-        for words in ["", "PX 5", "NX XX", "NX PX 5 EX 5", "NX KEEPTTL PX 5", "NX NONSENSE"] {
-            assert!(terms(words).is_err(), "{words}");
+        let contradict = ["", "PX 5", "NX XX", "XX NX", "NX PX 5 EX 5", "NX KEEPTTL PX 5"];
+        for words in contradict.into_iter().chain(["NX NONSENSE", "NX PX", "EX 1 NX PX"]) {
+            assert!(terms(words).unwrap_err().contains("syntax error"), "{words}");
         }
-        for words in ["NX PX 0", "NX PX -1", "NX PX", "NX PX 31622400001", "NX PXAT 1000000"] {
+        let no_times = ["NX PX 0", "NX PX -1", "NX PX 05", "NX PX +5", "NX PX 31622400001"];
+        for words in no_times.into_iter().chain(["NX PXAT 1000000"]) {
             assert!(terms(words).unwrap_err().contains("at most a year"), "{words}");
         }
     }

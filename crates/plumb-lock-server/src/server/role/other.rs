@@ -47,7 +47,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             replies += 1;
         }
         let rows = self.table.usage().locks.maximum;
-        let now = self.now;
+        let (now, fence) = (self.now, self.fence_words());
         let Some(client) = &mut self.clients[client] else {
             return;
         };
@@ -79,8 +79,8 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             }
             (Purpose::Herald { replies: left }, _) => {
                 *left = replies;
-                let epoch = self.plan.epoch.to_string();
-                resp::push_command(out, &[b"REPLICA", b"FENCE", epoch.as_bytes()]);
+                let words: Vec<&[u8]> = fence.iter().map(String::as_bytes).collect();
+                resp::push_command(out, &words);
             }
             _ => {}
         }

@@ -152,7 +152,11 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
                 if let Some(partner) = partner_of(primary) {
                     election.set_partner(partner);
                 }
+                let waits = primary.state() == State::Suspended && !primary.may_serve();
                 primary.permit_going_on(election.holds() && election.exposed_to().is_empty());
+                if waits && primary.may_serve() {
+                    (self.tell)(Event::Replication(Told::LetAlone));
+                }
             }
             Role::Replica(replica) => {
                 let ready = replica.in_sync() && !election.stands();
@@ -310,6 +314,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
                 if let Role::Replica(_) = self.replicated.role {
                     self.take_over("a majority of the witnesses", register.epoch);
                 }
+                self.replicated.origin = self.plan.epoch;
                 (self.tell)(Event::Replication(Told::Elected(register)));
             }
             Some(Outcome::Lost(register)) => {
