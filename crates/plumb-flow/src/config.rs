@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use plumb_engine::Cidr;
 use plumb_measure::{ByteSize, Span};
+use plumb_serve::database::holds_password;
 use plumb_serve::settings::{check_counts, check_header_size, check_users, cidrs, kib};
 use plumb_serve::{ConnectionLimits, TlsFiles};
 use plumb_wire::document;
@@ -146,6 +147,23 @@ impl Default for QueueConfig {
     }
 }
 
+impl QueueConfig {
+    /// What is wrong with `url`, which may hold a password and so is not repeated.
+    fn problem_of_url(&self) -> Option<&'static str> {
+        let url = self.url.as_deref()?;
+        if !["postgres://", "postgresql://", "nats://"].iter().any(|kind| url.starts_with(kind)) {
+            return Some(
+                "queue.url is neither postgres://USER@HOST:PORT/NAME nor nats://HOST:PORT; the \
+                 folder of a queue on this machine is queue.folder",
+            );
+        }
+        holds_password(url).then_some(
+            "a password stands in queue.url: write the URL without it, and the password into a \
+             file that queue.password-file names",
+        )
+    }
+}
+
 /// Where messages go that name no transaction: all that is said has to hold.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -204,6 +222,9 @@ impl Config {
         }
         if self.queue.messages == 0 {
             return plan("queue.messages is 0: write how many may wait");
+        }
+        if let Some(problem) = self.queue.problem_of_url() {
+            return plan(problem);
         }
         if let Some(problem) = self.retry.problem() {
             return Err(FlowError::Plan(format!("retry: {problem}")));
@@ -315,8 +336,13 @@ mod tests {
             ("[tokens]\nline = \"short\"\n", "the token of `line`"),
             ("[users]\n\"a:b\" = \"x\"\n", "`a:b` cannot be a user"),
             ("[front]\nmemory = \"1KiB\"\n", "front.memory must hold"),
+            ("[queue]\nurl = \"redis://db\"\n", "nor nats://HOST:PORT"),
+            ("[queue]\nurl = \"q\"\n", "this machine is queue.folder"),
+            ("[queue]\nurl = \"postgres://u:secret@db/q\"\n", "queue.password-file"),
+            ("[queue]\nurl = \"nats://u:secret@db\"\n", "queue.password-file"),
         ] {
-            assert!(complaint(text).contains(expected), "{text}: {}", complaint(text));
+            let told = complaint(text);
+            assert!(told.contains(expected) && !told.contains("secret"), "{text}: {told}");
         }
     }
 }

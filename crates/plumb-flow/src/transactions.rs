@@ -1,6 +1,6 @@
 //! All transactions of a folder, checked together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -75,6 +75,7 @@ impl Transactions {
             let folder = path.parent().unwrap_or(Path::new("")).into();
             let mut one = Self { folder, ..Self::default() };
             one.add(path)?;
+            one.check_circles();
             return Ok(one);
         }
         let mut files = Vec::new();
@@ -101,6 +102,7 @@ impl Transactions {
             all.digest = chained(&all.digest, &name, &bytes);
         }
         all.check_calls(path);
+        all.check_circles();
         Ok(all)
     }
 
@@ -202,6 +204,41 @@ impl Transactions {
         self.problems.extend(problems);
     }
 
+    /// Transactions that call themselves in each execution, which would never end.
+    fn check_circles(&mut self) {
+        let mut problems = Vec::new();
+        for name in self.by_name.keys() {
+            let Some(circle) = self.circle(name) else { continue };
+            let problem = ProblemKind::Call(format!(
+                "each execution calls {} again ({}) and would never end: put a call behind an `if`",
+                if circle.len() > 2 { "this one" } else { "itself" },
+                circle.join(" -> ")
+            ));
+            problems.push(Problem { path: self.folder.join(format!("{name}.toml")), problem });
+        }
+        self.problems.extend(problems);
+    }
+
+    /// The calls from `name` back to it, if all of them are made in each execution. One in which
+    /// several have a part is found at the first of their names only.
+    fn circle(&self, name: &str) -> Option<Vec<&str>> {
+        let first = self.find(name)?;
+        let (mut seen, mut paths) = (BTreeSet::new(), vec![vec![&*first.name]]);
+        while let Some(path) = paths.pop() {
+            let last = path.last().and_then(|last| self.find(last));
+            for called in last.into_iter().flat_map(Transaction::certain_calls) {
+                let longer = [&*path, &[called]].concat();
+                if called == name {
+                    return Some(longer);
+                }
+                if called > name && seen.insert(called) {
+                    paths.push(longer);
+                }
+            }
+        }
+        None
+    }
+
     fn problem_of(&self, called: &str, given: &[&str]) -> Option<String> {
         let Some(other) = self.find(called) else {
             let meant = self.nearest(called);
@@ -249,4 +286,57 @@ fn text(path: &Path, most: u64) -> Result<String, FlowError> {
         return Err(FlowError::TooLarge { path: path.into(), most });
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is wrong with a folder of these files.
+    fn problems(files: &[(&str, &str)]) -> Vec<String> {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            fs::write(folder.path().join(format!("{name}.toml")), text).unwrap();
+        }
+        let prefix = format!("{}/", folder.path().display());
+        let read = Transactions::read(folder.path()).unwrap();
+        read.problems().iter().map(|it| it.to_string().replace(&prefix, "")).collect()
+    }
+
+    fn calls(name: &str) -> String {
+        format!("[[action]]\ntransaction = \"{name}\"\n")
+    }
+
+    #[test]
+    fn transactions_that_would_call_themselves_without_end_are_told_once() {
+        let (a, b, c) = (calls("a"), calls("b"), calls("c"));
+        let found = problems(&[("a", &a)]);
+        assert_eq!(
+            found,
+            ["a.toml: each execution calls itself again (a -> a) and would never end: put a call \
+              behind an `if`"]
+        );
+        let found = problems(&[("a", &b), ("b", &c), ("c", &a), ("d", &a)]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].starts_with("a.toml: each execution calls this one again (a -> b -> c -> a)")
+        );
+    }
+
+    #[test]
+    fn transactions_that_may_come_to_an_end_may_call_themselves() {
+        let within = |around: &str| {
+            format!(
+                "[parameters]\nx = \"\"\n[[action]]\n{around}\n{}",
+                calls("a").replace("[[action]]", "[[action.do]]")
+            )
+        };
+        for text in [
+            within("if = \"${x} != ''\""),
+            within("repeat = \"/A\"\nassign = { y = \"B\" }"),
+            format!("[[action]]\nfail = \"no\"\n{}", calls("a")),
+        ] {
+            assert_eq!(problems(&[("a", &text)]), Vec::<String>::new(), "{text}");
+        }
+    }
 }

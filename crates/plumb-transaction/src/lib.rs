@@ -187,6 +187,18 @@ impl Transaction {
     }
 }
 
+impl Transaction {
+    /// Transactions that each execution calls which comes so far: behind no condition, for no row,
+    /// and before nothing that ends it.
+    pub fn certain_calls(&self) -> impl Iterator<Item = &str> {
+        let until_failed = self.actions.iter().take_while(|it| !matches!(it.verb, Verb::Fail(_)));
+        until_failed.filter_map(|action| match &action.verb {
+            Verb::Transaction(call) => Some(&*call.transaction),
+            _ => None,
+        })
+    }
+}
+
 /// What a transaction reaches outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reached<'a> {

@@ -5,6 +5,7 @@ use plumb_engine::clock::MonotonicClock;
 use plumb_measure::Clock as _;
 use plumb_serve::database::{
     Answer, Database, DatabaseError, DatabaseLimits, DatabaseTarget, Dialect, Secret, Statement,
+    holds_password,
 };
 
 use super::messages::written;
@@ -79,6 +80,13 @@ impl Sink {
                 "--sink {url}: there is no such file; write the path of an SQLite database, or \
                  postgres://USER@HOST/NAME"
             )));
+        }
+        if holds_password(url) {
+            return Err(FlowError::Plan(
+                "--sink: a password stands in the URL: write it without, and the password into the \
+                 file of --sink-password-file"
+                    .into(),
+            ));
         }
         let password = options.sink_password_file.as_deref().map(secret).transpose()?;
         let password = password.map(Secret::from);

@@ -10,6 +10,7 @@ use plumb_engine::Stop;
 use plumb_engine::layer::{JobError, Output, Verb};
 use plumb_engine::options::Apart;
 use plumb_engine::tls::TrustOptions;
+use plumb_wire::document::nearest;
 use plumb_wire::percent::form_encoded;
 use plumb_wire::secret::first_line;
 use serde_json::Value;
@@ -170,6 +171,10 @@ pub struct AskManager {
     target: String,
     /// `None`: it is only looked at.
     form: Option<String>,
+    /// Whose executions are meant, if those of one transaction.
+    transaction: Option<String>,
+    /// Executions that are shown at most.
+    most: u32,
     json: bool,
 }
 
@@ -184,7 +189,8 @@ impl AskManager {
         query.push(("most", options.most.to_string()));
         query.extend(options.before.clone().map(|id| ("before", id)));
         let target = format!("/manager?{}", encoded(&query));
-        Self::new(Ask::List, &options.server, target, None)
+        let list = Self::new(Ask::List, &options.server, target, None)?;
+        Ok(Self { most: options.most, ..list.of(&options.choice) })
     }
 
     /// Takes the options of `show`.
@@ -204,7 +210,8 @@ impl AskManager {
         let mut form = choice(&options.choice);
         form.extend(options.all.then(|| ("all", "yes".into())));
         form.extend(options.rate.map(|rate| ("rate", rate.to_string())));
-        Self::new(Ask::Retry, &options.server, "/manager/retry".into(), Some(encoded(&form)))
+        let (target, form) = ("/manager/retry".into(), Some(encoded(&form)));
+        Ok(Self::new(Ask::Retry, &options.server, target, form)?.of(&options.choice))
     }
 
     /// Takes the options of `drop`.
@@ -215,7 +222,8 @@ impl AskManager {
         let mut form = choice(&options.choice);
         form.extend(options.all.then(|| ("all", "yes".into())));
         form.extend(options.state.map(|state| ("state", state.word().into())));
-        Self::new(Ask::Drop, &options.server, "/manager/drop".into(), Some(encoded(&form)))
+        let (target, form) = ("/manager/drop".into(), Some(encoded(&form)));
+        Ok(Self::new(Ask::Drop, &options.server, target, form)?.of(&options.choice))
     }
 
     fn new(
@@ -227,24 +235,42 @@ impl AskManager {
         let secret = server.password_file.as_deref().map(secret).transpose()?;
         let client =
             Client::new(&server.url, &server.trust, server.user.as_deref(), secret.as_deref())?;
-        Ok(Self { ask, client, target, form, json: server.json })
+        let json = server.json;
+        Ok(Self { ask, client, target, form, transaction: None, most: 0, json })
+    }
+
+    fn of(self, choice: &ChoiceOptions) -> Self {
+        Self { transaction: choice.transaction.clone(), ..self }
+    }
+
+    /// Refuses the name of a transaction that the server does not have, and did not have for
+    /// anything that is still in its queue; `answer` came to what was asked.
+    fn check_name(&self, answer: &Value) -> Result<(), FlowError> {
+        let Some(name) = &self.transaction else { return Ok(()) };
+        let seen = match self.ask {
+            Ask::List => None,
+            Ask::Retry | Ask::Drop if count(answer, "retried") + count(answer, "dropped") == 0 => {
+                let query = encoded(&[("transaction", name.clone()), ("most", "1".into())]);
+                Some(self.client.ask(&format!("/manager?{query}"), None)?)
+            }
+            Ask::Show | Ask::Retry | Ask::Drop => return Ok(()),
+        };
+        unknown(name, seen.as_ref().unwrap_or(answer)).map_or(Ok(()), |it| Err(FlowError::Plan(it)))
     }
 }
 
 impl Verb for AskManager {
     fn run(&mut self, out: Output<'_>, _: Output<'_>, _: &Stop) -> Result<(), JobError> {
         let answer = self.client.ask(&self.target, self.form.as_deref())?;
-        if self.json {
-            writeln!(out, "{answer}")?;
-            return Ok(());
-        }
         let text = match self.ask {
-            Ask::List => listed(&answer),
+            _ if self.json => format!("{answer}\n"),
+            Ask::List => listed(&answer, self.most),
             Ask::Show => shown(&answer),
             Ask::Retry => counted(&answer, "retried"),
             Ask::Drop => counted(&answer, "dropped"),
         };
         write!(out, "{text}")?;
+        self.check_name(&answer)?;
         Ok(())
     }
 }
@@ -270,13 +296,34 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap_or("")
 }
 
-fn listed(answer: &Value) -> String {
+/// What is wrong with the name of a transaction, by an overview of its executions.
+fn unknown(name: &str, seen: &Value) -> Option<String> {
+    let here = seen["figures"]["transactions"]["names"].as_array().into_iter().flatten();
+    let mut here: Vec<&str> = here.filter_map(Value::as_str).collect();
+    if here.contains(&name) || seen["executions"].as_array().is_none_or(|it| !it.is_empty()) {
+        return None;
+    }
+    here.sort_unstable();
+    let meant = nearest(name, here);
+    let meant = meant.map_or(String::new(), |it| format!("; did you mean `{it}`?"));
+    Some(format!("the server has no transaction `{name}`, and no execution of it{meant}"))
+}
+
+/// An overview; `most` executions were asked for.
+fn listed(answer: &Value, most: u32) -> String {
     let queue = &answer["figures"]["queue"];
     let mut out = format!(
         "in the queue: {} waiting, {} running, {} failed\n",
         queue["waiting"], queue["running"], queue["failed"]
     );
-    for it in answer["executions"].as_array().into_iter().flatten() {
+    // those fail without having been in the queue, and are listed as others are
+    let called = &answer["figures"]["executions"];
+    if called["failed"].as_u64().is_some_and(|failed| failed > 0) {
+        let (done, failed) = (&called["done"], &called["failed"]);
+        out += &format!("synchronous, since the server began: {done} done, {failed} failed\n");
+    }
+    let executions = answer["executions"].as_array().map_or(&[][..], Vec::as_slice);
+    for it in executions {
         out += &format!(
             "{}  {:7}  {}  {}  {} bytes",
             text(it, "id"),
@@ -292,6 +339,10 @@ fn listed(answer: &Value) -> String {
             out += &format!("  {}", printable(error).replace('\n', " "));
         }
         out.push('\n');
+    }
+    if let Some(last) = executions.last().filter(|_| executions.len() as u64 >= u64::from(most)) {
+        let count = plumb_measure::counted(u64::from(most), "execution");
+        out += &format!("{count} at most; for those before: --before {}\n", text(last, "id"));
     }
     out
 }
@@ -315,8 +366,11 @@ fn shown(it: &Value) -> String {
 }
 
 fn counted(answer: &Value, what: &str) -> String {
-    let count = answer[what].as_u64().unwrap_or(0);
-    format!("{} {what}\n", plumb_measure::counted(count, "execution"))
+    format!("{} {what}\n", plumb_measure::counted(count(answer, what), "execution"))
+}
+
+fn count(answer: &Value, what: &str) -> u64 {
+    answer[what].as_u64().unwrap_or(0)
 }
 
 /// Without what moves the cursor of a terminal.
@@ -341,12 +395,43 @@ mod tests {
             }]
         });
         assert_eq!(
-            listed(&answer),
+            listed(&answer, 2),
             "in the queue: 1 waiting, 0 running, 2 failed\n00000000000000ff  failed   2026-01-01T00:00:00.000Z  \
              a  3 bytes  failures: 4  no \u{fffd}[2J place DETAIL: none\n"
+        );
+        let more = listed(&answer, 1);
+        assert!(
+            more.ends_with("\n1 execution at most; for those before: --before 00000000000000ff\n")
         );
         assert_eq!(counted(&json!({ "retried": 1 }), "retried"), "1 execution retried\n");
         let one = json!({ "id": "ff", "state": "done", "trace": "a\nb\n", "message": "" });
         assert_eq!(shown(&one), "ff: done\n\ntrace:\na\nb\n");
+    }
+
+    #[test]
+    fn executions_that_failed_beside_the_queue_are_counted() {
+        let mut answer = json!({
+            "figures": {
+                "queue": { "waiting": 0, "running": 0, "failed": 0 },
+                "executions": { "done": 5, "failed": 200 },
+            },
+            "executions": [],
+        });
+        let queue = "in the queue: 0 waiting, 0 running, 0 failed\n";
+        let called = "synchronous, since the server began: 5 done, 200 failed\n";
+        assert_eq!(listed(&answer, 50), format!("{queue}{called}"));
+        answer["figures"]["executions"]["failed"] = 0.into();
+        assert_eq!(listed(&answer, 50), queue);
+    }
+
+    #[test]
+    fn a_transaction_is_unknown_when_the_server_has_neither_it_nor_an_execution_of_it() {
+        let names = json!({ "transactions": { "names": ["order", "stock"] } });
+        let seen = json!({ "figures": names, "executions": [] });
+        assert_eq!(unknown("order", &seen), None);
+        let told = unknown("ordr", &seen).unwrap();
+        assert!(told.contains("no transaction `ordr`") && told.ends_with("did you mean `order`?"));
+        let left = json!({ "figures": names, "executions": [{ "id": "ff" }] });
+        assert_eq!(unknown("old", &left), None);
     }
 }
