@@ -28,6 +28,7 @@ use crate::client::floor::{CALLS, floor};
 use crate::database::{Access, Asked, Database, Form};
 use crate::drive::{Load, WAIT, WAIT_ALONE, block_on, drive, not_made, reach, runtime};
 use crate::hana::Hana;
+use crate::ledger::Observations;
 use crate::mssql::Mssql;
 use crate::mysql::Mysql;
 use crate::options::{FOREIGN, PingOptions};
@@ -225,10 +226,8 @@ impl Ping {
         count_observed(&mut record, observed, result.cpu_ns);
         name_driver(&mut record, D::DRIVER, point.over);
         take_apart(&mut record, came.as_ref(), database.methods());
+        tell_not_connected(&mut record, came.as_ref());
         let mut readings = block_on(&ground.runtime, self.beside().readings(database, counter));
-        if let Some(why) = came.as_ref().and_then(|it| it.not_connected.as_deref()) {
-            record.validity = std::mem::take(&mut record.validity).with_remark(&not_made(why));
-        }
         if let Some(found) = &came {
             let recorder = &result.recorder;
             // the statement first, then the whole server
@@ -394,6 +393,13 @@ fn count_observed(record: &mut ResultRecord, observed: u64, cpu_ns: u64) {
     let cpu_ns = cpu_ns.checked_div(asked).filter(|ns| *ns > 0);
     record.cpu = cpu_ns
         .map(|client_ns_per_op| CpuUse { client_ns_per_op, ..record.cpu.unwrap_or_default() });
+}
+
+/// Says why connections could not be made while the load was under way.
+fn tell_not_connected(record: &mut ResultRecord, found: Option<&Observations>) {
+    if let Some(why) = found.and_then(|found| found.not_connected.as_deref()) {
+        record.validity = std::mem::take(&mut record.validity).with_remark(&not_made(why));
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a rate is a float")]

@@ -226,14 +226,20 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
         } else if leaves {
             self.hand_over(index);
         } else if client.owes_nothing::<S>() {
-            // so it is with most messages, and whoever is woken in time is looked at then
-            let idle = self.plan.idle.map(|idle| self.now.saturating_add(idle.ns()));
-            if idle.is_some_and(|at| !client.wake.comes_by(at)) {
-                self.ask_wake(index);
-            }
+            self.wake_when_idle(index);
         } else {
             self.owe(index);
             self.weigh(index);
+        }
+    }
+
+    /// So it is with most messages, and whoever is woken in time is looked at then.
+    #[inline]
+    fn wake_when_idle(&mut self, index: usize) {
+        let idle = self.plan.idle.map(|idle| self.now.saturating_add(idle.ns()));
+        let client = self.slots[index].client.as_ref();
+        if idle.zip(client).is_some_and(|(at, client)| !client.wake.comes_by(at)) {
+            self.ask_wake(index);
         }
     }
 
