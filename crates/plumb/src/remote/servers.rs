@@ -57,14 +57,14 @@ pub(super) fn check(asked: &str, allowed: &[String]) -> anyhow::Result<()> {
 /// When it cannot be started, or ends by itself with an error.
 pub(super) fn run(words: &[String], out: &str, led: &Led, stop: &Stop) -> anyhow::Result<()> {
     let program = std::env::current_exe().context("this program cannot be found")?;
-    let (said, out) = io::pipe()?;
+    let (said, says) = io::pipe()?;
     let mut server = Server {
         child: Command::new(program)
             .args(words)
             .env(PARENT, std::process::id().to_string())
             .stdin(Stdio::null())
-            .stdout(out.try_clone()?)
-            .stderr(out)
+            .stdout(says.try_clone()?)
+            .stderr(says)
             .process_group(0) // what comes from a terminal is for us alone
             .spawn()?,
     };
