@@ -82,19 +82,36 @@ impl Instruction {
     }
 }
 
-/// The think times behind what stands before `at`: its own, and those of the groups and loops that it
-/// ends.
+/// The think times behind what failed, of a user that goes on at `at`: its own, and those of the groups
+/// and loops that it ends.
 pub(crate) fn thinks_behind(program: &Program, at: InstructionIndex) -> Vec<Think> {
+    let (passed, ahead) = program.split_at(program.len().min(at as usize));
+    // of what could not be decided its own are passed; else nothing is between a request and `at`
+    let mut all = thinks_at_end(passed);
+    all.extend(thinks_of_ends(ahead));
+    all
+}
+
+/// The first ones that a user comes to behind `at`.
+pub(crate) fn thinks_ahead(program: &Program, at: InstructionIndex) -> Vec<Think> {
+    let waits = |it: &&Instruction| matches!(it, Instruction::Think(_));
+    let ahead = program.get(at as usize..).unwrap_or_default();
+    let first = ahead.iter().take_while(|it| !waits(it)).count();
+    thinks_of_ends(&ahead[first..])
+}
+
+/// Those before the next step.
+fn thinks_of_ends(instructions: &[Instruction]) -> Vec<Think> {
     let ends = |it: &&Instruction| match it {
         Instruction::Think(_) | Instruction::GroupEnd => true,
         Instruction::Parallel(parallel) => parallel.resources.is_some(), // of a page that failed
         _ => false,
     };
-    thinks(program.iter().skip(at as usize).take_while(ends))
+    thinks(instructions.iter().take_while(ends))
 }
 
 /// Those behind the last step of `program`.
-pub(crate) fn thinks_at_end(program: &Program) -> Vec<Think> {
+pub(crate) fn thinks_at_end(program: &[Instruction]) -> Vec<Think> {
     let ends = |it: &&Instruction| {
         matches!(it, Instruction::Think(_) | Instruction::GroupEnd | Instruction::Again { .. })
     };

@@ -8,7 +8,7 @@ use plumb_scenario::file::{Cookies, OnFailure, Take};
 
 use super::{Player, User};
 use crate::scenario::cursor::{Around, Cursor, Halt};
-use crate::scenario::program::{Program, thinks_at_end, thinks_behind};
+use crate::scenario::program::{Program, thinks_ahead, thinks_at_end, thinks_behind};
 
 /// Where a user is in what it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -249,14 +249,22 @@ impl Player {
     }
 
     /// How long a user thinks after the step that failed: as behind this step, or, where nothing is said
-    /// of it, as behind the last one. A server that refuses everything would else be asked without a
-    /// pause.
+    /// of it, as behind the next one that has a think time, or the last one. A server that refuses
+    /// everything would else be asked without a pause.
     fn think_before_restart(&self, user: &mut User) -> u64 {
         let (program, script) = (self.program_of(user), &self.script.program);
         // what waits for a token has not been passed
         let behind = user.cursor.at() + u32::from(user.token.renewing);
-        let places =
-            [thinks_behind(program, behind), thinks_at_end(program), thinks_at_end(script)];
+        // behind a login comes the script
+        let of_script =
+            if user.stage == Stage::Login { thinks_ahead(script, 0) } else { Vec::new() };
+        let places = [
+            thinks_behind(program, behind),
+            thinks_ahead(program, behind),
+            thinks_at_end(program),
+            thinks_at_end(script),
+            of_script,
+        ];
         let thinks = places.iter().find(|thinks| !thinks.is_empty());
         let each = thinks.into_iter().flatten().map(|think| user.draw.think_ns(think));
         each.fold(0, u64::saturating_add)

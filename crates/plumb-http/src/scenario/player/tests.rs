@@ -148,6 +148,8 @@ fn a_user_that_begins_anew_after_a_failure_thinks_and_pauses_first() {
         (format!("{anew}{think}{pause}{login}{STEP}"), 900),
         (format!("{anew}{pause}{login}{STEP}"), 400),
         (format!("{anew}{login}{STEP}{think}"), 500),
+        (format!("{anew}{STEP}{STEP}{think}{STEP}"), 500),
+        (format!("{anew}{login}{STEP}{STEP}{think}{STEP}"), 500),
     ] {
         let mut player = player_of(&format!("{SCENARIO}{file}"));
         let mut user = player.user(0);
@@ -158,6 +160,24 @@ fn a_user_that_begins_anew_after_a_failure_thinks_and_pauses_first() {
         let mut out = Vec::new();
         let _ = player.encode(&mut user, &mut Wire::default(), &mut out);
         assert_eq!(out.starts_with(b"GET /login "), file.contains(login), "{file}");
+    }
+}
+
+#[test]
+fn a_user_thinks_as_behind_a_step_of_which_nobody_knows_whether_it_is_to_be_done() {
+    let manner = "set = { v = \"${later}\" }\nthink = \"500ms\"\n";
+    let group =
+        format!("[[scenario.step]]\ngroup = \"g\"\n{manner}[[scenario.step.step]]\nget = \"/\"\n");
+    let last = format!("{STEP}think = \"1s\"\nextract = [{{ name = \"later\", regex = \"x\" }}]\n");
+    for step in [format!("{STEP}{manner}"), group] {
+        let file = format!("{SCENARIO}on-failure = \"restart\"\n{step}{last}");
+        let mut player = player_of(&file);
+        let mut user = player.user(0);
+        let next = player.encode(&mut user, &mut Wire::default(), &mut Vec::new());
+        let Next::Fail(op, kind) = next else { panic!("{next:?}: {file}") };
+        let answer = Answer::failed(kind);
+        let mut end = OpEnd { op, answer, took_ns: 5, response_ns: 5, counts: true };
+        assert_eq!(player.settle(&mut user, &mut end), After::Pause(500_000_000), "{file}");
     }
 }
 
