@@ -12,7 +12,7 @@ use plumb_procfs::process::{ProcessStat, Processes, TreeCpu};
 use plumb_procfs::{Label, MachineTime, Root};
 use serde::Serialize;
 
-use inherited::Inherited;
+use inherited::{Inherited, is_first};
 
 /// Below so many clock ticks a share says nothing: their number is uncertain by its root.
 pub const TICKS_MIN: u64 = 200;
@@ -37,6 +37,8 @@ pub struct Ledger {
     machine: MachineTime,
     processes: Processes,
     ticks_per_s: u64,
+    /// Where more is read of single processes, when it is asked for.
+    root: Option<Root>,
 }
 
 /// Work of the machine in a window by whose it was, in nanoseconds.
@@ -139,6 +141,7 @@ impl Ledger {
             machine,
             processes,
             ticks_per_s: rustix::param::clock_ticks_per_second().max(1),
+            root: Some(root.clone()),
         })
     }
 
@@ -153,7 +156,7 @@ impl Ledger {
     #[must_use]
     pub fn foreign_until(&self, after: &Self, known: &[u32]) -> ForeignLoad {
         let window_ns = rise(after.at_ns, self.at_ns);
-        let work = Work::between(&self.processes, &after.processes, known);
+        let work = Work::between(self, after, known);
         let told = self.told_until(after, window_ns, &work);
         let not_foreign_ns = work.known_ns.saturating_add(work.soft_interrupts_ns);
         let (now, before) = (&after.total, &self.total);
@@ -285,10 +288,15 @@ struct Work {
 }
 
 impl Work {
-    fn between(before: &Processes, now: &Processes, known: &[u32]) -> Self {
+    fn between(earlier: &Ledger, later: &Ledger, known: &[u32]) -> Self {
+        let (before, now) = (&earlier.processes, &later.processes);
         let mut ours: BTreeSet<u32> = before.tree(known).into_iter().collect();
         ours.extend(now.tree(known));
-        let inherited = Inherited::between(before, now);
+        // what is known is given no less than it did for what nobody may have waited for
+        let is_stranger = |pid: u32| {
+            !ours.contains(&pid) && later.root.as_ref().is_some_and(|root| is_first(root, pid))
+        };
+        let inherited = Inherited::between(before, now, is_stranger);
         let mut work = Self::default();
         for process in now.all() {
             let (own_ns, [ns, sure_ns]) = match before.same(process) {

@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use plumb_procfs::Root;
 use plumb_procfs::counter::rise;
 use plumb_procfs::process::{ProcessStat, Processes};
 
@@ -20,6 +21,9 @@ pub(super) struct Inherited {
     run_ns: BTreeMap<u32, u64>,
     /// How much of it may have been run before: somebody else had room for it as well.
     doubtful_ns: BTreeMap<u32, u64>,
+    /// First processes of pid namespaces, and when each was begun, to whom somebody may have come who
+    /// does not descend from them.
+    strangers: Vec<(u32, u64)>,
 }
 
 /// A process that ended together with its parent.
@@ -40,8 +44,15 @@ impl Inherited {
     /// `wait_task_zombie()` in Linux's `kernel/exit.c`, which adds up what children ran, and
     /// `find_new_reaper()` there: a child whose parent ended first is waited for by the nearest ancestor
     /// that asked for that (`PR_SET_CHILD_SUBREAPER`), or by the first process of the parent's pid
-    /// namespace, which need not be an ancestor. Nothing in /proc says who that was.
-    pub(super) fn between(before: &Processes, now: &Processes) -> Self {
+    /// namespace, which need not be an ancestor. Of who ended nothing in /proc says which one that
+    /// was. Nobody waits for what a namespace holds when its first process ends
+    /// (`zap_pid_ns_processes()` in `kernel/pid_namespace.c`). `is_stranger` says who may be such a
+    /// first process, [`is_first`].
+    pub(super) fn between(
+        before: &Processes,
+        now: &Processes,
+        is_stranger: impl Fn(u32) -> bool,
+    ) -> Self {
         let rises = now.all().filter_map(|process| {
             let earlier = before.ended_children_ns(before.same(process)?);
             Some((process.pid, rise(now.ended_children_ns(process), earlier)))
@@ -63,7 +74,11 @@ impl Inherited {
         // the largest first: there are the fewest who have room for it
         orphans.sort_by_key(|orphan| (Reverse(orphan.past_ns), orphan.pid));
         let blur_ns = TICKS_BLUR * now.tick_ns();
-        orphans.iter().for_each(|orphan| all.settle(orphan, before, blur_ns));
+        if !orphans.is_empty() {
+            let given = before.all().filter(|it| all.run_ns(it) > 0 && is_stranger(it.pid));
+            all.strangers = given.map(|it| (it.pid, it.begun)).collect();
+        }
+        orphans.iter().for_each(|orphan| all.settle(orphan, blur_ns));
         all
     }
 
@@ -85,15 +100,15 @@ impl Inherited {
     }
 
     /// Takes what `orphan` had run off one who has room for it: a life is added whole.
-    fn settle(&mut self, orphan: &Orphan, before: &Processes, blur_ns: u64) {
+    fn settle(&mut self, orphan: &Orphan, blur_ns: u64) {
         let least_ns = orphan.past_ns.saturating_sub(blur_ns).max(1);
         let run_ns = |pid: &u32| self.run_ns.get(pid).copied().unwrap_or(0);
         let mut roomy: Vec<u32> =
             orphan.heirs.iter().copied().filter(|it| run_ns(it) >= least_ns).collect();
         if roomy.is_empty() {
             // the first process of a pid namespace is older than whoever came to it
-            let older = |it: &&ProcessStat| it.begun <= orphan.begun && run_ns(&it.pid) >= least_ns;
-            let strangers = before.all().filter(older).map(|it| it.pid);
+            let older = self.strangers.iter().filter(|(_, begun)| *begun <= orphan.begun);
+            let strangers = older.map(|(pid, _)| *pid).filter(|pid| run_ns(pid) >= least_ns);
             roomy.extend(strangers.min_by_key(run_ns));
         }
         match roomy[..] {
@@ -117,6 +132,16 @@ impl Inherited {
             left_ns = left_ns.saturating_sub(run_ns);
         }
     }
+}
+
+/// True of the first process of a pid namespace; false where the kernel does not tell.
+///
+/// # Source
+/// proc(5): `NSpid` of `/proc/PID/status`, the numbers of a process in its namespaces, the innermost last.
+pub(super) fn is_first(root: &Root, pid: u32) -> bool {
+    let status = std::fs::read_to_string(root.proc(&format!("{pid}/status"))).unwrap_or_default();
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    numbers.and_then(|numbers| numbers.split_whitespace().last()) == Some("1")
 }
 
 /// The parent of `ended`, if that is there still to wait for it.

@@ -17,6 +17,8 @@ struct Machine {
     processes: Vec<(u32, u32, &'static str, [u64; 4])>,
     /// Those of them that ended, and that nobody has waited for.
     zombies: &'static [u32],
+    /// First processes of pid namespaces.
+    firsts: &'static [u32],
     /// Run time of the root of the control groups, nanoseconds.
     control_groups_ns: Option<u64>,
     /// Run time booked by the run queue of the only processor, nanoseconds.
@@ -26,7 +28,11 @@ struct Machine {
 impl Machine {
     fn at_ms(&self, at_ms: u64) -> Ledger {
         let folder = tempfile::tempdir().unwrap();
-        let at = folder.path();
+        self.below(folder.path(), at_ms)
+    }
+
+    /// The same for whoever reads files later on.
+    fn below(&self, at: &Path, at_ms: u64) -> Ledger {
         write(at, "proc/stat", &format!("cpu {}\ncpu0 {}\n", self.ticks, self.ticks));
         for (pid, parent, name, [user, system, children_user, children_system]) in &self.processes {
             let state = if self.zombies.contains(pid) { "Z" } else { "S" };
@@ -35,6 +41,8 @@ impl Machine {
                  {children_system} 20 0 1 0 7 0 9\n"
             );
             write(at, &format!("proc/{pid}/stat"), &text);
+            let inner = if self.firsts.contains(pid) { "\t1" } else { "" };
+            write(at, &format!("proc/{pid}/status"), &format!("NSpid:\t{pid}{inner}\nx: 1\n"));
         }
         if let Some(ns) = self.control_groups_ns {
             write(at, "sys/fs/cgroup/cpuacct/release_agent", "\n");

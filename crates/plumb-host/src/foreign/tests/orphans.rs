@@ -12,6 +12,13 @@ const WORKER: Process = (51, 50, "worker", [400, 0, 0, 0]);
 /// What is foreign and who it is, in ticks, of a second that begins with `before` and ends with `now`;
 /// the processes `known` are not foreign.
 fn foreign(before: &[Process], now: &Machine, known: &[u32]) -> (u64, Vec<(u32, u64)>) {
+    let load = load(before, now, known);
+    let tick = ticks_ns(1);
+    let each = load.processes.iter().map(|work| (work.pid, work.ns / tick)).collect();
+    (load.foreign_ns.unwrap() / tick, each)
+}
+
+fn load(before: &[Process], now: &Machine, known: &[u32]) -> ForeignLoad {
     let before = Machine {
         ticks: "0 0 0 0",
         processes: [&[KTHREADD], before].concat(),
@@ -22,11 +29,10 @@ fn foreign(before: &[Process], now: &Machine, known: &[u32]) -> (u64, Vec<(u32, 
         processes: [&[KTHREADD][..], &now.processes].concat(),
         ..now.clone()
     };
-    let load = before.at_ms(0).foreign_until(&now.at_ms(1_000), known);
+    let folder = tempfile::tempdir().unwrap();
+    let load = before.at_ms(0).foreign_until(&now.below(folder.path(), 1_000), known);
     assert_eq!(load.source, Some(ForeignSource::Processes));
-    let tick = ticks_ns(1);
-    let each = load.processes.iter().map(|work| (work.pid, work.ns / tick)).collect();
-    (load.foreign_ns.unwrap() / tick, each)
+    load
 }
 
 /// What the children that ended of `process` ran, in ticks.
@@ -89,7 +95,21 @@ fn the_first_process_of_a_namespace_need_be_no_ancestor() {
     let before = [INIT, (20, 1, "runtime", [0; 4]), inner, SHELL, WRAPPER, WORKER];
     let (runtime, shell) = ((20, 1, "runtime", [0; 4]), with_children(SHELL, 1));
     let now = there(&[INIT, runtime, with_children(inner, 402), shell]);
+    let now = Machine { firsts: &[30], ..now };
     assert_eq!(foreign(&before, &now, &[]), (2, vec![(30, 2)]));
+}
+
+#[test]
+fn an_orphan_that_nobody_waited_for_hides_no_work_of_others() {
+    // a container is stopped while a build runs
+    let (runtime, inner) = ((20, 1, "runtime", [0; 4]), (30, 20, "container's init", [0; 4]));
+    let (worker, runner) = ((51, 30, "worker", [400, 0, 0, 0]), (60, 1, "runner", [0; 4]));
+    let before = [INIT, runtime, inner, worker, runner];
+    let now = there(&[INIT, with_children(runtime, 1), with_children(runner, 450)]);
+    assert_eq!(foreign(&before, &now, &[]), (450, vec![(60, 450)]));
+    // what is known has done all that it did, also where it is the first process of its container
+    let now = Machine { firsts: &[60], ..now };
+    assert_eq!(load(&before, &now, &[60]).known_ns, ticks_ns(450));
 }
 
 #[test]
