@@ -70,12 +70,16 @@ pub(crate) fn watch(
         let mut look = Look { here: here(), there: there() };
         let answered_ns = boundaries.last_at(clock.now_ns());
         // of a late answer only the other side's clock tells whether it counted late or told it late
-        let counted_ns =
-            intervals.lasted_ns(look.there).map(|ns| boundaries.nearest(start_ns + ns));
-        let end_ns = counted_ns.unwrap_or(asked_ns).clamp(asked_ns, answered_ns);
-        if end_ns > asked_ns {
-            look.here = here();
-        }
+        let counted_ns = intervals.lasted_ns(look.there).map_or(asked_ns, |ns| start_ns + ns);
+        let end_ns = match look.here {
+            // what came here is known of both moments, and of none between them
+            Some(_) if counted_ns.abs_diff(answered_ns) < counted_ns.abs_diff(asked_ns) => {
+                look.here = here();
+                answered_ns
+            }
+            Some(_) => asked_ns,
+            None => boundaries.nearest(counted_ns).clamp(asked_ns, answered_ns),
+        };
         intervals.note(start_ns, look);
         start_ns = end_ns;
         if over() {
@@ -270,6 +274,24 @@ mod tests {
         let (list, _) = watched(came_late);
         assert_eq!(list[..3], [(0, 100, 100), (100, 100, 100), (200, 500, 500)]);
         assert_eq!(list[3], (700, 100, 100));
+    }
+
+    #[test]
+    fn what_came_here_is_of_its_own_interval_whenever_the_server_counted() {
+        let between = |asked: u64| match asked {
+            200 => (350, 805),
+            _ => (asked + 2, asked + 5),
+        };
+        let (list, _) = watched(between);
+        assert_eq!(list[..3], [(0, 100, 100), (100, 100, 248), (200, 700, 552)]);
+        assert_eq!(list[3], (900, 100, 100));
+        // a queue each way that fills right after the first look
+        let queues = |asked: u64| match asked {
+            0 => (2, 5),
+            _ => (asked + 150, asked + 300),
+        };
+        let (list, _) = watched(queues);
+        assert_eq!(list, [(0, 100, 248), (100, 400, 400), (500, 400, 400)]);
     }
 
     #[test]
