@@ -164,18 +164,17 @@ impl Extractor {
     pub fn value(&self, answer: &Answer<'_>, draw: &mut Draw) -> Result<Value, NothingFound> {
         // a part of a list would be taken for all of it, and what is there for what is not
         let kept = [NothingFound::NotSearched(FindError::TooManyMatches), NothingFound::NotUtf8];
-        match self.found(answer).and_then(|found| self.picked(found, draw)) {
+        let found = self.way.find(answer, self.most()).map_err(NothingFound::from);
+        match found.and_then(|found| self.picked(found, draw)) {
             Err(nothing) if !kept.contains(&nothing) => self.default.clone().ok_or(nothing),
             value => value,
         }
     }
 
-    fn found(&self, answer: &Answer<'_>) -> Result<Vec<String>, NothingFound> {
-        let mut found = self.way.find(answer, self.most())?;
-        if self.html {
-            found.iter_mut().for_each(|text| *text = html_text::decoded(text).into_owned());
-        }
-        Ok(found)
+    /// What was found and is taken, as a text.
+    fn text(&self, found: Vec<u8>) -> Result<String, NothingFound> {
+        let text = String::from_utf8(found).map_err(|_| NothingFound::NotUtf8)?;
+        Ok(if self.html { html_text::decoded(&text).into_owned() } else { text })
     }
 
     /// Matches that have to be found, at most.
@@ -188,7 +187,7 @@ impl Extractor {
         }
     }
 
-    fn picked(&self, found: Vec<String>, draw: &mut Draw) -> Result<Value, NothingFound> {
+    fn picked(&self, found: Vec<Vec<u8>>, draw: &mut Draw) -> Result<Value, NothingFound> {
         let index = match self.pick {
             Pick::First => 0,
             Pick::Number(number) if number > found.len() as u64 && !found.is_empty() => {
@@ -199,10 +198,14 @@ impl Extractor {
                 return Err(FindError::TooManyMatches.into());
             }
             Pick::All if found.is_empty() => return Err(NothingFound::NoMatch),
-            Pick::All => return Ok(Value::list(found)),
+            Pick::All => {
+                let texts = found.into_iter().map(|it| self.text(it));
+                return Ok(Value::list(texts.collect::<Result<Vec<_>, _>>()?));
+            }
             Pick::Random => draw.one_of(found.len()),
         };
-        found.get(index).map(|text| Value::text(text)).ok_or(NothingFound::NoMatch)
+        let taken = found.into_iter().nth(index).ok_or(NothingFound::NoMatch)?;
+        Ok(Value::text(&self.text(taken)?))
     }
 }
 
@@ -328,6 +331,10 @@ mod tests {
         ] {
             assert_eq!(value(&extract, content), Err(NothingFound::NotUtf8), "{extract:?}");
             assert_eq!(value(&extract, &content[12..]), Ok(Value::text("ok")), "{extract:?}");
+            let picked = |pick| value(&file::Extract { pick, ..extract.clone() }, content);
+            assert_eq!(picked(Pick::Number(2)), Ok(Value::text("ok")), "it alone is taken");
+            assert_eq!(picked(Pick::Number(1)), Err(NothingFound::NotUtf8), "{extract:?}");
+            assert_eq!(picked(Pick::All), Err(NothingFound::NotUtf8), "{extract:?}");
         }
     }
 

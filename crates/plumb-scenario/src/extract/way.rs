@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 
 use memchr::memmem::Finder;
+use plumb_wire::expression::FindError;
 use plumb_wire::http::RawHead;
 use plumb_wire::{jsonpath, xpath};
 use regex::bytes::Regex;
 
-use super::{ExtractError, LOCATION, NothingFound};
+use super::{ExtractError, LOCATION};
 use crate::answer::Answer;
 use crate::file;
 use crate::pattern::{self, Form};
@@ -67,32 +68,26 @@ impl Extraction {
         }
     }
 
-    /// The first values, at most `most`.
-    pub(super) fn find(
-        &self,
-        answer: &Answer<'_>,
-        most: usize,
-    ) -> Result<Vec<String>, NothingFound> {
+    /// The first values, at most `most`: what is not taken of them need be no text.
+    pub(super) fn find(&self, answer: &Answer<'_>, most: usize) -> Result<Vec<Vec<u8>>, FindError> {
         Ok(match self {
-            Self::Json(path) => path.find(answer.content, most)?,
-            Self::Xpath(path) => path.find(answer.content, most)?,
-            Self::Pattern(pattern) => texts(pattern.matches(answer.content).take(most))?,
-            Self::Between(between) => texts(between.matches(answer.content).take(most))?,
+            Self::Json(path) => bytes(path.find(answer.content, most)?),
+            Self::Xpath(path) => bytes(path.find(answer.content, most)?),
+            Self::Pattern(pattern) => pattern.matches(answer.content).take(most).collect(),
+            Self::Between(between) => between.matches(answer.content).take(most).collect(),
             Self::Header(name, pattern) => {
                 let (head, pattern) = (RawHead::new(answer.head), pattern.as_ref());
-                texts(match name.eq_ignore_ascii_case(LOCATION) {
+                match name.eq_ignore_ascii_case(LOCATION) {
                     true => of_header(head.locations(), pattern, most),
                     false => of_header(head.values(name).map(Cow::Borrowed), pattern, most),
-                })?
+                }
             }
         })
     }
 }
 
-/// What was found, as texts.
-fn texts(found: impl IntoIterator<Item = Vec<u8>>) -> Result<Vec<String>, NothingFound> {
-    let each = found.into_iter().map(String::from_utf8);
-    each.collect::<Result<_, _>>().map_err(|_| NothingFound::NotUtf8)
+fn bytes(texts: Vec<String>) -> Vec<Vec<u8>> {
+    texts.into_iter().map(String::into_bytes).collect()
 }
 
 /// The first `most` of `values`, or of what `pattern` matches in them.
