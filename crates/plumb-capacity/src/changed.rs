@@ -81,6 +81,12 @@ fn figures(page: &mut Page, what_if: &WhatIf) {
 /// What the intervals of the table know.
 fn certainty(what_if: &WhatIf, own_noise: Figures) -> String {
     let Some(ranges) = what_if.ranges else {
+        if what_if.ranges_take_long() {
+            return "These intervals are the noise of the simulation alone. How well the ladder was \
+                    measured is not in them, because so many users or places take too long to solve for \
+                    every landscape that would be drawn."
+                .into();
+        }
         return "These intervals are the noise of the simulation alone. How well the ladder was measured \
                 is not in them, because the model does not know the queue that turns away what is too much."
             .into();
@@ -100,7 +106,12 @@ fn certainty(what_if: &WhatIf, own_noise: Figures) -> String {
         );
     }
     if ranges.model.mean_s.is_some_and(|it| it.high.is_infinite()) {
-        words += "; where they have no end, more may arrive than can be done";
+        words += match what_if.plan.load {
+            Load::Open { .. } => "; where they have no end, more may arrive than can be done",
+            Load::Closed { .. } => {
+                "; where they have no end, what runs without any load may leave nothing of the processors"
+            }
+        };
     }
     words + "."
 }

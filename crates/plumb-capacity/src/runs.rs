@@ -9,8 +9,8 @@ use anyhow::{Context as _, bail, ensure};
 use plumb_folder::{Found, read_record};
 use plumb_measure::statistics::half_width;
 use plumb_measure::{
-    Distribution, FindingKind, HostUse, PartRecord, ResultRecord, RunRecord, Span, Status, counted,
-    hdr, real, times_that_add_up,
+    Distribution, Finding, FindingKind, HostUse, PartRecord, ResultRecord, RunRecord, Span, Status,
+    counted, hdr, real, times_that_add_up,
 };
 use plumb_size::ladder::{FailedStep, Ladder, LadderError, Step};
 use serde::Serialize;
@@ -101,7 +101,7 @@ pub(crate) fn read(
     let machine = Machine::of(&records, recorded.as_ref());
     let machine = machine.context("there is no run at these paths")?;
     let (mut steps, mut left_out, mut failed) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut sales, mut late) = (Ok(Vec::new()), 0);
+    let (mut sales, mut late) = (Ok(Vec::new()), false);
     for record in &records {
         if let Err(error) = sales::check(record) {
             sales = Err(error.to_string());
@@ -117,7 +117,7 @@ pub(crate) fn read(
             } else {
                 let failure = failed_step(record, result, users);
                 let first = result.validity.reasons.first();
-                late += usize::from(first.is_some_and(|it| it.kind == FindingKind::SchedulingLag));
+                late |= left_out.is_empty() && failure.is_none() && began_late(first);
                 let first = first.map(|it| it.text.as_str());
                 let why = failure.as_ref().map(|it| it.what.as_str()).or(first);
                 let users = counted(u64::from(users), "user");
@@ -147,7 +147,7 @@ pub(crate) fn read(
         sales,
     };
     if steps.is_empty() && !read.left_out.is_empty() {
-        let remedy = if late > 0 { LATE } else { "" };
+        let remedy = if late { LATE } else { "" };
         bail!("no step is valid; the first: {}{remedy}", read.left_out[0]);
     }
     let ladder = match Ladder::of(steps) {
@@ -252,6 +252,11 @@ impl Origin {
 fn is_usable(result: &ResultRecord) -> bool {
     let validity = &result.validity;
     validity.valid && validity.latency_valid && result.dropped == 0 && result.refused == 0
+}
+
+/// True where the reason that is told of a step is that its work began too late.
+fn began_late(reason: Option<&Finding>) -> bool {
+    reason.is_some_and(|it| it.kind == FindingKind::SchedulingLag)
 }
 
 /// The step that a result of `record` is in which operations failed or were turned away; `None` of one

@@ -14,7 +14,7 @@ use plumb_measure::statistics::{Drift, Interval};
 use plumb_measure::{Distribution, Program, RecordError, read_versioned, written};
 use serde::{Deserialize, Serialize};
 
-pub use accepted::AcceptedLoad;
+pub use accepted::{AcceptedLoad, Known};
 pub use block_figures::BlockFigures;
 pub use change::{CONVENTION, signed};
 

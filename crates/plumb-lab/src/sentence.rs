@@ -388,7 +388,11 @@ mod tests {
             share: "100%".parse().unwrap(),
             source: plumb_measure::LimitSource::Environment,
         };
-        let accepted_load = Some(AcceptedLoad { limit, most_pct: Some(84.04) });
+        let accepted_load = Some(AcceptedLoad {
+            limit,
+            most_pct: Some(84.04),
+            known: plumb_comparison::Known::All,
+        });
         let around = Around { accepted_load, ..Around::default() };
         let time = endpoint("p50", 0.942, 0.732, 0.988, Some(Verdict::Better));
         assert_eq!(

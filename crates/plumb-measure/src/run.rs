@@ -62,7 +62,7 @@ pub fn schema_remedy(found: &str, reads: &str) -> &'static str {
             "measure again, or show it with the plumb that wrote it"
         }
         (Some((found, _)), _) if found.starts_with("plumb.") => {
-            "it is of another kind: name the folder in which it lies"
+            "it is of another kind: name the folder of a run"
         }
         _ => "it is none of plumb's: name another file",
     }
@@ -236,8 +236,10 @@ mod tests {
         for (schema, remedy) in [
             ("plumb.run/2", "use a newer plumb"),
             ("plumb.run/0", "measure again, or show it with the plumb that wrote it"),
-            ("plumb.ladder/1", "it is of another kind: name the folder in which it lies"),
-            ("plumb.ladder/7", "it is of another kind: name the folder in which it lies"),
+            ("plumb.ladder/1", "it is of another kind: name the folder of a run"),
+            ("plumb.ladder/7", "it is of another kind: name the folder of a run"),
+            // printed, and kept in no folder of its own
+            ("plumb.size/1", "it is of another kind: name the folder of a run"),
             ("other", "it is none of plumb's: name another file"),
         ] {
             let error = RunRecord::from_json(&format!("{{\"schema\":\"{schema}\"}}")).unwrap_err();

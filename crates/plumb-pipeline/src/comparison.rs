@@ -105,17 +105,21 @@ impl Verdict {
             case.remarks.retain(|remark| remark.grade == Grade::Notes);
             // the same from run to run, so that a host can follow it
             case.group.clone_from(&verdict.title);
-            let against = contrast.endpoints.first().map(against);
-            case.found = against.map(|it| under(it, comparison)).unwrap_or_default();
+            let against = contrast.endpoints.first().map(against).unwrap_or_default();
+            // the limit comes last: what is worse, or near, is the figure
+            let judged = |judgement: &str| under(format!("{against}: {judgement}"), comparison);
+            case.found = match against.is_empty() {
+                true => String::new(),
+                false => under(against.clone(), comparison),
+            };
             let remark = match Held::of(contrast, tolerance) {
                 Held::Within => None,
                 Held::Beyond => {
-                    let limit = limit(tolerance);
-                    let text = format!("{}: worse by more than {limit}", case.found);
+                    let text = judged(&format!("worse by more than {}", limit(tolerance)));
                     Some(Remark::new("tolerance-exceeded", Grade::Fails, text))
                 }
                 Held::Near => {
-                    let text = format!("{}: {}", case.found, too_near(tolerance));
+                    let text = judged(&too_near(tolerance));
                     Some(Remark::new("no-verdict", Grade::LeavesOpen, text))
                 }
                 Held::Unknown if tolerance.is_some() => {
@@ -309,8 +313,11 @@ mod tests {
                 share: "100%".parse().unwrap(),
                 source: plumb_measure::LimitSource::Environment,
             };
-            let accepted_load =
-                Some(plumb_comparison::AcceptedLoad { limit, most_pct: Some(96.0) });
+            let accepted_load = Some(plumb_comparison::AcceptedLoad {
+                limit,
+                most_pct: Some(96.0),
+                known: plumb_comparison::Known::All,
+            });
             Comparison { accepted_load, ..comparison(contrasts) }
         };
         let end = "; limit of foreign load raised to 100 %, others took up to 96.0 %";
@@ -322,6 +329,22 @@ mod tests {
         let none = "None of 1 point is worse than the baseline by more than 10 %";
         assert_eq!(held.sentence, format!("{none}{end}."));
         assert!(held.cases[0].found.ends_with(end), "{}", held.cases[0].found);
+
+        let said = |contrast| {
+            let record = raised(vec![contrast]);
+            let judged = Verdict::of_baseline(&record, Some(0.1), "t".into(), String::new());
+            judged.cases[0].remarks[0].text.clone()
+        };
+        let worse = said(contrast(Some(1.2), Answer::None));
+        assert!(
+            worse.ends_with(&format!("(+ is better): worse by more than 10 %{end}")),
+            "{worse}"
+        );
+        let mut unsteady = contrast(Some(1.11), Answer::None);
+        unsteady.endpoints[0].interval = None;
+        unsteady.endpoints[0].intervals_of_time = Some(2);
+        let near = said(unsteady);
+        assert!(near.ends_with(&format!("(+ is better): {}{end}", too_near(Some(0.1)))), "{near}");
     }
 
     #[test]

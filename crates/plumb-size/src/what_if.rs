@@ -10,6 +10,7 @@ use serde::Serialize;
 pub use change::{Change, changes};
 pub use ranges::{Figures, Ranges};
 
+use ranges::take_long;
 use reach::{failed, grown, is_beyond};
 
 use crate::analysis::{Analysis, AnalysisError, OpenAnalysis, Point};
@@ -106,7 +107,7 @@ pub struct WhatIf {
     /// How far throughput and mean of the model are from the simulation, as a share.
     pub apart: Option<[f64; 2]>,
     /// The figures of both with intervals that know how well the ladder is known, which those of
-    /// `simulated` do not; absent where the model has none.
+    /// `simulated` do not; absent where the model has none, or drawing them takes minutes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ranges: Option<Ranges>,
 }
@@ -140,6 +141,7 @@ pub fn what_if(sizing: &Sizing, changes: Vec<Change>) -> Result<WhatIf, WhatIfEr
     let plan = asked.plan(landscape, load, model.as_ref(), sizing.question.seed)?;
     let simulated = plan.simulate()?;
     let ranges = match &model {
+        Some(_) if take_long(&plan.landscape, load) => None,
         Some(model) => Ranges::of(sizing, &changes, load, (model, &simulated))?,
         None => None,
     };
@@ -155,6 +157,14 @@ pub fn what_if(sizing: &Sizing, changes: Vec<Change>) -> Result<WhatIf, WhatIfEr
         model,
         simulated,
     })
+}
+
+impl WhatIf {
+    /// True where there are no `ranges` because drawing them takes minutes.
+    #[must_use]
+    pub fn ranges_take_long(&self) -> bool {
+        self.model.is_some() && take_long(&self.plan.landscape, self.plan.load)
+    }
 }
 
 impl Asked {

@@ -306,8 +306,9 @@ impl Shared {
             return Answer::page("Under way", &pages::live(&row));
         }
         let all = Baselines::read(self.index.folder());
+        let series = self.index.series_of(&row).unwrap_or_default();
         let actions = match &all {
-            Ok(all) if row.kind == "run" => pages::actions(path, &row.series, all, &self.jobs),
+            Ok(all) if row.kind == "run" => pages::actions(path, series, all, &self.jobs),
             _ => maud::html! {},
         };
         let folder = self.index.folder().join(path);

@@ -1,4 +1,4 @@
-use plumb_measure::{CpuQuota, CpuUse, Finding, Histogram, Scope, Validity};
+use plumb_measure::{CpuQuota, CpuUse, Histogram, Scope, Validity};
 use plumb_size::analysis::Figure;
 use plumb_size::model::Setup;
 use plumb_size::sizing::{Question, Sizing, Target, size};
@@ -255,6 +255,27 @@ fn a_step_that_was_left_out_for_failures_is_known_to_the_ladder() {
         error.contains("not valid: 1 step, the first of 30 users: 5 answers of 528"),
         "{error}"
     );
+}
+
+#[test]
+fn what_helps_late_work_stands_behind_no_other_reason() {
+    let folder = kept(&[]);
+    let path = folder.path().join("run/run.json");
+    let mut run = RunRecord::from_json(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let mut late = run.results[0].clone();
+    let text = "driver-limited: 1 % of the work began late".to_owned();
+    let lag = Finding { kind: FindingKind::SchedulingLag, scope: Scope::Latency, text };
+    late.validity = Validity::of([lag]);
+    run.results.push(late);
+    let refused = |run: &RunRecord| {
+        std::fs::write(&path, run.to_json()).unwrap();
+        super::read(&[folder.path().into()], None).unwrap_err().to_string()
+    };
+    let failed = refused(&run);
+    assert!(failed.contains("first: 30 users: 5 answers") && !failed.contains("--lag"), "{failed}");
+    run.results.reverse();
+    let late = refused(&run);
+    assert!(late.contains("began late") && late.ends_with(super::LATE), "{late}");
 }
 
 /// A record of a step of 30 users with such a finding.

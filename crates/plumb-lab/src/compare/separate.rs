@@ -237,32 +237,51 @@ mod tests {
 
     #[test]
     fn a_limit_that_was_raised_for_one_of_them_stands_under_all() {
-        let run = |name: &str, limit: Option<&str>, took| {
+        let run = |name: &str, limit: Option<&str>, took: Option<f64>| {
             let mut record = fixture::run("closed", 1_000_000, None);
             record.validity.foreign_limit = limit.map(|share| plumb_measure::ForeignLimit {
                 share: share.parse().unwrap(),
                 source: plumb_measure::LimitSource::Environment,
             });
-            let foreign_pct = Some(took);
             record.results[0].host =
-                Some(plumb_measure::HostUse { foreign_pct, ..Default::default() });
+                Some(plumb_measure::HostUse { foreign_pct: took, ..Default::default() });
             SeparateRun { name: name.into(), record, folder: PathBuf::new() }
         };
         let compared = |runs: &[SeparateRun]| {
             separate(&fixture::plumb(), "now".into(), runs, Faults::default()).unwrap()
         };
-        let raised =
-            [run("a", Some("5%"), 2.0), run("b", Some("40%"), 30.0), run("c", Some("100%"), 84.0)];
-        let found = compared(&raised);
+        let found = compared(&[
+            run("a", Some("5%"), Some(2.0)),
+            run("b", Some("40%"), Some(30.0)),
+            run("c", Some("100%"), Some(84.0)),
+        ]);
         let accepted = found.accepted_load.unwrap();
         assert_eq!((accepted.limit.percent(), accepted.most_pct), (100.0, Some(84.0)));
         let end = "; limit of foreign load raised to 100 %, others took up to 84.0 %.";
         assert!(found.contrasts.iter().all(|it| it.sentence.ends_with(end)), "{found:?}");
         let text = found.to_json();
         assert_eq!(Comparison::from_json(&text).unwrap().accepted_load, Some(accepted));
-        let usual = compared(&[run("a", Some("5%"), 2.0), run("b", None, 1.0)]);
+        let usual = compared(&[run("a", Some("5%"), Some(2.0)), run("b", None, Some(1.0))]);
         assert_eq!(usual.accepted_load, None);
         assert!(!usual.contrasts[0].sentence.contains("raised"), "{usual:?}");
+
+        let took = |runs: &[SeparateRun]| {
+            let found = compared(runs);
+            let words = found.accepted_load.unwrap().words();
+            assert_eq!(Comparison::from_json(&found.to_json()).unwrap(), found);
+            words.rsplit_once(", ").unwrap().1.to_owned()
+        };
+        let usual = run("a", Some("5%"), Some(2.0));
+        let unwatched = run("b", Some("100%"), None);
+        let runs = [usual.clone(), unwatched];
+        assert_eq!(took(&runs), "what others took is not known", "2 % were of the other run");
+        let [usual, unwatched] = runs;
+        let some = [run("c", Some("100%"), Some(84.0)), unwatched];
+        assert_eq!(took(&some), "others took up to 84.0 % where that is known");
+        let [_, mut remote] = some;
+        remote.record.plan.options.insert("remotes".into(), "a:7878".into());
+        let each = "what others took is in the record of each remote (remotes/NAME.json)";
+        assert_eq!(took(&[usual, remote]), each);
     }
 
     fn keys(compared: &Comparison) -> Vec<&str> {

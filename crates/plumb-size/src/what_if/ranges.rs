@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{Change, WhatIfError, change, modelled};
 use crate::analysis::{AnalysisError, Point};
-use crate::landscape::LandscapeError;
+use crate::landscape::{Element, Landscape, LandscapeError, Servers};
 use crate::model::Generator;
 use crate::normal::normal;
 use crate::simulation::{Load, Simulated};
@@ -21,6 +21,9 @@ pub struct Ranges {
     /// Of the simulation: its own interval, widened by as many times as the model's is wide.
     pub simulated: Figures,
 }
+
+/// Terms that are added up for all landscapes that are drawn, at most: some ten seconds.
+const TERMS_MAX: f64 = 2e9;
 
 /// The figures of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -80,6 +83,38 @@ impl Ranges {
             },
         }))
     }
+}
+
+/// True where solving every landscape that is drawn takes minutes, or hours.
+#[expect(clippy::cast_precision_loss, reason = "a few hundred draws")]
+pub(super) fn take_long(landscape: &Landscape, load: Load) -> bool {
+    let all = match load {
+        Load::Closed { users, .. } => terms(&landscape.elements, f64::from(users)),
+        Load::Open { .. } => {
+            landscape.elements.iter().map(|it| inner_terms(it, f64::INFINITY)).sum()
+        }
+    };
+    all * DRAWS as f64 > TERMS_MAX
+}
+
+/// Terms of a network of `elements` for up to `users`, about: a station is added with as many as it has
+/// places for each number of users.
+fn terms(elements: &[Element], users: f64) -> f64 {
+    let of = |element: &Element| match element {
+        Element::Station(it) if it.servers == Servers::Delay => 0.0,
+        Element::Station(it) => users * users.min(f64::from(it.places())),
+        Element::Pool(pool) => {
+            users * users.min(f64::from(pool.size)) + inner_terms(element, users)
+        }
+    };
+    elements.iter().map(of).sum()
+}
+
+/// Terms of what is inside a pool, for as many as find a place; their times take as many for each.
+fn inner_terms(element: &Element, users: f64) -> f64 {
+    let Element::Pool(pool) = element else { return 0.0 };
+    let most = users.min(f64::from(pool.size));
+    most * most + terms(&pool.inside, most)
 }
 
 /// A time that is asked for is as far off as all others are: so far was the ladder from any model.
@@ -172,6 +207,21 @@ mod tests {
         let (half, asked) = (rate("waiting.service/2"), rate("waiting.service=58ms"));
         assert!(asked.high - asked.low > 0.2 * asked.value, "{asked:?}");
         assert!(asked.high - asked.low < half.high - half.low, "{asked:?} {half:?}");
+    }
+
+    #[test]
+    fn landscapes_that_take_minutes_to_solve_are_not_drawn() {
+        let long = |text: &str, load| {
+            let mut landscape = sizing(28).model.served();
+            changes(text).unwrap().iter().for_each(|it| change::apply(&mut landscape, it).unwrap());
+            take_long(&landscape, load)
+        };
+        let users = |users| Load::Closed { users, think_s: 1.0, variation: 1.0 };
+        assert!(!long("w=3", users(1_000_000)) && !long("w=1000", users(5_000)));
+        assert!(long("w=1000", users(100_000)) && long("w=100000", users(1_000_000)));
+        let open = Load::Open { rate_per_s: 5.0 };
+        assert!(!long("w=1000", open) && long("w=100000", open));
+        assert!(!of(28, "w=6").ranges_take_long());
     }
 
     #[test]

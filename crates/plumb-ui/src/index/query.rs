@@ -284,6 +284,15 @@ impl Index {
     }
 }
 
+impl Index {
+    /// The series in which `row` stands; empty of a block of an experiment or a step of a ladder.
+    pub(crate) fn series_of<'a>(&self, row: &'a Row) -> rusqlite::Result<&'a str> {
+        let parent = row.parent.as_deref().map(|path| self.find(path)).transpose()?.flatten();
+        let varied = parent.is_some_and(|it| ["experiment", "ladder"].contains(&it.kind.as_str()));
+        Ok(if varied { "" } else { &row.series })
+    }
+}
+
 /// A column that counts.
 fn counted(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<usize> {
     let count: i64 = row.get(column)?;

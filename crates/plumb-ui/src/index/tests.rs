@@ -133,6 +133,12 @@ fn a_ladder_is_one_line_and_its_steps_are_parts_of_it() {
     let index = Index::open(root).unwrap();
     look(&index, 1);
     assert_eq!(paths(&index, &[]), [step(2), step(1)]);
+    let series = |path: &str| {
+        let row = index.find(path).unwrap().unwrap();
+        index.series_of(&row).unwrap().to_owned()
+    };
+    let alone = series(&step(1));
+    assert!(index.series(&alone).unwrap().is_some(), "{alone}");
     let started_ns = index.find(&step(2)).unwrap().unwrap().started_ns;
     assert_eq!(started_ns, 1_795_255_204_626_000_000, "by its log, where its name does not tell");
     // the steps were there before anything said what they are steps of
@@ -146,6 +152,7 @@ fn a_ladder_is_one_line_and_its_steps_are_parts_of_it() {
     let row = index.find("lad").unwrap().unwrap();
     assert_eq!((row.command.as_str(), row.target.as_str()), ("ladder", "users 1"));
     assert!(index.all_series().unwrap().is_empty(), "steps are varied on purpose");
+    assert_eq!(series(&step(1)), "", "a page of a step leads to no series");
 }
 
 #[test]
