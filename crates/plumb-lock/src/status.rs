@@ -200,8 +200,8 @@ fn trouble_of_two(now: &Figures) -> Option<&'static str> {
                  the one that took its place"
             }
             "primary-away" => {
-                "the primary is away, or cannot be followed: this replica has every lock that was \
-                 acknowledged, and may take its place"
+                "the primary is away, or cannot be followed: this replica has every lock up to then, \
+                 and none that the primary gave out alone since; promote it only if that one is stopped"
             }
             "stands" => "the primary is silent: this replica asks the witnesses for its place",
             _ => {
@@ -229,7 +229,7 @@ fn pair(now: &Figures) -> Option<String> {
         (_, _, 1) => "replica, in sync with its primary".to_owned(),
         _ => match &*now.replication {
             "replaced" => "replaced by another server",
-            "primary-away" => "replica, has every lock; its primary is away",
+            "primary-away" => "replica, had every lock when its primary went away",
             "stands" => "replica, asks its witnesses for the place of its primary",
             _ => "replica, not in sync",
         }
@@ -316,7 +316,10 @@ mod tests {
         let (is, todo) = of("replaced");
         assert!(is.starts_with("replaced") && todo.contains("start it again with --replica-of"));
         let (is, todo) = of("primary-away");
-        assert!(is.contains("its primary is away") && todo.contains("may take its place"));
+        assert!(
+            is.contains("when its primary went away")
+                && todo.contains("only if that one is stopped")
+        );
         let (is, todo) = of("filling");
         assert!(is.contains("not in sync") && todo.contains("do not promote it"), "{is}: {todo}");
     }

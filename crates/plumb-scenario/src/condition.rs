@@ -211,10 +211,13 @@ fn check_sides(
 ) -> Result<(), ConditionError> {
     let of_texts = matches!(operator, Comparison::Equal | Comparison::Unequal);
     let both_fixed = sides.iter().all(|(_, template)| template.constant().is_some());
+    let in_double = |text: &&str| text.len() > 1 && text.starts_with('"') && text.ends_with('"');
+    // on both sides they are part of both texts
+    let both_double = sides.iter().all(|(text, _)| in_double(&text.trim()));
     for (text, template) in sides {
         let text = text.trim();
-        let double = text.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
-        if let Some(inner) = double {
+        if in_double(&text) && !both_double {
+            let inner = &text[1..text.len() - 1];
             return Err(ConditionError::DoubleQuotes { text: text.into(), inner: inner.into() });
         }
         let Some(constant) = template.constant() else { continue };
@@ -379,6 +382,8 @@ mod tests {
             ("${a} != '\"x\"'", true),
             ("${a} == 'x && y'", false),
             ("${a} == 'a'", false),
+            ("\"${a}\" == \"x\"", true),
+            ("\"${a}\" != \"x\"", false),
             ("a == ${a}", false),
             // what a plan of another program says when its variables are fixed
             ("1 == 1", true),

@@ -248,14 +248,21 @@ impl AskManager {
     fn check_name(&self, answer: &Value) -> Result<(), FlowError> {
         let Some(name) = &self.transaction else { return Ok(()) };
         let seen = match self.ask {
-            Ask::List => None,
+            // a page behind the last one, or one of a state, may be empty
+            Ask::List if !is_empty(answer) => return Ok(()),
+            Ask::List => self.overview_of(name)?,
             Ask::Retry | Ask::Drop if count(answer, "retried") + count(answer, "dropped") == 0 => {
-                let query = encoded(&[("transaction", name.clone()), ("most", "1".into())]);
-                Some(self.client.ask(&format!("/manager?{query}"), None)?)
+                self.overview_of(name)?
             }
             Ask::Show | Ask::Retry | Ask::Drop => return Ok(()),
         };
-        unknown(name, seen.as_ref().unwrap_or(answer)).map_or(Ok(()), |it| Err(FlowError::Plan(it)))
+        unknown(name, &seen).map_or(Ok(()), |it| Err(FlowError::Plan(it)))
+    }
+
+    /// What there is of a transaction, whatever was asked for.
+    fn overview_of(&self, name: &str) -> Result<Value, FlowError> {
+        let query = encoded(&[("transaction", name.to_owned()), ("most", "1".into())]);
+        self.client.ask(&format!("/manager?{query}"), None)
     }
 }
 
@@ -300,13 +307,18 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
 fn unknown(name: &str, seen: &Value) -> Option<String> {
     let here = seen["figures"]["transactions"]["names"].as_array().into_iter().flatten();
     let mut here: Vec<&str> = here.filter_map(Value::as_str).collect();
-    if here.contains(&name) || seen["executions"].as_array().is_none_or(|it| !it.is_empty()) {
+    if here.contains(&name) || !is_empty(seen) {
         return None;
     }
     here.sort_unstable();
     let meant = nearest(name, here);
     let meant = meant.map_or(String::new(), |it| format!("; did you mean `{it}`?"));
     Some(format!("the server has no transaction `{name}`, and no execution of it{meant}"))
+}
+
+/// True for an overview without executions.
+fn is_empty(seen: &Value) -> bool {
+    seen["executions"].as_array().is_some_and(Vec::is_empty)
 }
 
 /// An overview; `most` executions were asked for.

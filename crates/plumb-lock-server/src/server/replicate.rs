@@ -155,8 +155,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             next.is_none()
         });
         if joined {
-            // what two servers have is given up for no promotion that knows nothing of it
-            replicated.origin = self.plan.epoch;
+            replicated.decide_for(self.plan.epoch); // two servers have what it has
             (self.tell)(Event::Replication(Told::InSync));
         }
         (!out.is_empty()).then_some(link)

@@ -100,6 +100,8 @@ pub(super) struct Replicated {
     pub(super) promotions: u64,
     /// The epoch that counts when a server says that it has taken this one's place.
     pub(super) origin: u64,
+    /// Somebody has decided for this server's own epoch since it was started.
+    pub(super) decided: bool,
     /// The newest epoch of a server that has given way to this one.
     yielded: u64,
     /// Until when this server counts as one of two that give locks out, nanoseconds.
@@ -132,11 +134,17 @@ impl Replicated {
             dials: 0,
             promotions: 0,
             origin: epoch,
+            decided: false,
             yielded: 0,
             contested_until: 0,
             promoted_ms: 0,
             complaint: String::new(),
         }
+    }
+
+    /// This server's `epoch` is one that it does not give up for a promotion that knows nothing of it.
+    pub(super) fn decide_for(&mut self, epoch: u64) {
+        (self.origin, self.decided) = (epoch, true);
     }
 }
 
@@ -214,7 +222,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         let in_sync = match &self.replicated.role {
             Role::Primary(primary) if primary.may_serve() && self.is_let() => {
                 if force {
-                    self.replicated.origin = self.plan.epoch; // somebody has decided for it
+                    self.replicated.decide_for(self.plan.epoch);
                 }
                 return Ok(());
             }
@@ -258,7 +266,8 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         let fences = self.table.next_fence().saturating_add(FENCES_UNKNOWN).max(self.wall_us());
         // whatever the old primary gave out alone is below that
         self.table.raise_fence(fences);
-        (self.plan.epoch, self.replicated.origin) = (epoch, epoch);
+        self.plan.epoch = epoch;
+        self.replicated.decide_for(epoch);
         self.notes.begin_epoch(epoch);
         if let Role::Replica(_) = self.replicated.role {
             let lives = std::mem::take(&mut self.replicated.lives);

@@ -54,12 +54,30 @@ fn a_primary_whose_epoch_somebody_decided_for_does_not_give_way_and_both_say_so(
         assert!(refused.starts_with("-CONTESTED") && refused.contains("epoch 100"), "{refused}");
         assert!(is(bench, "contested") && !is(bench, "replaced"));
         assert!(bench.say(client, "ENQ b X T 2").starts_with(':'));
-        // one that gave this epoch up may have kept it in its journal
         bench.pass(6_000_000_000);
         bench.turn();
         assert!(!is(bench, "contested"), "it is not said any more");
-        bench.say(client, "REPLICA FENCE 50 100");
-        assert!(is(bench, "replaced"));
+    }
+    for bench in [&mut decided, &mut pair.primary] {
+        // it gave that epoch up once, and was decided for since
+        let client = bench.client();
+        assert!(bench.say(client, "REPLICA FENCE 50 100").starts_with("-CONTESTED"));
+        assert!(!is(bench, "replaced"));
+    }
+    // one that gave this epoch up may have kept it in its journal
+    let client = kept.client();
+    kept.say(client, "REPLICA FENCE 50 100");
+    assert!(is(&mut kept, "replaced"));
+}
+
+#[test]
+fn a_primary_with_no_more_than_the_epoch_of_the_promoted_one_gives_way() {
+    // it followed that one once, and was started as a primary again
+    for (origin, by) in [(100, 100), (60, 60)] {
+        let mut bench = primary(origin);
+        let client = bench.client();
+        assert_eq!(bench.say(client, &format!("REPLICA FENCE {by}")), ":100\r\n");
+        assert!(is(&mut bench, "replaced"), "{origin}");
     }
 }
 
@@ -81,7 +99,10 @@ fn a_server_that_was_replaced_is_promoted_by_force_alone_and_keeps_to_that() {
     assert!(refused.starts_with("-ERR") && refused.contains("by force only"), "{refused}");
     assert_eq!(bench.say(client, "REPLICA PROMOTE FORCE"), ":501\r\n");
     assert!(bench.say(client, "ENQ b X T 1").contains("HELD"));
-    assert!(bench.say(client, "REPLICA FENCE 500").starts_with("-CONTESTED"));
+    assert!(
+        bench.say(client, "REPLICA FENCE 500").starts_with("-CONTESTED"),
+        "it tells nobody itself"
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! The newer epoch alone does not say. Whoever is started again as a primary without a journal, or
 //! with one that may have lost something, draws an epoch that is newer than any promotion, and has
 //! replaced nobody. So what counts of a server is its origin: the epoch of the locks that it was
-//! started with, until somebody decides for its own one. That is a promotion, a majority of
+//! started with, until somebody decides for its own one; an equal one is no more than that. That is a promotion, a majority of
 //! witnesses, or a replica that has every lock under it.
 
 use plumb_lock_table::table::Rules;
@@ -33,10 +33,16 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         (by, replaced): (u64, u64),
     ) -> Result<bool, Refusal> {
         let (own, origin) = (self.plan.epoch, self.replicated.origin);
+        let (promoted, decided) = (self.replicated.promotions > 0, self.replicated.decided);
         match self.replicated.role {
             Role::Fenced { .. } => return Ok(false),
-            Role::Primary(_) if by == own => return Ok(false),
-            Role::Primary(_) if by > origin || replaced >= origin => {}
+            // itself, behind an address that moved
+            Role::Primary(_) if by == own && promoted => return Ok(false),
+            Role::Primary(_) if by > origin || (!decided && by.max(replaced) >= origin) => {}
+            // it tells the other one itself
+            Role::Primary(_) if promoted && !self.replicated.plan.primary.is_empty() => {
+                return Err(Refusal::Newer(own));
+            }
             Role::Primary(_) if self.may_give_out().is_ok() => {
                 self.contest(client);
                 return Err(Refusal::Contested(own));
@@ -82,7 +88,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     pub(in crate::server) fn is_contested(&mut self, client: usize, error: &str) -> bool {
         let contested = matches!(self.purpose(client), Some(Purpose::Herald { .. }))
             && error.starts_with(CONTESTED);
-        if contested {
+        if contested && self.may_give_out().is_ok() {
             self.contest(client);
         }
         contested

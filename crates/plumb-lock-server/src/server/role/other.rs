@@ -77,7 +77,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
                 let (at, id) = (*at, client.connection_id);
                 self.witness_connected(at, id);
             }
-            (Purpose::Herald { replies: left }, _) => {
+            (Purpose::Herald { replies: left }, Role::Primary(_)) => {
                 *left = replies;
                 let words: Vec<&[u8]> = fence.iter().map(String::as_bytes).collect();
                 resp::push_command(out, &words);

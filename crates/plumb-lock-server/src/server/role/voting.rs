@@ -314,7 +314,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
                 if let Role::Replica(_) = self.replicated.role {
                     self.take_over("a majority of the witnesses", register.epoch);
                 }
-                self.replicated.origin = self.plan.epoch;
+                self.replicated.decide_for(self.plan.epoch);
                 (self.tell)(Event::Replication(Told::Elected(register)));
             }
             Some(Outcome::Lost(register)) => {
