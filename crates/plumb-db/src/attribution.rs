@@ -166,7 +166,9 @@ fn large(known: &Known<'_>, attribution: &Attribution, account: &Account) -> Vec
     let advice = |share: &PartShare<PartKind>| Advice {
         finding: format!("{}is {}", of_the_time(account, share), attribution.describe(share.of)),
         next: match (share.of, attribution.intermediary) {
-            (PartKind::Wire, Some(intermediary)) => on_the_way(intermediary).into(),
+            (PartKind::Wire, Some(intermediary)) if !is_a_long_way(known) => {
+                on_the_way(intermediary).into()
+            }
             _ => next(known, share.of),
         },
     };
@@ -296,6 +298,13 @@ fn connect(known: &Known<'_>) -> String {
         "It takes several round trips.".into()
     };
     format!("Keep connections, in a pool or in the application. {largest}")
+}
+
+/// True where a usual handshake takes at least half of a message there and back: it is the network then
+/// that takes long, whoever is on the way.
+fn is_a_long_way(known: &Known<'_>) -> bool {
+    let handshake_ns = known.handshake.map_or(0, |times| times.quantile(0.5));
+    handshake_ns.saturating_mul(2) >= mean_ns(&known.found.wire)
 }
 
 /// What to look at where the time is that of a way with somebody on it.

@@ -65,7 +65,7 @@ struct Mark {
 }
 
 /// What one load writes down. Calls that were due in the warm-up count, and leave no time, but for those
-/// that hung: they end behind it without an answer, or have none until the recorded part is over.
+/// that hung: they end behind it without an answer.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     pub(crate) recorder: Recorder,
@@ -280,14 +280,14 @@ impl Ledger {
         self.gave_up
     }
 
-    /// True when a call that was answered at `last`, whatever the answer was, is recorded.
-    fn is_recorded(&self, call: &Call, last: u64) -> bool {
-        call.due >= self.from || self.until.is_some_and(|until| last >= until)
+    /// True when a call that was answered, whatever the answer was, is recorded.
+    fn is_recorded(&self, call: &Call) -> bool {
+        call.due >= self.from
     }
 
     /// Books a call that was answered with `bytes`, first at `first` and completely at `last`.
     pub(crate) fn answered(&mut self, call: &Call, first: u64, last: u64, bytes: u64) {
-        if !self.is_recorded(call, last) {
+        if !self.is_recorded(call) {
             self.warm_up_operations += 1;
             return;
         }
@@ -307,7 +307,7 @@ impl Ledger {
 
     /// Books what the stamps of a call say.
     pub(crate) fn stamped(&mut self, call: &Call, stamped: StampedCall) {
-        if !self.is_recorded(call, stamped.moments.last) {
+        if !self.is_recorded(call) {
             return;
         }
         let StampedCall { moments, stamps } = stamped;
@@ -326,7 +326,7 @@ impl Ledger {
 
     /// Books what a call told that was looked into.
     pub(crate) fn observed(&mut self, call: &Call, seen: Seen, now: u64) {
-        if !self.is_recorded(call, now) {
+        if !self.is_recorded(call) {
             self.warm_up_operations += 1;
             return;
         }
@@ -345,7 +345,7 @@ impl Ledger {
     /// Books a call that failed.
     pub(crate) fn failed(&mut self, call: &Call, kind: FailureKind, now: u64) {
         let answered = [FailureKind::Refused, FailureKind::CheckFailed].contains(&kind);
-        if !self.is_recorded(call, now) && (answered || now < self.from) {
+        if !self.is_recorded(call) && (answered || now < self.from) {
             self.warm_up_operations += 1;
             return;
         }

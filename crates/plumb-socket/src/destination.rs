@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 use plumb_measure::{Clock as _, Span};
 
 use crate::clock::MonotonicClock;
+use crate::name_lookup::look_up_beside_the_load;
 use crate::stop::Stop;
 use crate::{Endpoint, Error};
 
@@ -60,6 +61,7 @@ impl Renewal {
         let stop = Arc::new(Stop::new().map_err(Error::system("make a socket pair"))?);
         let (place, until) = (Arc::clone(&now), Arc::clone(&stop));
         let thread = thread::spawn(move || {
+            look_up_beside_the_load();
             let next = || MonotonicClock.now_ns() + RENEWED_EVERY.ns();
             while matches!(until.wait_until(next()), Ok(false)) {
                 if let Some(found) = look_up().ok().and_then(|all| all.into_iter().next()) {

@@ -93,6 +93,10 @@ fn what_stands_before_the_server_is_in_the_wire_and_asked_first() {
         first.next.contains("SHOW POOLS") && !first.next.contains("plumb net ping"),
         "{first:?}"
     );
+    let unknown = of(None, Some(Intermediary::Pooler));
+    assert_eq!(unknown.advice[0].next, first.next);
+    let far = of(Some(40_000_000), Some(Intermediary::Pooler));
+    assert!(far.advice[0].next.contains("plumb net ping"), "{far:?}");
     let hidden = of(Some(50_000), None);
     assert_eq!(hidden.intermediary, Some(Intermediary::Unknown));
     assert_eq!(hidden.advice[0].next, hidden.advice[1].next, "said once");

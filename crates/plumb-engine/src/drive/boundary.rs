@@ -2,11 +2,12 @@
 //!
 //! An operation belongs to the part in which it was due. One that was due in the warm-up and hangs
 //! would be in no figure then, however long its connection stood still for it: it is recorded when
-//! it ends behind the warm-up without an answer, or has none until the recorded part is over. It
-//! makes that part no longer.
+//! it ends behind the warm-up without an answer. It makes that part no longer. An answer to it,
+//! however late, is one of the warm-up: the part does not hold the time that it took, and so cannot
+//! say how many of these there are in a second.
 
 use plumb_link::Link;
-use plumb_measure::Outcome;
+use plumb_measure::{FailureKind, Outcome};
 use plumb_socket::Time;
 
 use super::due::Dues;
@@ -20,41 +21,27 @@ impl Window {
     fn has_an_end(&self) -> bool {
         self.until.is_some() || self.count.is_some()
     }
+}
 
-    /// The plan gave it a time, and that has passed at `now`.
-    fn has_passed(&self, now: u64) -> bool {
-        self.until.is_some_and(|until| now >= until)
-    }
+/// True of an operation that kept its connection waiting and came to nothing. A datagram that is
+/// lost does not: losses are counted as answers are, by when they were due.
+fn is_hanging(outcome: Outcome) -> bool {
+    matches!(outcome, Outcome::Failed(kind) if kind != FailureKind::Lost)
 }
 
 impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
-    /// The answer to `flight` is complete: says whether it is recorded, and notes when it ended.
-    #[inline]
-    pub(super) fn ends_with_answer(&mut self, flight: &mut Flight) {
-        self.note_end(flight);
-        if !flight.counts {
-            flight.counts = self.comes_too_late();
-        }
-    }
-
-    /// The same of one that ends without an answer, or with what its connection made of one.
+    /// `flight` ends without an answer, or with what its connection made of one: says whether it is
+    /// recorded, and notes when it ended.
     pub(super) fn ends_with_connection(&mut self, flight: &mut Flight, outcome: Outcome) {
         self.note_end(flight);
         if !flight.counts {
-            let failed = matches!(outcome, Outcome::Failed(_)) && self.counts(self.now);
-            flight.counts = failed || self.comes_too_late();
+            flight.counts = is_hanging(outcome) && self.counts(self.now);
         }
     }
 
-    /// True when the recorded part is over.
-    #[cold]
-    fn comes_too_late(&mut self) -> bool {
-        let now = self.now;
-        self.window.is_some_and(|window| window.has_passed(now)) && self.counts(now)
-    }
-
+    /// `flight` ends now.
     #[inline]
-    fn note_end(&mut self, flight: &Flight) {
+    pub(super) fn note_end(&mut self, flight: &Flight) {
         self.any_done = true;
         if flight.counts || !self.window.is_some_and(|window| window.has_an_end()) {
             self.last_done = self.now;
@@ -71,5 +58,18 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             && self.backlog.is_empty()
             && !self.may_begin(next)
             && !self.conns.iter().any(counts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_datagram_that_is_lost_hangs_nowhere() {
+        assert!(is_hanging(Outcome::Failed(FailureKind::TimedOut)));
+        assert!(is_hanging(Outcome::Failed(FailureKind::Closed)));
+        assert!(!is_hanging(Outcome::Failed(FailureKind::Lost)));
+        assert!(!is_hanging(Outcome::Ok));
     }
 }

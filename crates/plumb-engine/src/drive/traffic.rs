@@ -208,7 +208,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             return;
         }
         conn.attempts = 0;
-        self.ends_with_answer(&mut flight);
+        self.note_end(&flight);
         self.delay_next(index);
         let moments = flight.moments(self.now);
         digest.after = settle::settled(
