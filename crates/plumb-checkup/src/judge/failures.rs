@@ -2,8 +2,9 @@
 
 use super::Evidence;
 use super::sentence::named;
+use super::slow::is_silent;
 use crate::finding::{CheckupFinding, FaultKind};
-use crate::{CheckupLayer, CheckupOutcome, CheckupPart};
+use crate::{CheckupLayer, CheckupPart};
 use plumb_measure::{FindingKind, Scope};
 
 /// What takes the figures of a part away because of what the server answers.
@@ -50,7 +51,7 @@ fn failing(
     server: &str,
     part: &CheckupPart,
 ) -> Option<(FaultKind, String, String)> {
-    let outcome = part.outcome.as_ref().filter(|outcome| !unanswered(outcome))?;
+    let outcome = part.outcome.as_ref().filter(|outcome| !is_silent(part, outcome))?;
     let reasons = &outcome.validity.reasons;
     let grave = reasons
         .iter()
@@ -94,12 +95,4 @@ fn failing(
         }
     };
     Some((FaultKind::Failures, evidence, next.into()))
-}
-
-/// True where no answer ended in time, so that none was wrong.
-pub(super) fn unanswered(outcome: &CheckupOutcome) -> bool {
-    let found = |kind| outcome.validity.reasons.iter().any(|finding| finding.kind == kind);
-    let ended = outcome.operations > 0 || outcome.failed > 0;
-    // what is turned away for the moment is answered, and no failure
-    !ended && found(FindingKind::NoOperations) && !found(FindingKind::Refused)
 }

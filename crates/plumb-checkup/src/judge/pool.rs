@@ -5,7 +5,7 @@
 
 use super::sentence::{capitalised, named, uncapitalised};
 use super::slow::queue;
-use super::throttled::used_up;
+use super::throttled::is_the_limit;
 use super::{Evidence, one_a_server};
 use crate::finding::{CheckupFinding, CheckupRemark, FaultCost, FaultKind};
 use crate::{CheckupLayer, CheckupOutcome, CheckupPart, Middle};
@@ -110,7 +110,7 @@ impl<'a> Knee<'a> {
         let idle = busy.is_some_and(|pct| pct <= IDLE_PCT);
         let idle_much = busy.is_some_and(|pct| pct <= IDLE_MUCH_PCT);
         match self.waits() {
-            _ if used_up(self.last).is_some() => Limit::Nobody, // a finding of its own
+            _ if is_the_limit(self.last) => Limit::Nobody, // which is said of the quota
             Some(share) if share >= WAITS_ARE => Limit::Pool,
             _ if busy.is_some_and(|pct| pct >= BUSY_PCT) => match self.last.server_is_here {
                 true if self.busy_without_others() <= IDLE_PCT => Limit::Untold,

@@ -3,9 +3,10 @@
 
 use super::Evidence;
 use super::sentence::named;
+use super::throttled::by_the_load;
 use crate::finding::{CheckupFinding, CheckupRemark, FaultKind};
 use crate::{CheckupOutcome, CheckupPart};
-use plumb_measure::{CpuQuota, real, show_ns, show_plain};
+use plumb_measure::{CpuQuota, counted, grouped, real, show_ns, show_plain};
 
 /// A mean of so many medians is worth a word.
 const UNEVEN_TIMES: f64 = 5.0;
@@ -21,7 +22,7 @@ pub(super) fn remarks(evidence: &Evidence<'_>, findings: &[CheckupFinding]) -> V
     for (part, outcome, quota) in bounded {
         if !said.contains(&&*part.server) && !named.contains(&&*part.server) {
             said.push(&part.server);
-            remarks.push(remark(part, outcome, quota));
+            remarks.push(remark(evidence, part, outcome, quota));
         }
     }
     remarks
@@ -50,13 +51,28 @@ fn alone<'a>(
     evidence.yardsticks().filter(|(part, _)| part.users == 1)
 }
 
-fn remark(part: &CheckupPart, outcome: &CheckupOutcome, quota: CpuQuota) -> CheckupRemark {
+fn remark(
+    evidence: &Evidence<'_>,
+    part: &CheckupPart,
+    outcome: &CheckupOutcome,
+    quota: CpuQuota,
+) -> CheckupRemark {
     let whom = if quota.with_client { ", and this program with it," } else { "" };
     let time = |ns: Option<u64>| ns.map_or_else(|| "unknown".into(), show_ns);
+    let many = by_the_load(evidence, &part.server).map_or_else(String::new, |(many, throttled)| {
+        format!(
+            " With {} it was used up in {} of {}: what the {} does for many with a quota of its own is \
+             not known from here.",
+            many.how,
+            grouped(throttled.held_back),
+            counted(throttled.periods, "period"),
+            part.server,
+        )
+    });
     let text = format!(
         "Control groups leave whoever answers ({}){whom} {} of a processor's time: {} at the median, {} \
          at the mean. Who has used up its share waits for the next period (cpu.stat: nr_throttled; \
-         cpu.max).",
+         cpu.max).{many}",
         named(&part.operation),
         show_plain(quota.processors),
         time(outcome.median.map(|it| it.ns)),

@@ -1,12 +1,14 @@
 //! Servers that work long on one operation of one user.
 
-use super::failures::unanswered;
 use super::sentence::named;
 use super::{Evidence, one_a_server, stalled_at, usable};
 use crate::finding::{CheckupFinding, FaultCost, FaultKind};
 use crate::middle::SAMPLES_MIN;
 use crate::{CheckupLayer, CheckupOutcome, CheckupPart, PartRole};
-use plumb_measure::{Calls, PartKind, counted, is_whole_time, show_ns};
+use plumb_measure::{
+    Attribution, Calls, CannotBeSplit, FindingKind, PartKind, TimePart, counted, is_whole_time,
+    show_ns,
+};
 
 /// A time of its own from which a server is slow, nanoseconds.
 ///
@@ -31,11 +33,26 @@ pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<CheckupFinding> {
     one_a_server(&found.collect::<Vec<_>>())
 }
 
+/// True where no answer ended while it was measured, for so long that who did not answer is slow. A
+/// stream has no answers: of one that brings nothing, something is broken.
+pub(super) fn is_silent(part: &CheckupPart, outcome: &CheckupOutcome) -> bool {
+    // a way that brought nothing back is as slow as a page
+    let least = slow_ns(part.layer).or_else(|| slow_ns(CheckupLayer::Pages));
+    let long = least.is_some_and(|least| outcome.duration_ns >= least);
+    long && outcome.bits_per_s.is_none() && unanswered(outcome)
+}
+
+/// True where no answer ended in time, so that none was wrong.
+fn unanswered(outcome: &CheckupOutcome) -> bool {
+    let found = |kind| outcome.validity.reasons.iter().any(|finding| finding.kind == kind);
+    let ended = outcome.operations > 0 || outcome.failed > 0;
+    // what is turned away for the moment is answered, and no failure
+    !ended && found(FindingKind::NoOperations) && !found(FindingKind::Refused)
+}
+
 /// A part of which no answer came while it was measured.
 fn silent(part: &CheckupPart, outcome: &CheckupOutcome) -> Option<CheckupFinding> {
-    // a way that brought nothing back is as slow as a page
-    let least = slow_ns(part.layer).or_else(|| slow_ns(CheckupLayer::Pages))?;
-    if !unanswered(outcome) || outcome.duration_ns < least {
+    if !is_silent(part, outcome) {
         return None;
     }
     let evidence = format!(
@@ -72,7 +89,7 @@ fn slow(
         Some(_) => "works long",
         None => "takes long, or something before its port does",
     };
-    let (cost, how) = told.or_else(|| left(evidence, outcome))?;
+    let (cost, how) = told.or_else(|| left(evidence, part, outcome))?;
     if cost.low_ns < least {
         return None;
     }
@@ -165,7 +182,11 @@ pub(super) fn queue(outcome: &CheckupOutcome) -> Option<u64> {
 }
 
 /// What the round trip to the host and waits that the server tells of leave.
-fn left(evidence: &Evidence<'_>, outcome: &CheckupOutcome) -> Option<(FaultCost, String)> {
+fn left(
+    evidence: &Evidence<'_>,
+    part: &CheckupPart,
+    outcome: &CheckupOutcome,
+) -> Option<(FaultCost, String)> {
     let median = outcome.median?;
     let (taken, said) = match (evidence.floor(outcome), outcome.tcp.map(|tcp| tcp.rtt_min_ns)) {
         (Some(floor), _) => (floor.ns, "no round trip to its host explains"),
@@ -178,12 +199,7 @@ fn left(evidence: &Evidence<'_>, outcome: &CheckupOutcome) -> Option<(FaultCost,
     let cost = FaultCost::of(less(median.ns), less(median.low_ns), less(median.high_ns), median.ns);
     let work = all_told(outcome).saturating_sub(waits);
     let reports = match (outcome.told_ns.is_empty(), waits) {
-        (true, _) => clock_looks(outcome).map_or_else(
-            || "it reports no times of its own".into(),
-            |looks| {
-                format!("its own clock was read only {}, too few to tell", counted(looks, "time"))
-            },
-        ),
+        (true, _) => why_untold(part.layer, outcome),
         (false, 0) => format!("it reports only {} of its own work", show_ns(work)),
         (false, _) => {
             format!(
@@ -196,10 +212,22 @@ fn left(evidence: &Evidence<'_>, outcome: &CheckupOutcome) -> Option<(FaultCost,
     Some((cost, format!("{said}; {reports}")))
 }
 
-/// How often the server's clock was read around an operation, where that was too seldom to know its time.
-fn clock_looks(outcome: &CheckupOutcome) -> Option<u64> {
-    let parts = &outcome.attribution.as_ref()?.parts;
-    Some(parts.iter().find(|part| part.kind == PartKind::Server)?.time.count)
+/// Why it is not known how long the server works.
+fn why_untold(layer: CheckupLayer, outcome: &CheckupOutcome) -> String {
+    let reports = |it: &&TimePart| it.kind == PartKind::Server;
+    let server = |it: &Attribution| Some((it.account(), it.parts.iter().find(reports)?.time.count));
+    let Some((account, looks)) = outcome.attribution.as_ref().and_then(server) else {
+        return "it reports no times of its own".into();
+    };
+    match account {
+        Err(CannotBeSplit::TooFew { fewest })
+            if layer == CheckupLayer::Database && fewest == looks =>
+        {
+            format!("its own clock was read only {}, too few to tell", counted(looks, "time"))
+        }
+        Err(reason) => format!("its own time is not known: {reason}"),
+        Ok(_) => "it reports its time with some answers only".into(),
+    }
 }
 
 /// The largest of the times that the server tells, waits aside.

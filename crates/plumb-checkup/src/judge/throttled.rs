@@ -12,6 +12,8 @@ use plumb_measure::{CpuQuota, CpuThrottled, counted, grouped, real, show_count, 
 const EVENTS_MIN: u64 = 3;
 /// A share of the periods that is worth a word.
 const SHARE_MIN: f64 = 0.05;
+/// In a larger share of the periods the quota is what everybody waits for.
+const SHARE_OF_MOST: f64 = 0.5;
 
 /// The servers whose quota is used up: by one user, or else by most.
 pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<CheckupFinding> {
@@ -20,7 +22,7 @@ pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<CheckupFinding> {
         let of = |part: &CheckupPart| part.layer == layer && part.server == server;
         let found: Vec<(u64, CheckupFinding)> = evidence
             .timed()
-            .filter(|(part, _)| of(part))
+            .filter(|(part, outcome)| of(part) && !is_of_the_load(part, outcome))
             .filter_map(|(part, outcome)| Some((part.users, finding(part, outcome)?)))
             .collect();
         let alone = found.iter().filter(|(users, _)| *users == 1);
@@ -40,6 +42,30 @@ pub(super) fn used_up(outcome: &CheckupOutcome) -> Option<(CpuQuota, CpuThrottle
     (share >= SHARE_MIN).then_some((quota, throttled))
 }
 
+/// True where the quota held the server back in so many periods that whoever waited, waited for it.
+pub(super) fn is_the_limit(outcome: &CheckupOutcome) -> bool {
+    used_up(outcome).is_some_and(|(_, throttled)| {
+        real(throttled.held_back) >= SHARE_OF_MOST * real(throttled.periods.max(1))
+    })
+}
+
+/// True where many users of this tool share the quota of the server: what is used up is then a limit of
+/// the measurement, too.
+fn is_of_the_load(part: &CheckupPart, outcome: &CheckupOutcome) -> bool {
+    part.users > 1 && outcome.quota.is_some_and(|quota| quota.with_client)
+}
+
+/// How most users used up a quota which this tool shares with `server`.
+pub(super) fn by_the_load<'a>(
+    evidence: &Evidence<'a>,
+    server: &str,
+) -> Option<(&'a CheckupPart, CpuThrottled)> {
+    let shared =
+        evidence.timed().filter(|(part, it)| part.server == server && is_of_the_load(part, it));
+    let found = shared.filter_map(|(part, outcome)| Some((part, used_up(outcome)?.1)));
+    found.max_by_key(|(part, _)| part.users)
+}
+
 fn finding(part: &CheckupPart, outcome: &CheckupOutcome) -> Option<CheckupFinding> {
     let (quota, throttled) = used_up(outcome)?;
     let (median_ns, mean_ns) = (outcome.median?.ns, outcome.mean_ns?);
@@ -51,10 +77,11 @@ fn finding(part: &CheckupPart, outcome: &CheckupOutcome) -> Option<CheckupFindin
         | CheckupLayer::Database => format!("the {}", part.server),
     };
     let shared = if quota.with_client { ", which this tool shares," } else { "" };
+    let count = show_count(quota.processors);
+    let processors = if count == "1" { "processor" } else { "processors" };
     let evidence = format!(
-        "A control group holds {whose} back: its quota of {} processors{shared} was used up in {} of {} \
-         ({} without a processor). {} ({}) takes {} at the mean and {} at the median.",
-        show_count(quota.processors),
+        "A control group holds {whose} back: its quota of {count} {processors}{shared} was used up in {} of \
+         {} ({} without a processor, added up over all of them). {} ({}) takes {} at the mean and {} at the median.",
         grouped(throttled.held_back),
         counted(throttled.periods, "period"),
         show_ns(throttled.held_back_ns),
@@ -77,9 +104,14 @@ fn finding(part: &CheckupPart, outcome: &CheckupOutcome) -> Option<CheckupFindin
 }
 
 /// What waits for the next period cost one operation at the mean: no more than the mean lies above the
-/// median.
+/// median. `None` where that is less than half of them: then the operation at the median waited, too, and
+/// nobody knows what it takes without.
 fn cost(outcome: &CheckupOutcome, throttled: CpuThrottled, above_ns: u64) -> Option<FaultCost> {
     let operations = outcome.operations.max(1);
-    let excess_ns = throttled.held_back_ns.min(above_ns.saturating_mul(operations));
+    let all_above_ns = above_ns.saturating_mul(operations);
+    if all_above_ns < throttled.held_back_ns / 2 {
+        return None;
+    }
+    let excess_ns = throttled.held_back_ns.min(all_above_ns);
     waits_cost(Some(Waited { operations: throttled.held_back, excess_ns }), outcome)
 }

@@ -20,6 +20,9 @@ pub(super) fn remarks(
 ) -> Vec<CheckupRemark> {
     let is_told = |part: &CheckupPart, outcome: &CheckupOutcome| {
         let of = |finding: &CheckupFinding| {
+            if finding.kind == FaultKind::Quota && finding.server == part.server {
+                return true; // whoever is held back is so with whatever is asked of it
+            }
             let explains = matches!(
                 finding.kind,
                 FaultKind::Slow | FaultKind::Loss | FaultKind::DelayedAcknowledgement

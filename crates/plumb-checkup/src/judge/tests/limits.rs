@@ -62,7 +62,11 @@ fn a_clock_that_was_read_too_seldom_is_no_server_that_tells_nothing() {
     let outcome = CheckupOutcome {
         operations: 5,
         service_ns: Distribution::of(&times),
-        attribution: Some(Attribution { parts: vec![server], ..Attribution::default() }),
+        attribution: Some(Attribution {
+            client: time(1_217, 3),
+            parts: vec![server],
+            ..Attribution::default()
+        }),
         ..takes(1_217 * MS)
     };
     let mut parts = landscape(45, 1_900);
@@ -81,6 +85,41 @@ fn a_clock_that_was_read_too_seldom_is_no_server_that_tells_nothing() {
         Some("of a statement there are 3: too few for a median; give more time (--for)"),
         "two of the five were looked into"
     );
+}
+
+#[test]
+fn why_a_server_does_not_tell_how_long_it_works_is_said_as_it_is() {
+    let time = |ms: i64, count| Estimate {
+        mean_ns: ms * 1_000_000,
+        half_width_ns: Some(1_000_000),
+        count,
+    };
+    let outcome = |whole, own, same_operations| {
+        let server = TimePart { kind: PartKind::Server, time: time(own, 45), how: String::new() };
+        let attribution = Attribution {
+            client: time(whole, 300),
+            parts: vec![server],
+            same_operations,
+            ..Attribution::default()
+        };
+        CheckupOutcome { attribution: Some(attribution), ..takes(300 * MS) }
+    };
+    for (part, outcome, why) in [
+        (
+            statement(),
+            outcome(300, 420, false),
+            "its own time is not known: the parts were measured on other operations and add up to more \
+             than the whole, 420 ms of 300 ms",
+        ),
+        (list(), outcome(300, 100, true), "it reports its time with some answers only"),
+        (list(), takes(300 * MS), "it reports no times of its own"),
+    ] {
+        let mut parts = landscape(45, 1_900);
+        parts.push(with(CheckupPart { server: "other".into(), ..part }, outcome));
+        let said = only(FaultKind::Slow, parts);
+        assert!(said.contains(&format!("; {why}.")), "{said}");
+        assert!(!said.contains("clock was read"), "{said}");
+    }
 }
 
 #[test]
@@ -128,8 +167,8 @@ fn a_server_that_its_quota_holds_back_has_a_fault() {
     assert_eq!(
         said,
         "A control group holds the server at the end of the network back: its quota of 0.04 \
-         processors was used up in 82 of 203 periods (4.67 s without a processor). A round trip (one \
-         user) takes 289 us at the mean and 19.6 us at the median. It costs a user 248 us of 289 us \
+         processors was used up in 82 of 203 periods (4.67 s without a processor, added up \
+         over all of them). A round trip (one user) takes 289 us at the mean and 19.6 us at the median. It costs a user 248 us of 289 us \
          an operation (194 us to 289 us)."
     );
     // a period now and then, a quota that nobody counts, and none
@@ -148,11 +187,91 @@ fn a_quota_that_many_users_use_up_is_no_pool() {
     let mut parts = ladder(5 * MS, 1, 20.0, true);
     let last = parts.last_mut().unwrap().outcome.as_mut().unwrap();
     last.quota = Some(quota(190));
+    // everybody waits for the next period, the operation at the median, too
+    assert_eq!(
+        only(FaultKind::Quota, parts.clone()),
+        "A control group holds the application server back: its quota of 0.04 processors was used up \
+         in 190 of 203 periods (10.8 s without a processor, added up over all of them). A flight list \
+         (10 users) takes 50.0 ms at the mean and 50.0 ms at the median."
+    );
+    assert_eq!(checkup(parts).verdict.findings[0].cost, None);
+}
+
+#[test]
+fn a_pool_that_the_server_reports_is_full_beside_a_quota_that_is_used_up_now_and_then() {
+    let mut parts = ladder(5 * MS, 1, 20.0, true);
+    let last = parts.last_mut().unwrap().outcome.as_mut().unwrap();
+    last.quota = Some(quota(11));
+    let both = checkup(parts);
+    assert_eq!(kinds(&both), [FaultKind::Pool, FaultKind::Quota]);
+    assert!(both.verdict.sentence.contains("is full: it serves one at a time"));
+}
+
+#[test]
+fn a_quota_that_the_load_uses_up_with_its_server_is_a_limit_of_the_measurement() {
+    let shared = |processors, held_back| {
+        let quota = CpuQuota { processors, with_client: true, ..quota(held_back) };
+        Some(quota)
+    };
+    let mut parts = ladder(5 * MS, 8, 20.0, true);
+    let count = parts.len();
+    for part in &mut parts[count - 3..] {
+        let held_back = if part.users == 10 { 60 } else { 0 };
+        part.outcome.as_mut().unwrap().quota = shared(1.0, held_back);
+    }
+    let found = checkup(parts.clone());
+    assert_eq!((kinds(&found), found.has_findings()), (vec![], false));
+    let [remark] = &found.verdict.remarks[..] else { panic!("{:?}", found.verdict.remarks) };
+    assert!(
+        remark.text.ends_with(
+            "cpu.max). With 10 users it was used up in 60 of 203 periods: what the application server \
+             does for many with a quota of its own is not known from here."
+        ),
+        "{remark:?}"
+    );
+    // one user alone is no load
+    parts[count - 3].outcome.as_mut().unwrap().quota = shared(1.0, 60);
     let said = only(FaultKind::Quota, parts);
     assert!(
-        said.contains("190 of 203 periods") && said.contains("A flight list (10 users)"),
+        said.contains("its quota of 1 processor, which this tool shares, was used up in 60"),
         "{said}"
     );
+}
+
+#[test]
+fn what_a_quota_explains_is_no_wait_of_which_nobody_knows() {
+    let mut parts = landscape(45, 1_900);
+    let waited = Some(Waited { operations: 20, excess_ns: 20 * 300 * MS });
+    let mean_ns = Some(6_045 * US);
+    let waits = CheckupOutcome { waited, mean_ns, ..takes(45 * US) };
+    parts[1].outcome = Some(waits.clone());
+    let named = |parts| checkup(parts).verdict.remarks.iter().any(|it| it.name == "waits");
+    assert!(named(parts.clone()));
+    parts[1].outcome = Some(CheckupOutcome { quota: Some(quota(82)), ..waits });
+    assert_eq!(kinds(&checkup(parts.clone())), [FaultKind::Quota]);
+    assert!(!named(parts));
+}
+
+#[test]
+fn a_stream_that_brings_nothing_fails() {
+    let mut parts = landscape(45, 1_900);
+    let text = "no byte arrived";
+    let stream = |duration_ns| {
+        let outcome =
+            CheckupOutcome { bits_per_s: Some(0.0), duration_ns, ..CheckupOutcome::default() };
+        against(outcome, FindingKind::NoOperations, Scope::Everything, text)
+    };
+    for duration_ns in [0, 2_000 * MS] {
+        parts.truncate(4);
+        let part = part(CheckupLayer::Network, "network", "a stream");
+        parts.push(with(CheckupPart { role: PartRole::WhereOffered, ..part }, stream(duration_ns)));
+        let said = only(FaultKind::Failures, parts.clone());
+        assert!(said.starts_with("The network fails: of a stream (one user), no byte"), "{said}");
+    }
+    // of what was not even tried as long as a slow page takes, nobody knows that it is slow
+    parts.truncate(4);
+    parts.push(with(by(2, list()), silent(0)));
+    only(FaultKind::Failures, parts);
 }
 
 #[test]
