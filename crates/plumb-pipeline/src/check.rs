@@ -1,8 +1,8 @@
 //! The cases of a check of a path, and of the checkup of a landscape.
 
 use plumb_checkup::{
-    Checkup, CheckupOutcome, CheckupPart, Judgement, LayerState, LayerVerdict, PathCheck,
-    PathVerdict,
+    Checkup, CheckupOutcome, CheckupPart, CheckupRemark, Judgement, LayerState, LayerVerdict,
+    PathCheck, PathVerdict,
 };
 use plumb_measure::{Status, show_ns};
 use plumb_page::figures::per_second;
@@ -72,6 +72,7 @@ impl Verdict {
                 duration_ns: None,
             }
         }));
+        cases.extend(checkup.verdict.remarks.iter().filter_map(case_of_untold));
         cases.extend(checkup.troubles.iter().enumerate().map(|(at, trouble)| Case {
             group: title.clone(),
             name: format!("trouble {}", at + 1),
@@ -94,6 +95,18 @@ impl Verdict {
             Status::Complete | Status::Broken => verdict,
         }
     }
+}
+
+/// What `remark` leaves open.
+fn case_of_untold(remark: &CheckupRemark) -> Option<Case> {
+    let untold = remark.untold.as_ref()?;
+    Some(Case {
+        group: remark.name.clone(),
+        name: untold.clone(),
+        found: remark.text.clone(),
+        remarks: vec![Remark::new("untold", Grade::LeavesOpen, remark.text.clone())],
+        duration_ns: None,
+    })
 }
 
 /// Whether a server can be judged by its yardstick.
@@ -148,5 +161,29 @@ fn found(outcome: &CheckupOutcome) -> String {
         }
         _ if outcome.error.is_some() => "no record".into(),
         _ => per_second(outcome.throughput_per_s),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::State;
+    use plumb_measure::Program;
+
+    #[test]
+    fn what_a_remark_leaves_open_is_a_case_that_is_open() {
+        let plumb = Program { version: "0.0.0".into() };
+        let mut checkup = Checkup::begun(plumb, "2026-11-21T08:30:48Z".into(), Vec::new());
+        let remark = |untold: Option<&str>| CheckupRemark {
+            name: "processors".into(),
+            text: "others kept the processors busy".into(),
+            untold: untold.map(str::to_owned),
+        };
+        checkup.status = Status::Complete;
+        checkup.verdict.remarks = vec![remark(None), remark(Some("whether the server is full"))];
+        let verdict = Verdict::of_checkup(&checkup, String::new());
+        let open = verdict.cases.iter().filter(|case| case.state() == State::Unanswered);
+        let open: Vec<&str> = open.map(|case| case.name.as_str()).collect();
+        assert_eq!(open, ["whether the server is full"]);
     }
 }

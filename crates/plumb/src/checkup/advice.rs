@@ -1,12 +1,18 @@
 //! What a measurement advises, for whoever writes a landscape file: options of a command are keys there.
 
+use plumb_measure::Finding;
+
 /// Advice of a command that measures, and the same of a file.
-const ADVICE: [(&str, &str); 6] = [
+const ADVICE: [(&str, &str); 10] = [
     ("raise --timeout", "raise timeout in [database]"),
     (", or raise --rows and --size", ""),
     (" (--pool, or --connections of a replay)", ""),
     ("write --target-kind redis", "write kind = \"redis\" in [lock]"),
     ("name a file with --password-file", "name a file with password-file"),
+    ("name that with --password-file", "name that with password-file"),
+    ("name its authority with --ca FILE", "name its authority with ca in [http] or [flow]"),
+    ("name the authority with --ca FILE", "name the authority with ca in [http] or [flow]"),
+    ("is --ca FILE that authority", "is the file of ca that authority"),
     (
         "speaks TLS: add --tls",
         "speaks TLS: a checkup measures only pages, messages (https://) and a database over it",
@@ -18,9 +24,30 @@ pub(super) fn for_a_file(error: &str) -> String {
     ADVICE.iter().fold(error.to_owned(), |text, (option, key)| text.replace(option, key))
 }
 
+/// The same of what handshakes complained of: these are words of this tool, those of a server stay.
+pub(super) fn of_handshakes(reasons: &mut [Finding]) {
+    for complaint in reasons.iter_mut().filter(|it| it.is_of_handshake()) {
+        complaint.text = for_a_file(&complaint.text);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plumb_measure::{FindingKind, Scope};
+
+    #[test]
+    fn a_certificate_nobody_trusts_is_advised_by_a_key_and_an_answer_keeps_its_words() {
+        let complaint = |start: &str| Finding {
+            kind: FindingKind::Complaint,
+            scope: Scope::Nothing,
+            text: format!("{start}: name its authority with --ca FILE"),
+        };
+        let mut reasons = [complaint("a handshake that failed: no"), complaint("an answer")];
+        of_handshakes(&mut reasons);
+        assert!(reasons[0].text.ends_with("name its authority with ca in [http] or [flow]"));
+        assert!(reasons[1].text.ends_with("--ca FILE"));
+    }
 
     #[test]
     fn what_a_landscape_file_can_say_is_advised() {
@@ -34,6 +61,8 @@ mod tests {
                 "make fewer connections, or raise it",
             ),
             ("for Redis write --target-kind redis", "for Redis write kind = \"redis\" in [lock]"),
+            ("name its authority with --ca FILE", "name its authority with ca in [http] or [flow]"),
+            ("name that with --password-file, or set P", "name that with password-file, or set P"),
             ("connection refused", "connection refused"),
         ] {
             assert_eq!(for_a_file(said), advised);

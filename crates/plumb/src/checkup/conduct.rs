@@ -132,7 +132,9 @@ fn attempt(
                 checkup.remote = name.map(str::to_owned).or(checkup.remote.take());
                 checkup.host = Some(record.host.clone());
             }
-            CheckupOutcome::of(&record, shown)
+            let mut outcome = CheckupOutcome::of(&record, shown);
+            advice::of_handshakes(&mut outcome.validity.reasons);
+            outcome
         }
         Err(error) => {
             let not_offered = part.role == PartRole::WhereOffered && is_another_server(&error);
