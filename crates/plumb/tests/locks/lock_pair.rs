@@ -207,7 +207,9 @@ fn a_replica_of_another_table_size_is_refused_in_one_line() {
     kit::until(|| (figure(&primary, "connections", folder.path()) > 4).then_some(()));
     primary.program.signal(Signal::KILL);
     let next = replica.program.log_line();
-    assert!(next.contains("cannot be reached"), "{next}");
+    // it may just have had a connection
+    let gone = ["cannot be reached", "is away: the connection ended"];
+    assert!(gone.iter().any(|words| next.contains(words)), "{next}");
 }
 
 #[test]
