@@ -81,11 +81,15 @@ impl Address {
         }
         let (host, port) = split_port(text).ok_or_else(|| wrong("`]` after an IPv6 address"))?;
         let port = match port {
+            // the resolver takes it for an IPv4 address: 4000 is 0.0.15.160 there
+            None if host.parse::<u64>().is_ok() => {
+                return Err(wrong("HOST or HOST:PORT; for a port of this machine, 127.0.0.1:PORT"));
+            }
             None => default_port,
             Some(digits) => digits.parse().map_err(|_| wrong("a port from 0 to 65535"))?,
         };
         if host.is_empty() {
-            return Err(wrong("a host before the port"));
+            return Err(wrong("a host before the port, as in 127.0.0.1:PORT"));
         }
         Ok(Self::Host { host: host.to_owned(), port })
     }
@@ -327,7 +331,8 @@ mod tests {
             ("host:70000", "a port from 0 to 65535"),
             ("http://host", "HOST or HOST:PORT, not a URL"),
             ("[::1", "`]` after an IPv6 address"),
-            (":3298", "a host before the port"),
+            (":3298", "a host before the port, as in 127.0.0.1:PORT"),
+            ("3298", "for a port of this machine, 127.0.0.1:PORT"),
             ("unix:", "a path after `unix:`"),
             ("smc:", "a host before the port"),
             ("smc:unix:/tmp/s", "HOST or HOST:PORT after `smc:`"),

@@ -10,7 +10,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 /// Options that other programs, or other commands of this one, call so; the option here; and what is to be
 /// known of it.
 const CALLED_ELSEWHERE: [(&str, &str, &str); 3] = [
-    ("--port", "listen", "'--listen [HOST:]PORT' says where it listens"),
+    ("--port", "listen", "'--listen HOST:PORT' says where it listens"),
     (
         "-B",
         "size",
@@ -130,8 +130,8 @@ mod tests {
         for (line, tip) in [
             (&["plumb", "net", "ping", "h", "-B", "500"][..], "tip: '--size' is the length"),
             (&["plumb", "net", "ping", "h", "-L", "5"], "tip: '--count' is how many"),
-            (&["plumb", "app", "serve", "--port", "8000"], "tip: '--listen [HOST:]PORT'"),
-            (&["plumb", "net", "serve", "--port", "3298"], "tip: '--listen [HOST:]PORT'"),
+            (&["plumb", "app", "serve", "--port", "8000"], "tip: '--listen HOST:PORT'"),
+            (&["plumb", "net", "serve", "--port", "3298"], "tip: '--listen HOST:PORT'"),
             (&["plumb", "checkup", "l.toml"], "tip: the landscape is named with '--target l.toml'"),
             (
                 &["plumb", "db", "ping", "postgres://h", "select 1"],
