@@ -15,10 +15,16 @@ const APART_MAX: f64 = 0.10;
 /// The same of the 95th percentile, which the model only approximates.
 const P95_APART_MAX: f64 = 0.25;
 
-/// Everything about a what-if of the changes that were `asked` for.
-pub(crate) fn page(page: &mut Page, asked: &str, what_if: &WhatIf) {
+/// Everything about a what-if of the changes that were `asked` for; none where the machine drifted.
+pub(crate) fn page(page: &mut Page, asked: &str, what_if: Option<&WhatIf>) {
     let changes: Vec<&str> = asked.split(',').map(str::trim).collect();
-    let heading = format!("What if {}: {}", changes.join(", "), load(what_if.plan.load));
+    let heading = format!("What if {}", changes.join(", "));
+    let Some(what_if) = what_if else {
+        page.title(heading);
+        page.sentence("Not answered: the machine drifted while the ladder was taken.");
+        return;
+    };
+    let heading = format!("{heading}: {}", load(what_if.plan.load));
     page.title(if what_if.beyond { format!("{heading} (model, not measured)") } else { heading });
     if let Some(FailedStep { users, what }) = &what_if.failed {
         page.sentence(format!(

@@ -22,9 +22,11 @@ pub(crate) struct Declared {
 }
 
 /// What of a ladder was taken twice, so that a machine that drifted meanwhile shows.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct Repeated {
-    ladder: String,
+    /// The folder; absent of runs that are in none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ladder: Option<String>,
     /// Users of the step; absent where none could be taken again.
     #[serde(skip_serializing_if = "Option::is_none")]
     users: Option<u32>,
@@ -68,6 +70,9 @@ impl Declared {
                 declared.add(path, &text)?;
             }
         }
+        if paths.iter().any(|path| declared.ladder_of(path).is_none()) {
+            declared.repeated.push(Repeated::default());
+        }
         Ok(declared)
     }
 
@@ -90,7 +95,7 @@ impl Declared {
         self.servers.extend(document.servers);
         let again = document.steps.iter().rfind(|step| step.repeated && step.counts);
         self.repeated.push(Repeated {
-            ladder: shown.to_string(),
+            ladder: Some(shown.to_string()),
             users: again.filter(|_| document.drift.is_some()).map(|step| step.level),
             drift: document.drift,
         });
@@ -122,7 +127,7 @@ impl Repeated {
     /// Why the ladder answers nothing; `None` of a machine that is not shown to have drifted.
     pub(crate) fn refusal(&self) -> Option<String> {
         let drift = self.drift.filter(|both| both.iter().any(LadderDrift::is_shown))?;
-        let (step, ladder) = (self.step(), &self.ladder);
+        let (step, ladder) = (self.step(), self.ladder.as_ref()?);
         Some(format!(
             "the machine drifted while {ladder} was taken: {step}, taken again, differs by {} \
              from the first time; take the ladder again",
@@ -132,10 +137,14 @@ impl Repeated {
 
     /// How sure it is that the machine stayed as it was.
     pub(crate) fn words(&self) -> String {
+        let Some(ladder) = &self.ladder else {
+            return "Whether the machine drifted while these runs were taken is not known; a ladder of \
+                    `plumb lab run` takes a step again."
+                .into();
+        };
         let Some(drift) = self.drift else {
             return format!(
-                "No step of {} was taken again: whether the machine drifted meanwhile is not known.",
-                self.ladder
+                "No step of {ladder} was taken again: whether the machine drifted meanwhile is not known."
             );
         };
         let verdict = if drift.iter().any(LadderDrift::is_shown) {
@@ -146,9 +155,8 @@ impl Repeated {
             "whether that is drift is not known; take longer steps"
         };
         format!(
-            "Taken again, {} of {} differs by {}: {verdict}.",
+            "Taken again, {} of {ladder} differs by {}: {verdict}.",
             self.step(),
-            self.ladder,
             differences(drift)
         )
     }

@@ -124,7 +124,7 @@ struct Report {
     offered: Option<Offered>,
     #[serde(skip_serializing_if = "Option::is_none")]
     what_if: Option<WhatIf>,
-    /// The changes of `what_if`, as they were asked for.
+    /// The changes of `what_if`, as they were asked for; of a machine that drifted they are not made.
     #[serde(skip)]
     what_if_asked: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -196,9 +196,12 @@ pub fn run(words: &ArgMatches, command: &[String]) -> anyhow::Result<Answered> {
         seed: options.seed,
     };
     let mut sizing = plumb_size::sizing::size(ladder, &setup, question)?;
-    read.repeated.iter().filter_map(Repeated::refusal).for_each(|why| sizing.refuse(why));
+    let drifted: Vec<String> = read.repeated.iter().filter_map(Repeated::refusal).collect();
+    drifted.iter().for_each(|why| sizing.refuse(why.clone()));
+    let changes = changes.filter(|_| drifted.is_empty());
     let what_if = changes.map(|changes| what_if::what_if(&sizing, changes)).transpose()?;
     let saps_like = options.saps_like.then(|| {
+        drifted.first().map_or(Ok(()), |why| Err(why.clone()))?;
         let steps = read.sales.as_ref().map_err(Clone::clone)?;
         let think_s = sizing.model.think_s;
         sales::figure(steps, think_s, question.target).map_err(|error| error.to_string())

@@ -97,8 +97,8 @@ pub(crate) fn page(report: &Report) -> Page {
     if let Some(saps_like) = &report.saps_like {
         sales::said(&mut page, saps_like);
     }
-    if let (Some(what_if), Some(asked)) = (&report.what_if, &report.what_if_asked) {
-        changed::page(&mut page, asked, what_if);
+    if let Some(asked) = &report.what_if_asked {
+        changed::page(&mut page, asked, report.what_if.as_ref());
     }
     ladder(&mut page, report);
     demands(&mut page, sizing);

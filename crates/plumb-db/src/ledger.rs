@@ -77,6 +77,8 @@ pub(crate) struct Ledger {
     until: Option<u64>,
     count: Option<u64>,
     begun: u64,
+    /// Calls of the recorded part that ended.
+    ended: u64,
     /// Calls of the recorded part that were taken up and have no connection yet.
     waiting: u64,
     last: u64,
@@ -149,6 +151,7 @@ impl Ledger {
             until,
             count,
             begun: 0,
+            ended: 0,
             waiting: 0,
             last: from,
             recording: false,
@@ -288,7 +291,7 @@ impl Ledger {
     /// Books a call that was answered with `bytes`, first at `first` and completely at `last`.
     pub(crate) fn answered(&mut self, call: &Call, first: u64, last: u64, bytes: u64) {
         if !self.is_recorded(call) {
-            self.warm_up_operations += 1;
+            self.answered_of_warm_up(last);
             return;
         }
         self.start_recording();
@@ -327,7 +330,7 @@ impl Ledger {
     /// Books what a call told that was looked into.
     pub(crate) fn observed(&mut self, call: &Call, seen: Seen, now: u64) {
         if !self.is_recorded(call) {
-            self.warm_up_operations += 1;
+            self.answered_of_warm_up(now);
             return;
         }
         self.start_recording();
@@ -346,7 +349,7 @@ impl Ledger {
     pub(crate) fn failed(&mut self, call: &Call, kind: FailureKind, now: u64) {
         let answered = [FailureKind::Refused, FailureKind::CheckFailed].contains(&kind);
         if !self.is_recorded(call) && (answered || now < self.from) {
-            self.warm_up_operations += 1;
+            self.answered_of_warm_up(now);
             return;
         }
         self.start_recording();
@@ -355,13 +358,22 @@ impl Ledger {
         self.ended(call, now);
     }
 
+    /// A call of the warm-up was answered at `now`, or failed in it.
+    fn answered_of_warm_up(&mut self, now: u64) {
+        self.warm_up_operations += 1;
+        let all_ended = self.count.is_some_and(|count| self.ended >= count);
+        if all_ended || self.until.is_some_and(|until| now >= until) {
+            self.start_recording();
+            self.recorder.outlasting += 1;
+        }
+    }
+
     /// A call that is recorded ended at `now`: one that was due in the warm-up makes the recorded part no
     /// longer.
     fn ended(&mut self, call: &Call, now: u64) {
-        let most = match call.due >= self.from {
-            true => now,
-            false => self.until.unwrap_or(self.last),
-        };
+        let is_due = call.due >= self.from;
+        self.ended += u64::from(is_due);
+        let most = if is_due { now } else { self.until.unwrap_or(self.last) };
         self.pass(now.min(most));
     }
 

@@ -30,6 +30,8 @@ pub enum FindingKind {
     Refused,
     /// Work could not begin in time and was given up.
     Dropped,
+    /// Operations of the warm-up were answered behind the recorded part.
+    Outlasting,
     /// The load generator, not the target, was the limit.
     DriverLimited,
     /// Work began later than the plan allows although a connection was free.

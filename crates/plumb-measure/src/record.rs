@@ -260,6 +260,10 @@ pub struct Recorder {
     /// Operations that could not begin in time and were given up.
     #[serde(deserialize_with = "count")]
     pub dropped: u64,
+    /// Operations of the warm-up that were answered behind the recorded part: in no figure of it,
+    /// and longer than all of it.
+    #[serde(deserialize_with = "count")]
+    pub outlasting: u64,
     /// Bytes handed to the kernel.
     #[serde(deserialize_with = "count")]
     pub bytes_sent: u64,
@@ -379,6 +383,7 @@ impl Recorder {
         self.connect_failures.merge(&other.connect_failures);
         self.quiet_closes += other.quiet_closes;
         self.dropped += other.dropped;
+        self.outlasting += other.outlasting;
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
         self.passes += other.passes;
@@ -414,6 +419,7 @@ impl Recorder {
         self.connect_failures = Failures::default();
         self.quiet_closes = 0;
         self.dropped = 0;
+        self.outlasting = 0;
         self.bytes_sent = 0;
         self.bytes_received = 0;
         self.passes = 0;

@@ -7,16 +7,17 @@ use std::num::{IntErrorKind, ParseIntError};
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// Options that other programs, or other commands of this one, call so; the option here; and what is to be
-/// known of it.
-const CALLED_ELSEWHERE: [(&str, &str, &str); 3] = [
-    ("--port", "listen", "'--listen HOST:PORT' says where it listens"),
+/// Options that other programs, or other commands of this one, call so; the options that a command takes
+/// which is told so; and what it is told. `-L` is another thing to whoever knows curl: of niping are
+/// commands that take a size and a count.
+const CALLED_ELSEWHERE: [(&str, &[&str], &str); 3] = [
+    ("--port", &["listen"], "'--listen HOST:PORT' says where it listens"),
     (
         "-B",
-        "size",
+        &["size", "count"],
         "'--size' is the length of a message; called niping (a symlink), plumb takes -B",
     ),
-    ("-L", "count", "'--count' is how many; called niping (a symlink), plumb takes -L"),
+    ("-L", &["size", "count"], "'--count' is how many; called niping (a symlink), plumb takes -L"),
 ];
 
 /// The message of a command line `words` of `all` that cannot be used, with what to try.
@@ -69,8 +70,8 @@ fn with_commands(mut message: clap::Error, all: &Command, command: &Command) -> 
 fn elsewhere(message: &clap::Error, command: &Command) -> Option<String> {
     let word = invalid(message, ContextKind::InvalidArg)?;
     let takes = |long: &str| command.get_arguments().any(|arg| arg.get_long() == Some(long));
-    if let Some((_, long, tip)) = CALLED_ELSEWHERE.iter().find(|(name, ..)| *name == word) {
-        return takes(long).then(|| (*tip).to_owned());
+    if let Some((_, longs, tip)) = CALLED_ELSEWHERE.iter().find(|(name, ..)| *name == word) {
+        return longs.iter().all(|long| takes(long)).then(|| (*tip).to_owned());
     }
     match word.starts_with('-') {
         true => None,
@@ -142,8 +143,10 @@ mod tests {
             assert!(text.contains(tip), "{text}");
             assert!(!text.contains("'-- -"), "{text}");
         }
-        let other = said(&["plumb", "http", "ping", "http://h/", "-B", "500"]);
-        assert!(!other.contains("'--size'"), "it has none: {other}");
+        for other in ["-B", "-L"] {
+            let text = said(&["plumb", "http", "ping", "http://h/", other, "5"]);
+            assert!(!text.contains("niping"), "{text}");
+        }
     }
 
     #[test]

@@ -148,6 +148,7 @@ fn calls_of_the_warm_up_that_have_no_answer_are_recorded_and_make_it_no_longer()
     assert_eq!(came.recorder.failures().of(FailureKind::TimedOut), 1);
     assert_eq!((came.recorder.operations(), came.recorder.observed()), (1, 0));
     assert_eq!((came.warm_up_operations, came.duration_ns), (5, 1_000 * MS));
+    assert_eq!(came.recorder.outlasting, 2, "the last two");
     let counted = LoadPlan { extent: Extent::Count(1), ..plan() };
     let came = recorded(&counted, |ledger| {
         answered(ledger, FROM + 5 * MS);
@@ -155,5 +156,5 @@ fn calls_of_the_warm_up_that_have_no_answer_are_recorded_and_make_it_no_longer()
         ledger.answered(&of_the_warm_up, end, end, 1);
     });
     assert_eq!((came.recorder.operations(), came.recorder.failures().total()), (1, 1));
-    assert_eq!(came.duration_ns, 6 * MS);
+    assert_eq!((came.duration_ns, came.recorder.outlasting), (6 * MS, 1));
 }

@@ -4,7 +4,7 @@
 //! would be in no figure then, however long its connection stood still for it: it is recorded when
 //! it ends behind the warm-up without an answer. It makes that part no longer. An answer to it,
 //! however late, is one of the warm-up: the part does not hold the time that it took, and so cannot
-//! say how many of these there are in a second.
+//! say how many of these there are in a second. Those that are longer than all of the part are told.
 
 use plumb_link::Link;
 use plumb_measure::{FailureKind, Outcome};
@@ -45,6 +45,14 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         self.any_done = true;
         if flight.counts || !self.window.is_some_and(|window| window.has_an_end()) {
             self.last_done = self.now;
+        }
+    }
+
+    /// An operation of the warm-up was answered now.
+    pub(super) fn answered_of_warm_up(&mut self) {
+        self.warm_up_operations += 1;
+        if self.counts(self.now) && self.is_past_recorded() {
+            self.recorder.outlasting += 1;
         }
     }
 

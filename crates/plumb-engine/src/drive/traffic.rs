@@ -231,7 +231,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             stamps.answered((index, row), counted, tells, channel, &mut self.recorder);
         }
         if !counts {
-            self.warm_up_operations += 1;
+            self.answered_of_warm_up();
             return;
         }
         self.recorder.record(row, moments, answer);

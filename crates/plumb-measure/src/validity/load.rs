@@ -42,6 +42,7 @@ impl Validity {
                     lost(recorder),
                     refused(recorder),
                     dropped(recorder),
+                    outlasting(recorder),
                     driver_limited(recorder, facts),
                     scheduling_lag(recorder, facts),
                     length_varies(recorder, facts),
@@ -197,6 +198,20 @@ fn dropped(recorder: &Recorder) -> Option<Finding> {
     finding(FindingKind::Dropped, Scope::Everything, text)
 }
 
+/// Whoever waited for them asked nothing in the recorded part: what it holds is of the others.
+fn outlasting(recorder: &Recorder) -> Option<Finding> {
+    if recorder.outlasting == 0 || recorder.operations() == 0 {
+        return None;
+    }
+    let was = if recorder.outlasting == 1 { "was" } else { "were" };
+    let text = format!(
+        "{} of the warm-up {was} answered after the time that was measured: longer than all of it, and in \
+         none of its times; measure longer (--for)",
+        counted(recorder.outlasting, "operation")
+    );
+    finding(FindingKind::Outlasting, Scope::Latency, text)
+}
+
 fn driver_limited(recorder: &Recorder, facts: LoadFacts) -> Option<Finding> {
     let busy = recorder.passes - recorder.idle_passes.min(recorder.passes);
     if recorder.passes < PASSES_MIN || busy * 100 <= recorder.passes * BUSY_PERCENT {
@@ -317,6 +332,16 @@ mod tests {
         let mut only = Recorder::new(1);
         only.record(0, moments, refused);
         assert!(!Validity::of_load(&only, CLOSED).valid, "nothing was accepted");
+    }
+
+    #[test]
+    fn answers_that_take_longer_than_what_was_measured_take_its_times_away() {
+        let mut recorder = recorder_of(1000);
+        recorder.outlasting = 2;
+        let validity = Validity::of_load(&recorder, CLOSED);
+        assert!(validity.valid && !validity.latency_valid);
+        let text = &validity.reasons[0].text;
+        assert!(text.starts_with("2 operations of the warm-up were answered after"), "{text}");
     }
 
     #[test]

@@ -122,6 +122,7 @@ fn a_ladder_is_sized_in_every_form() {
         "{text}"
     );
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(text.contains("Whether the machine drifted while these runs were taken"), "{text}");
     let markdown = plumb(&[&words[..], &["--markdown"]].concat(), at.path()).with(0).stdout;
     assert!(markdown.contains("| users | a second | mean |"), "{markdown}");
     let json = plumb(&[&words[..], &["--json"]].concat(), at.path()).with(0).json();

@@ -58,10 +58,10 @@ fn an_answer_to_the_warm_up_is_none_of_the_recorded_part_however_late_it_comes()
         let outcome = drive(&LoadPlan { connections: connections(1), ..short() }, manner);
         assert_eq!(outcome.recorder.failures().total(), 0);
         assert_eq!(outcome.duration_ns, 100 * MS);
-        outcome.recorder.operations()
+        (outcome.recorder.operations(), outcome.recorder.outlasting)
     };
-    assert_eq!(until(1_200), 0, "nothing else was asked");
-    assert_eq!(until(1_070), 50);
+    assert_eq!(until(1_200), (0, 1), "nothing else was asked");
+    assert_eq!(until(1_070), (50, 0));
 }
 
 #[test]

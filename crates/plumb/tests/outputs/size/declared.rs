@@ -53,6 +53,14 @@ fn a_ladder_says_which_runs_count_and_which_pools_there_are() {
         (&json["sizing"]["answer"], &json["runs"]["repeated"][0]["users"]),
         (&Value::Null, &json!(20))
     );
+    let what_if = [&size[..4], &["--what-if", "cores=4"]].concat();
+    let text = plumb(&what_if, at.path()).with(3).stdout.replace('\n', " ");
+    assert!(text.contains("What if cores=4") && !text.contains("simulated"), "{text}");
+    let asked = [&size[..], &["--what-if", "cores=4", "--saps-like"]].concat();
+    let json = plumb(&asked, at.path()).with(3).json();
+    assert_eq!(json["what_if"], Value::Null, "{json}");
+    let saps_like = json["saps_like"]["Err"].as_str().expect("refused");
+    assert!(saps_like.starts_with("the machine drifted"), "{saps_like}");
     write("rate", Value::Null);
     let refused = plumb(&size, at.path()).with(2).stderr;
     assert!(refused.contains("steps a rate"), "{refused}");
