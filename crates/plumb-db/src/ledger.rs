@@ -347,8 +347,7 @@ impl Ledger {
 
     /// Books a call that failed.
     pub(crate) fn failed(&mut self, call: &Call, kind: FailureKind, now: u64) {
-        let answered = [FailureKind::Refused, FailureKind::CheckFailed].contains(&kind);
-        if !self.is_recorded(call) && (answered || now < self.from) {
+        if !self.is_recorded(call) && (kind.is_of_an_answer() || now < self.from) {
             self.answered_of_warm_up(now);
             return;
         }

@@ -61,6 +61,36 @@ impl Protocol for Lines {
     }
 }
 
+/// The same lines as datagrams: one whose answer does not come is lost.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Datagrams(Lines);
+
+impl Protocol for Datagrams {
+    type User = ();
+    type Wire = ();
+
+    const DATAGRAMS: bool = true;
+
+    fn user(&mut self, number: usize) {
+        self.0.user(number);
+    }
+
+    fn encode(&mut self, user: &mut (), wire: &mut (), out: &mut Vec<u8>) -> Next {
+        self.0.encode(user, wire, out)
+    }
+
+    fn decode(
+        &mut self,
+        user: &mut (),
+        wire: &mut (),
+        op: Option<Op>,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Step {
+        self.0.decode(user, wire, op, bytes, out)
+    }
+}
+
 /// What a played server does with each line it gets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manner {

@@ -93,6 +93,34 @@ impl FailureKind {
         Self::ConnectionError,
     ];
 
+    /// True of a failure that an answer shows; false where none came.
+    #[must_use]
+    pub fn is_of_an_answer(self) -> bool {
+        match self {
+            Self::ConnectRefused
+            | Self::ConnectTimedOut
+            | Self::ConnectFailed
+            | Self::HandshakeFailed
+            | Self::TimedOut
+            | Self::Closed
+            | Self::Reset
+            | Self::NotSent
+            | Self::Lost
+            | Self::StreamRefused
+            | Self::StreamReset
+            | Self::ConnectionError => false,
+            Self::Refused
+            | Self::UnexpectedStatus
+            | Self::Garbled
+            | Self::HeadTooLarge
+            | Self::BodyTooLarge
+            | Self::Collided
+            | Self::CheckFailed
+            | Self::NothingExtracted
+            | Self::Late => true,
+        }
+    }
+
     /// The name in the run record.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -2,8 +2,8 @@
 //!
 //! An operation belongs to the part in which it was due. One that was due in the warm-up and hangs
 //! would be in no figure then, however long its connection stood still for it: it is recorded when
-//! it ends behind the warm-up without an answer. It makes that part no longer. An answer to it,
-//! however late, is one of the warm-up: the part does not hold the time that it took, and so cannot
+//! it ends behind the warm-up without an answer. It makes that part no longer. An answer to it, right
+//! or wrong and however late, is one of the warm-up: the part does not hold the time that it took, and so cannot
 //! say how many of these there are in a second. Those that are longer than all of the part are told.
 
 use plumb_link::Link;
@@ -23,28 +23,26 @@ impl Window {
     }
 }
 
-/// True of an operation that kept its connection waiting and came to nothing. A datagram that is
-/// lost does not: losses are counted as answers are, by when they were due.
-fn is_hanging(outcome: Outcome) -> bool {
-    matches!(outcome, Outcome::Failed(kind) if kind != FailureKind::Lost)
-}
-
 impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
-    /// `flight` ends without an answer, or with what its connection made of one: says whether it is
-    /// recorded, and notes when it ended.
-    pub(super) fn ends_with_connection(&mut self, flight: &mut Flight, outcome: Outcome) {
-        self.note_end(flight);
-        if !flight.counts {
-            flight.counts = is_hanging(outcome) && self.counts(self.now);
-        }
-    }
-
-    /// `flight` ends now.
+    /// `flight` ends so: notes when, and says whether it is recorded.
     #[inline]
-    pub(super) fn note_end(&mut self, flight: &Flight) {
+    pub(super) fn ends(&mut self, flight: &mut Flight, outcome: Outcome) {
         self.any_done = true;
         if flight.counts || !self.window.is_some_and(|window| window.has_an_end()) {
             self.last_done = self.now;
+        }
+        if !flight.counts && self.is_hanging(outcome) {
+            flight.counts = self.counts(self.now);
+        }
+    }
+
+    /// True of an operation that kept somebody waiting and had no answer. A datagram that is lost keeps
+    /// nobody waiting where others are sent at a rate.
+    fn is_hanging(&self, outcome: Outcome) -> bool {
+        match outcome {
+            Outcome::Failed(FailureKind::Lost) => self.pacer.is_none(),
+            Outcome::Failed(kind) => !kind.is_of_an_answer(),
+            Outcome::Ok | Outcome::Refused => false,
         }
     }
 
@@ -66,18 +64,5 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             && self.backlog.is_empty()
             && !self.may_begin(next)
             && !self.conns.iter().any(counts)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_datagram_that_is_lost_hangs_nowhere() {
-        assert!(is_hanging(Outcome::Failed(FailureKind::TimedOut)));
-        assert!(is_hanging(Outcome::Failed(FailureKind::Closed)));
-        assert!(!is_hanging(Outcome::Failed(FailureKind::Lost)));
-        assert!(!is_hanging(Outcome::Ok));
     }
 }

@@ -106,7 +106,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
 
     /// Records an operation that ended without an answer.
     pub(super) fn book(&mut self, index: usize, mut flight: Flight, answer: Answer) {
-        self.ends_with_connection(&mut flight, answer.outcome);
+        self.ends(&mut flight, answer.outcome);
         self.delay_next(index);
         let moments = flight.moments(self.now);
         let answer = self.settle(index, &mut flight, answer);

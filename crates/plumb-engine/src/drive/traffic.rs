@@ -208,7 +208,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             return;
         }
         conn.attempts = 0;
-        self.note_end(&flight);
+        self.ends(&mut flight, answer.outcome);
         self.delay_next(index);
         let moments = flight.moments(self.now);
         digest.after = settle::settled(

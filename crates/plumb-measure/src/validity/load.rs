@@ -75,7 +75,7 @@ fn unexpected_status(recorder: &Recorder) -> Option<Finding> {
     let named: Vec<String> =
         most.iter().map(|(code, n)| format!("{} with {code}", grouped(*n))).collect();
     let failures = recorder.failures();
-    let answered = failures.iter().filter(|(kind, _)| is_answered(*kind)).map(|(_, n)| n);
+    let answered = failures.iter().filter(|(kind, _)| kind.is_of_an_answer()).map(|(_, n)| n);
     let all = recorder.operations() + answered.sum::<u64>() + recorder.refused();
     let text = if wrong == all {
         format!(
@@ -92,34 +92,6 @@ fn unexpected_status(recorder: &Recorder) -> Option<Finding> {
         )
     };
     finding(FindingKind::UnexpectedStatus, Scope::Everything, text)
-}
-
-/// True of a failure that an answer shows.
-fn is_answered(kind: FailureKind) -> bool {
-    use FailureKind as Kind;
-    match kind {
-        Kind::ConnectRefused
-        | Kind::ConnectTimedOut
-        | Kind::ConnectFailed
-        | Kind::HandshakeFailed
-        | Kind::TimedOut
-        | Kind::Closed
-        | Kind::Reset
-        | Kind::NotSent
-        | Kind::Lost
-        | Kind::StreamRefused
-        | Kind::StreamReset
-        | Kind::ConnectionError => false,
-        Kind::Refused
-        | Kind::UnexpectedStatus
-        | Kind::Garbled
-        | Kind::HeadTooLarge
-        | Kind::BodyTooLarge
-        | Kind::Collided
-        | Kind::CheckFailed
-        | Kind::NothingExtracted
-        | Kind::Late => true,
-    }
 }
 
 fn no_operations(recorder: &Recorder) -> Option<Finding> {

@@ -1,6 +1,7 @@
 //! What the recorded part holds of the warm-up, and how long it is.
 
 use super::*;
+use crate::testing::Datagrams;
 
 /// Two connections, 20 ms of warm-up, 100 ms recorded; whoever drives it sees ten intervals.
 fn short() -> LoadPlan {
@@ -49,6 +50,21 @@ fn what_hangs_from_the_warm_up_on_fails_in_the_recorded_part_and_makes_it_no_lon
     let open = timed_out(&open);
     assert_eq!((open.recorder.operations(), open.recorder.dropped), (100, 0));
     assert_eq!(open.duration_ns, 100 * MS);
+}
+
+#[test]
+fn a_datagram_that_is_lost_hangs_where_nothing_is_sent_in_its_place() {
+    let lost = |pace: Pace| {
+        let (time, endpoint) = Played::time(HANGS);
+        let plan = LoadPlan { pace, ..short() };
+        let outcome = drive_protocol(Datagrams::default(), None, &plan, &endpoint, time).unwrap();
+        assert_eq!((outcome.recorder.operations(), outcome.duration_ns), (100, 100 * MS));
+        let failures = outcome.recorder.failures();
+        assert_eq!(failures.total(), failures.of(FailureKind::Lost));
+        failures.total()
+    };
+    assert_eq!(lost(Pace::AsFast), 1, "its socket asked nothing in the recorded part");
+    assert_eq!(lost(rate("1000/s")), 0, "it belongs to the warm-up");
 }
 
 #[test]
