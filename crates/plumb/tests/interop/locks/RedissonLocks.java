@@ -106,7 +106,7 @@ public class RedissonLocks {
 
     public static void main(String[] words) throws Exception {
         String address = words[0] + ":" + words[1];
-        RedissonClient one = client(address, 900);
+        RedissonClient one = client(address, 4_500);
         RedissonClient two = client(address, 30_000);
         ExecutorService other = Executors.newSingleThreadExecutor();
         locks(one, two, other);
