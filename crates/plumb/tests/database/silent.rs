@@ -33,7 +33,7 @@ fn a_server_that_hangs_leaves_a_record_that_proves_nothing() {
 fn a_table_that_is_locked_meanwhile_ends_the_run_with_its_record() {
     let server = Postgres::start("log_statement = 'all'");
     psql(&server.url(), "create table t as select 1 as a");
-    let words = ["--over", "kept,pool", "--ask", "own", "--count", "20", "--warmup", "0s"];
+    let words = ["--over", "kept,pool", "--ask", "own", "--count", "1000", "--warmup", "0s"];
     let statement = ["--statement", "select pg_sleep(0.02) from t", "--timeout", "200ms"];
     let patience = ["--connect-timeout", "1s", "--callers", "1", "--json"];
     let words = [&words[..], &statement, &patience].concat();
