@@ -133,8 +133,7 @@ impl Table {
 
     /// The width of the whole table as text.
     pub fn width(&self) -> usize {
-        let wide: usize = self.widths().iter().map(|width| width + GAP.len()).sum();
-        wide.saturating_sub(GAP.len())
+        width_of(self.widths())
     }
 
     /// The table within `width` columns of text, and the titles of the columns that gave way.
@@ -145,12 +144,32 @@ impl Table {
             .filter(|at| !kept.contains(at))
             .map(|at| self.columns[at].title.as_str())
             .collect();
-        let titles: Vec<String> = self.columns.iter().map(|column| column.title.clone()).collect();
-        let mut out = self.line(&titles, &kept, &widths);
-        for row in &self.rows {
-            out.push_str(&self.line(&row.cells, &kept, &widths));
+        (self.lines(&kept, &widths), dropped)
+    }
+
+    /// The whole table within `width` columns of text: columns that give way stand in further tables
+    /// below, each behind the words that name the rows.
+    pub fn in_parts(&self, width: usize) -> String {
+        let widths = self.widths();
+        let kept = self.fitting(&widths, width);
+        let mut left: Vec<usize> =
+            (0..self.columns.len()).filter(|at| !kept.contains(at)).collect();
+        let named = |at: &usize| self.columns[*at].kind == ColumnKind::Words;
+        let names: Vec<usize> = kept.iter().copied().take_while(named).collect();
+        let mut out = self.lines(&kept, &widths);
+        while !left.is_empty() {
+            let mut taken = 1;
+            while taken < left.len()
+                && width_of(names.iter().chain(&left[..=taken]).map(|at| widths[*at])) <= width
+            {
+                taken += 1;
+            }
+            let rest = left.split_off(taken);
+            out.push('\n');
+            out.push_str(&self.lines(&[&names[..], &left].concat(), &widths));
+            left = rest;
         }
-        (out, dropped)
+        out
     }
 
     /// The table as Markdown, complete.
@@ -186,7 +205,7 @@ impl Table {
     /// The places of the columns that fit.
     fn fitting(&self, widths: &[usize], width: usize) -> Vec<usize> {
         let mut kept: Vec<usize> = (0..self.columns.len()).collect();
-        while kept.iter().map(|at| widths[*at] + GAP.len()).sum::<usize>() > width + GAP.len() {
+        while width_of(kept.iter().map(|at| widths[*at])) > width {
             let last = kept.iter().copied().max_by_key(|at| self.columns[*at].rank);
             match last {
                 Some(at) if self.columns[at].rank > 0 => kept.retain(|other| *other != at),
@@ -194,6 +213,16 @@ impl Table {
             }
         }
         kept
+    }
+
+    /// Titles and rows of these columns.
+    fn lines(&self, kept: &[usize], widths: &[usize]) -> String {
+        let titles: Vec<String> = self.columns.iter().map(|column| column.title.clone()).collect();
+        let mut out = self.line(&titles, kept, widths);
+        for row in &self.rows {
+            out.push_str(&self.line(&row.cells, kept, widths));
+        }
+        out
     }
 
     fn line(&self, cells: &[String], kept: &[usize], widths: &[usize]) -> String {
@@ -214,6 +243,12 @@ impl Table {
 
 /// Between two columns of text.
 const GAP: &str = "  ";
+
+/// The width of columns of these widths beside each other.
+fn width_of(widths: impl IntoIterator<Item = usize>) -> usize {
+    let wide: usize = widths.into_iter().map(|width| width + GAP.len()).sum();
+    wide.saturating_sub(GAP.len())
+}
 
 /// Text that Markdown shows as it is, on one line.
 pub fn escaped(text: &str) -> String {
@@ -282,6 +317,23 @@ mod tests {
         let (text, dropped) = table.text(3);
         assert!(text.starts_with("size       p50\n"), "{text}");
         assert_eq!(dropped, ["extra", "more"]);
+    }
+
+    #[test]
+    fn what_gives_way_stands_below_the_names_of_its_rows() {
+        let table = sizes();
+        assert_eq!(table.in_parts(80), table.text(80).0);
+        let expected = "size       p50  more\n\
+                        1B     14.3 us    22\n\
+                        64KiB  1.90 ms     3\n\
+                        \n\
+                        size   extra\n\
+                        1B         1\n\
+                        64KiB  12345\n";
+        assert_eq!(table.in_parts(20), expected);
+        let narrow = table.in_parts(3);
+        assert_eq!(narrow.matches("size").count(), 3, "one column each: {narrow}");
+        assert!(sizes().in_parts(12).ends_with("1B       22\n64KiB     3\n"), "{narrow}");
     }
 
     #[test]

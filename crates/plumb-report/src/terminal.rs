@@ -18,15 +18,14 @@ use crate::{
 /// Findings that are spelled out; more are counted.
 const REASONS_MAX: usize = 8;
 
-/// The record as text of 80 columns; a table leaves out what does not fit, and says so. Ends with a
-/// line end.
+/// The record as text of 80 columns; a table that is wider stands in parts. Ends with a line end.
 #[must_use]
 pub fn render(record: &RunRecord) -> String {
     let mut out = head(record);
     if streams::are_in(record) {
-        out.push_str(&several(record));
+        out.push_str(&several(record, whole));
         if let Some((intervals, more)) = streams::intervals(record) {
-            out.push_str(&format!("\n{}", fitted(&intervals)));
+            out.push_str(&format!("\n{}", whole(&intervals)));
             if !more.is_empty() {
                 out.push_str(&wrap::paragraph("", &more, WIDTH));
             }
@@ -34,11 +33,11 @@ pub fn render(record: &RunRecord) -> String {
     } else if let [only] = &record.results[..] {
         out.push_str(&single(record, only));
     } else if !record.results.is_empty() {
-        out.push_str(&several(record));
+        out.push_str(&several(record, whole));
         out.push_str(&figures(record));
     }
     if let Some(table) = clients::table(record) {
-        out.push_str(&format!("\n{}", fitted(&table)));
+        out.push_str(&format!("\n{}", whole(&table)));
     }
     out.push_str(&pages(record));
     let delivered = delivery::sentences(record);
@@ -81,7 +80,7 @@ pub fn summary(record: &RunRecord) -> String {
             out.push_str(&format!("\n{}", times.text(WIDTH).0));
         }
     } else if !record.results.is_empty() {
-        out.push_str(&several(record));
+        out.push_str(&several(record, fitted));
     }
     if let Some(table) = clients::table(record) {
         out.push_str(&format!("\n{}", fitted(&table)));
@@ -239,8 +238,8 @@ fn driver(result: &ResultRecord) -> String {
     text
 }
 
-fn several(record: &RunRecord) -> String {
-    format!("\n{}", fitted(&tables::results(record)))
+fn several(record: &RunRecord, shown: fn(&Table) -> String) -> String {
+    format!("\n{}", shown(&tables::results(record)))
 }
 
 /// The figures of the layer, and how each is reckoned.
@@ -248,14 +247,19 @@ fn figures(record: &RunRecord) -> String {
     let Some(table) = tables::figures(record) else { return String::new() };
     let formulas = tables::formulas(record).into_iter();
     let lines = formulas.map(|(name, of)| wrap::paragraph("", &format!("{name} = {of}"), WIDTH));
-    format!("\n{}{}", fitted(&table), lines.collect::<String>())
+    format!("\n{}{}", whole(&table), lines.collect::<String>())
+}
+
+/// A table with all its columns.
+fn whole(table: &Table) -> String {
+    table.in_parts(WIDTH)
 }
 
 /// A table as far as it fits, and what did not.
 fn fitted(table: &Table) -> String {
     let (mut text, dropped) = table.text(WIDTH);
     if !dropped.is_empty() {
-        let note = format!("not shown for width: {}", dropped.join(", "));
+        let note = format!("not shown for width: {} (--full has them)", dropped.join(", "));
         text.push_str(&wrap::paragraph("", &note, WIDTH));
     }
     text
@@ -265,7 +269,7 @@ fn fitted(table: &Table) -> String {
 fn pages(record: &RunRecord) -> String {
     let mut out = String::new();
     for section in parts::sections(record).into_iter().chain(parts::errors(record)) {
-        out += &format!("\n{}\n{}", section.title, fitted(&section.table));
+        out += &format!("\n{}\n{}", section.title, whole(&section.table));
     }
     let facts = parts::facts(record);
     if !facts.is_empty() {

@@ -28,7 +28,7 @@ pub fn terminal(checkup: &Checkup, width: usize) -> String {
         let (table, dropped) = table.text(width);
         out += &table;
         if !dropped.is_empty() {
-            let note = format!("not shown for width: {}", dropped.join(", "));
+            let note = format!("not shown for width: {} (--markdown has them)", dropped.join(", "));
             out += &paragraph("", &note, width);
         }
         for (name, text) in remarks::of(&server) {

@@ -70,7 +70,7 @@ fn fitted(cut: Cut) -> String {
         notes.push(format!("{shown} of {whole} rows, from both ends"));
     }
     if !dropped.is_empty() {
-        notes.push(format!("not shown for width: {}", dropped.join(", ")));
+        notes.push(format!("not shown for width: {} (--markdown has them)", dropped.join(", ")));
     }
     if !notes.is_empty() {
         text += &paragraph("", &notes.join("; "), WIDTH);

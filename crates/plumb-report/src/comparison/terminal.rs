@@ -104,7 +104,8 @@ fn figures(contrast: &Contrast) -> String {
         out.push_str(&line);
     }
     if !dropped.is_empty() {
-        out.push_str(&format!("not shown for width: {}\n", dropped.join(", ")));
+        let note = format!("not shown for width: {} (--markdown has them)", dropped.join(", "));
+        out.push_str(&paragraph("", &note, WIDTH));
     }
     out
 }
