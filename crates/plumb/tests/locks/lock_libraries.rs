@@ -189,6 +189,59 @@ fn commands_are_answered_as_a_redis_answers_them() {
     assert!(theirs.contains("WRONGTYPE") && theirs.contains("NOSCRIPT"), "{theirs}");
 }
 
+/// Scripts of Redisson 3.16 to 3.44: a lock is taken, its time prolonged, given back, and taken away.
+const OLDER_REDISSON: [&str; 4] = [
+    "if ((redis.call('exists', KEYS[1]) == 0) or (redis.call('hexists', KEYS[1], ARGV[2]) == 1)) then \
+     redis.call('hincrby', KEYS[1], ARGV[2], 1); redis.call('pexpire', KEYS[1], ARGV[1]); return \
+     nil; end; return redis.call('pttl', KEYS[1]);",
+    "if (redis.call('hexists', KEYS[1], ARGV[2]) == 1) then redis.call('pexpire', KEYS[1], ARGV[1]); \
+     return 1; end; return 0;",
+    "if (redis.call('hexists', KEYS[1], ARGV[3]) == 0) then return nil;end; local counter = \
+     redis.call('hincrby', KEYS[1], ARGV[3], -1); if (counter > 0) then redis.call('pexpire', \
+     KEYS[1], ARGV[2]); return 0; else redis.call('del', KEYS[1]); redis.call('publish', KEYS[2], \
+     ARGV[1]); return 1; end; return nil;",
+    "if (redis.call('del', KEYS[1]) == 1) then redis.call('publish', KEYS[2], ARGV[1]); return 1 else \
+     return 0 end",
+];
+
+#[test]
+fn scripts_of_older_versions_of_redisson_do_what_they_do_at_a_redis() {
+    let redis = match Foreign::redis_here() {
+        Ok(redis) => redis,
+        Err(reason) => {
+            not_tried(reason);
+            return;
+        }
+    };
+    let folder = tempdir().expect("a temporary folder");
+    let server = Server::start(&[], folder.path());
+    let [take, renew, give, end] = OLDER_REDISSON;
+    let eval = |script: &str, words: &str| format!("EVAL \"{script}\" {words}");
+    let mine = eval(take, "1 k 60000 me");
+    let commands = [
+        eval(renew, "1 k 90000 me"),
+        mine.clone(),
+        mine.clone(),
+        eval(renew, "1 k 90000 other"),
+        eval(renew, "1 k 90000 me"),
+        "TTL k".to_owned(),
+        "HGET k me".to_owned(),
+        eval(give, "2 k channel 0 30000 other"),
+        eval(give, "2 k channel 0 30000 me"),
+        "TTL k".to_owned(),
+        eval(give, "2 k channel 0 30000 me"),
+        "EXISTS k".to_owned(),
+        eval(give, "2 k channel 0 30000 me"),
+        mine,
+        eval(end, "2 k channel 0"),
+        eval(end, "2 k channel 0"),
+    ];
+    let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
+    let theirs = answers(&redis.address, &commands);
+    assert_eq!(answers(&server.address, &commands), theirs);
+    assert!(theirs.contains(":90\r\n") && !theirs.contains("-ERR"), "{theirs}");
+}
+
 #[test]
 fn a_script_that_is_not_known_is_refused_by_its_digest() {
     let folder = tempdir().expect("a temporary folder");

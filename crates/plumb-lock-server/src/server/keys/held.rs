@@ -70,16 +70,25 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         &mut self,
         client: usize,
         call: Call<'_>,
-        tells: bool,
+        (tells, latched): (bool, bool),
         out: &mut Vec<u8>,
     ) -> Result<(), Refusal> {
         let first = usize::from(tells); // the message comes before the time
-        let (name, latch) = (call.key(0), call.key(1 + usize::from(tells)));
+        let name = call.key(0);
         let holder = call.arg(first + 1);
         let ms = time_ms(call.command, call.arg_at(first), 1)?;
-        let kept_ms = time_ms(call.command, call.arg_at(2 + 2 * first), 1)?;
         let now = self.clock.now_ns();
-        if let Some(answer) = self.latches.answer(latch, now) {
+        let latch = match latched {
+            true => {
+                let kept_ms = time_ms(call.command, call.arg_at(2 + 2 * first), 1)?;
+                let kept_ms = u64::try_from(kept_ms).unwrap_or(0).min(TTL_MS_MAX);
+                Some((call.key(1 + first), now + kept_ms * MS))
+            }
+            false => None,
+        };
+        if let Some((latch, _)) = latch
+            && let Some(answer) = self.latches.answer(latch, now)
+        {
             resp::push_integer(out, answer);
             return Ok(());
         }
@@ -100,8 +109,9 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         } else {
             self.live_on(lock, name, ms);
         }
-        let kept_ms = u64::try_from(kept_ms).unwrap_or(0).min(TTL_MS_MAX);
-        self.latches.remember(latch, u64::from(gone), (now, now + kept_ms * MS));
+        if let Some((latch, until)) = latch {
+            self.latches.remember(latch, u64::from(gone), (now, until));
+        }
         resp::push_integer(out, u64::from(gone));
         Ok(())
     }
@@ -111,24 +121,35 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         if call.args() < 1 + call.keys {
             return Err(Refusal::Arity("eval"));
         }
-        let ms = time_ms(call.command, call.arg_at(0), 1)?;
         let mut renewed = Vec::with_capacity(call.keys);
         for at in 0..call.keys {
-            let lock = self.standing_held(call.key(at))?;
-            let lock = lock.filter(|lock| self.is_of(*lock, call.arg(1 + at)));
-            renewed.push(lock.is_some());
-            if let Some(lock) = lock {
-                self.live_on(lock, call.key(at), ms);
-            }
+            renewed.push(self.renew_hold(call, at)?);
         }
         resp::push_array(out, renewed.len());
         renewed.into_iter().for_each(|it| resp::push_integer(out, u64::from(it)));
         Ok(())
     }
 
+    /// Lets the key at `at` live `ARGV[1]` milliseconds from now on if its holder has it.
+    pub(super) fn renew_hold(&mut self, call: Call<'_>, at: usize) -> Result<bool, Refusal> {
+        let ms = time_ms(call.command, call.arg_at(0), 1)?;
+        let lock = self.standing_held(call.key(at))?;
+        let lock = lock.filter(|lock| self.is_of(*lock, call.arg(1 + at)));
+        if let Some(lock) = lock {
+            self.live_on(lock, call.key(at), ms);
+        }
+        Ok(lock.is_some())
+    }
+
     /// Ends a key that counts its holds whoever has it, and one with a value for the connection
     /// that took it; those are told who listen to the channel.
-    pub(super) fn force_release(&mut self, client: usize, call: Call<'_>, out: &mut Vec<u8>) {
+    pub(super) fn force_release(
+        &mut self,
+        client: usize,
+        call: Call<'_>,
+        tells: bool,
+        out: &mut Vec<u8>,
+    ) {
         let lock = self.standing(call.key(0));
         let lock = lock.filter(|lock| self.counts_holds(*lock) || self.took(client, *lock));
         let held = lock.and_then(|lock| self.table.by_id(lock));
@@ -140,7 +161,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             let command = format!("EVAL forceUnlock {}", call.command.text(call.key_at(0)));
             self.audit(client, &command, counted(1, "lock"));
         }
-        if gone {
+        if gone && tells {
             self.publish_for_script(call.key(1), call.arg(0));
         }
         resp::push_integer(out, u64::from(gone));

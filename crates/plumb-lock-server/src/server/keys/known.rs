@@ -37,12 +37,16 @@ pub(super) enum Script {
     Hold,
     /// The same: -1 and a token, or the time to live and -1.
     HoldWithToken,
-    /// Gives the key back once; with `tells`, the last time, those who listen are told.
-    ReleaseHold { tells: bool },
+    /// Gives the key back once; with `tells`, the last time, those who listen are told; with
+    /// `latched`, the same answer is given when it is repeated under the name of the last key.
+    ReleaseHold { tells: bool, latched: bool },
     /// Sets the time to live of each key to argument 1 that the argument behind has: 1 or 0 each.
     RenewHolds,
-    /// Deletes the key whoever has it, if it counts its holds, and tells those who listen.
-    ForceRelease,
+    /// Sets the time to live of the key to argument 1 if argument 2 has it: 1 or 0.
+    RenewHold,
+    /// Deletes the key whoever has it, if it counts its holds; with `tells`, those who listen are
+    /// told.
+    ForceRelease { tells: bool },
 }
 
 impl Script {
@@ -51,21 +55,27 @@ impl Script {
         const MANY: usize = 256;
         match self {
             Self::Release { .. } | Self::Left { .. } => (1..=1, 1),
-            Self::Renew | Self::RenewOrTake | Self::Hold => (1..=1, 2),
+            Self::Renew | Self::RenewOrTake | Self::Hold | Self::RenewHold => (1..=1, 2),
             Self::Extend | Self::TakeOrReplace => (1..=1, 3),
             Self::ReleaseAll => (1..=MANY, 1),
             Self::TakeAll | Self::ExtendAll | Self::ExpireEach | Self::RenewHolds => (1..=MANY, 2),
-            Self::HoldWithToken | Self::ForceRelease => (2..=2, 2),
-            Self::ReleaseHold { tells: false } => (2..=2, 3),
-            Self::ReleaseHold { tells: true } => (3..=3, 5),
+            Self::HoldWithToken => (2..=2, 2),
+            Self::ForceRelease { tells: true } => (2..=2, 1),
+            Self::ForceRelease { tells: false } => (1..=1, 0),
+            Self::ReleaseHold { tells: false, latched: false } => (1..=1, 2),
+            Self::ReleaseHold { tells: false, latched: true }
+            | Self::ReleaseHold { tells: true, latched: false } => (2..=2, 3),
+            Self::ReleaseHold { tells: true, latched: true } => (3..=3, 5),
         }
     }
 }
 
 const RELEASE: Script = Script::Release { absent: 0 };
+const LATCHED_RELEASE: Script = Script::ReleaseHold { tells: true, latched: true };
+const UNLATCHED_RELEASE: Script = Script::ReleaseHold { tells: true, latched: false };
 
 /// The SHA-1 of each known script as [`plain`] text, whose it is, and what it does.
-const KNOWN: [(&str, Script); 22] = [
+const KNOWN: [(&str, Script); 30] = [
     // nearly all libraries
     ("436c6eb9061c0fd6bb5eb9f0ccd80873a070bd03", RELEASE),
     ("7daaa33a98d8afa0ad706c19f6ccf417927fb6a4", RELEASE), // with unlink
@@ -86,15 +96,32 @@ const KNOWN: [(&str, Script); 22] = [
     ("f14c4d39c6b54ea9c8eaf1a2b46e290282b7ba79", Script::TakeAll),
     ("fc85e1c73468e80dd838916e38400e59d4687047", Script::ReleaseAll),
     ("436aef7398e1893f2610b38d7ecb472d92f1fdd8", Script::ExtendAll),
-    // Redisson: its lock, its spin lock, its fenced lock, its multi-lock
+    // redis-semaphore of node: its mutex
+    ("14619301787c6360046a974d30b0cee055f2a811", Script::Renew),
+    ("5da8caccece477fab11a0724f6c34a266ab65f08", RELEASE),
+    // Redisson: its lock, its spin lock, its fenced lock, its multi-lock. Whose holds are taken, those
+    // are renewed: a time that its watchdog cannot prolong ends while the lock is in use
     ("2ee32ef415262d18eea1c41586bfdbdb55ec50f5", Script::Hold),
-    ("541fe7d3e6b19085958d2cd9d46a5342cfce6c01", Script::ReleaseHold { tells: true }),
-    ("c03f62fb5314efbb1343b0ea2e9f8cd116775014", Script::ForceRelease),
+    ("541fe7d3e6b19085958d2cd9d46a5342cfce6c01", LATCHED_RELEASE),
+    ("c03f62fb5314efbb1343b0ea2e9f8cd116775014", Script::ForceRelease { tells: true }),
     ("abcfcb245729641ab9e62c07dc7c84a73c4d321a", Script::RenewHolds),
     ("c5d001738cded4827cf2ad129a40f4860e7781a2", Script::Hold),
-    ("f0e4f12d731eabb55f090070d4f68fe2218fffd2", Script::ReleaseHold { tells: false }),
+    (
+        "f0e4f12d731eabb55f090070d4f68fe2218fffd2",
+        Script::ReleaseHold { tells: false, latched: true },
+    ),
+    ("7e7ffd7a7f4c826c276379a44483a96b377eb1a1", Script::ForceRelease { tells: false }),
     ("1dca9d06ec3b2d603c4c38663854ccd091d4da46", Script::HoldWithToken),
     ("df1f8b60cc8611bc176530addc24be5d4ebe4b49", Script::ExpireEach),
+    // Redisson before 3.45, 3.24 and 3.21
+    ("49d9da5b0448e3eee681e45916a8979a7c2b6697", Script::RenewHold),
+    ("f7d856abb88a92e7eeb9928ac720aa3e62f4a270", UNLATCHED_RELEASE),
+    (
+        "d011fbcf82ae1549cf82be7dbd3f6d3af6d20eb4",
+        Script::ReleaseHold { tells: false, latched: false },
+    ),
+    ("9e84480f41725745c95441eabf467d6b5be6cd6f", UNLATCHED_RELEASE),
+    ("6e643ce9edb0c7f101d37a32c1d6edcb8e80d68c", Script::ForceRelease { tells: true }),
 ];
 
 /// The longest script that is looked at, bytes.
@@ -180,6 +207,34 @@ mod tests {
         assert_eq!(script("pexpire", "0"), Some(Script::Renew));
         assert_eq!(script("expire", "0"), None);
         assert_eq!(script("pexpire", "1"), None);
+    }
+
+    #[test]
+    fn whatever_version_of_redisson_has_taken_a_lock_its_renewal_and_its_release_are_known() {
+        // RedissonBaseLock of 3.16 to 3.44, then RedissonLock and RedissonSpinLock of 3.20, 3.22
+        let release = |tell: &str, name: u8, ms: u8| {
+            format!(
+                "if (redis.call('hexists', KEYS[1], ARGV[{name}]) == 0) then return nil;end; local \
+                 counter = redis.call('hincrby', KEYS[1], ARGV[{name}], -1); if (counter > 0) then \
+                 redis.call('pexpire', KEYS[1], ARGV[{ms}]); return 0; else redis.call('del', \
+                 KEYS[1]); {tell}return 1; end; return nil;"
+            )
+        };
+        let told = |how: &str| release(&format!("redis.call({how}, KEYS[2], ARGV[1]); "), 3, 2);
+        let spin = Script::ReleaseHold { tells: false, latched: false };
+        for (text, script) in [
+            (
+                "if (redis.call('hexists', KEYS[1], ARGV[2]) == 1) then redis.call('pexpire', \
+                 KEYS[1], ARGV[1]); return 1; end; return 0;"
+                    .to_owned(),
+                Script::RenewHold,
+            ),
+            (told("'publish'"), UNLATCHED_RELEASE),
+            (told("ARGV[4]"), UNLATCHED_RELEASE),
+            (release("", 2, 1), spin),
+        ] {
+            assert_eq!(known(text.as_bytes()), Some(script), "{text}");
+        }
     }
 
     #[test]

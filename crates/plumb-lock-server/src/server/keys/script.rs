@@ -45,10 +45,13 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             Script::TakeOrReplace => return self.take_or_replace(client, call, out),
             Script::Hold => return self.hold(client, call, out),
             Script::HoldWithToken => return self.hold_with_token(client, call, out),
-            Script::ReleaseHold { tells } => return self.release_hold(client, call, tells, out),
+            Script::ReleaseHold { tells, latched } => {
+                return self.release_hold(client, call, (tells, latched), out);
+            }
             Script::RenewHolds => return self.renew_holds(call, out),
-            Script::ForceRelease => {
-                self.force_release(client, call, out);
+            Script::RenewHold => i64::from(self.renew_hold(call, 0)?),
+            Script::ForceRelease { tells } => {
+                self.force_release(client, call, tells, out);
                 return Ok(());
             }
             Script::Release { absent } => match self.standing_value(call.key(0))? {
@@ -288,11 +291,30 @@ mod tests {
         let hold = || (Script::Hold, vec!["1", "k", "60000", "me"]);
         let give = |latch| {
             let words = vec!["3", "k", "channel", latch, "0", "60000", "me", "PUBLISH", "10000"];
-            (Script::ReleaseHold { tells: true }, words)
+            (Script::ReleaseHold { tells: true, latched: true }, words)
         };
         let calls = [hold(), hold(), give("a"), give("a"), give("b"), give("b"), give("c")];
         let expected = ["nothing", "nothing", "0", "0", "1", "1", "nothing"];
         assert_eq!(said(&calls), expected);
+    }
+
+    #[test]
+    fn a_hold_is_renewed_for_its_holder_and_given_back_without_a_name_for_the_answer() {
+        let renew = |holder| (Script::RenewHold, vec!["1", "k", "60000", holder]);
+        let give = |holder| {
+            let words = vec!["2", "k", "channel", "0", "60000", holder];
+            (Script::ReleaseHold { tells: true, latched: false }, words)
+        };
+        let spin =
+            (Script::ReleaseHold { tells: false, latched: false }, vec!["1", "k", "60000", "me"]);
+        let hold = || (Script::Hold, vec!["1", "k", "60000", "me"]);
+        let calls = [renew("me"), hold(), hold(), renew("me"), renew("other"), give("other")];
+        assert_eq!(said(&calls), ["0", "nothing", "nothing", "1", "0", "nothing"]);
+        let calls = [hold(), hold(), give("me"), give("me"), give("me"), hold(), spin, hold()];
+        let gone = ["nothing", "nothing", "0", "1", "nothing", "nothing", "1", "nothing"];
+        assert_eq!(said(&calls), gone);
+        let force = (Script::ForceRelease { tells: false }, vec!["1", "k"]);
+        assert_eq!(said(&[hold(), force.clone(), force]), ["nothing", "1", "0"]);
     }
 
     #[test]
@@ -348,10 +370,14 @@ mod tests {
             Script::ExpireEach,
             Script::Hold,
             Script::HoldWithToken,
-            Script::ReleaseHold { tells: true },
-            Script::ReleaseHold { tells: false },
+            Script::ReleaseHold { tells: true, latched: true },
+            Script::ReleaseHold { tells: true, latched: false },
+            Script::ReleaseHold { tells: false, latched: true },
+            Script::ReleaseHold { tells: false, latched: false },
             Script::RenewHolds,
-            Script::ForceRelease,
+            Script::RenewHold,
+            Script::ForceRelease { tells: true },
+            Script::ForceRelease { tells: false },
         ])
     }
 
