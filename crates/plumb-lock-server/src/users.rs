@@ -159,7 +159,7 @@ impl Users {
             .map_err(|cause| ServerError::UsersFile { path: path.display().to_string(), cause })?;
         let users = Self::parse(&text)
             .map_err(|cause| ServerError::Users { path: path.display().to_string(), cause })?;
-        if users.0.values().any(|user| user.on) {
+        if users.0.values().any(|user| user.on && !user.hashes.is_empty()) {
             return Ok(users);
         }
         let problem = "nobody may log in: write user NAME on #SHA256 ~* +@all".into();
@@ -271,6 +271,23 @@ mod tests {
             assert_eq!(users.prove(name.as_bytes(), password.as_bytes()), None, "{name}");
         }
         assert!(!format!("{users:?}").contains("1b58"));
+    }
+
+    #[test]
+    fn a_file_by_which_nobody_could_log_in_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("users");
+        for (text, sound) in [
+            (format!("user a on #{HASH} +@lock"), true),
+            ("user a on +@lock".to_owned(), false),
+            (format!("user a on +@lock\nuser b off #{HASH}"), false),
+        ] {
+            std::fs::write(&path, &text).unwrap();
+            match Users::read(&path) {
+                Ok(_) => assert!(sound, "{text}"),
+                Err(no) => assert!(!sound && no.to_string().contains("nobody may log in"), "{no}"),
+            }
+        }
     }
 
     #[test]

@@ -87,16 +87,24 @@ impl FileStore {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Witness::default(),
             Err(error) => return Err(failed("open", path)(error)),
         };
-        let mut store = Self { path: path.to_owned(), _claim: claim };
         // a place that cannot be written is known before anybody asks
-        store.keep(&witness).map_err(failed("write", path))?;
-        Ok((store, witness))
+        write_whole(path, &state(&witness)).map_err(failed("write", path))?;
+        Ok((Self { path: path.to_owned(), _claim: claim }, witness))
     }
 }
 
 impl Store for FileStore {
     fn keep(&mut self, witness: &Witness) -> io::Result<()> {
-        write_whole(&self.path, &state(witness))
+        write_whole(&self.path, &state(witness)).map_err(|error| {
+            let remedy = match error.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                    "; make room and start the witness again: it has what it answered"
+                }
+                _ => "",
+            };
+            let path = self.path.display();
+            io::Error::new(error.kind(), format!("the state {path}: {error}{remedy}"))
+        })
     }
 }
 
@@ -191,6 +199,18 @@ mod tests {
         drop(store);
         let (_, again) = FileStore::open(&path).unwrap();
         assert_eq!(again, promised(5));
+    }
+
+    #[test]
+    fn a_state_that_cannot_be_kept_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("place").join("state");
+        fs::create_dir(path.parent().unwrap()).unwrap();
+        let (mut store, _) = FileStore::open(&path).unwrap();
+        fs::remove_dir_all(path.parent().unwrap()).unwrap();
+        let failed = store.keep(&promised(5)).unwrap_err();
+        assert_eq!(failed.kind(), io::ErrorKind::NotFound);
+        assert!(failed.to_string().contains("place/state: "), "{failed}");
     }
 
     #[test]

@@ -26,9 +26,36 @@ pub(crate) struct TableWalk {
     phase: Phase,
     cursor: u64,
     found: u64,
-    /// Locks that were not to be there, and what is wrong with the first.
-    beyond: u64,
-    wrong: Option<String>,
+    /// Locks that were not to be there.
+    beyond: Flaws,
+    /// Those that were, with other counters.
+    counted_otherwise: Flaws,
+}
+
+/// Locks with which something is wrong.
+#[derive(Clone, Debug, Default)]
+struct Flaws {
+    count: u64,
+    /// What is wrong with the first.
+    first: String,
+}
+
+impl Flaws {
+    fn note(&mut self, how: impl FnOnce() -> String) {
+        self.count += 1;
+        if self.count == 1 {
+            self.first = how();
+        }
+    }
+
+    /// All of them in words, if there is any.
+    fn told(&self) -> Option<String> {
+        match self.count {
+            0 => None,
+            1 => Some(self.first.clone()),
+            more => Some(format!("{}, and {} more of that kind", self.first, more - 1)),
+        }
+    }
 }
 
 /// What the next answer is.
@@ -52,19 +79,19 @@ impl TableWalk {
             phase: Phase::Digest(Digest::default()),
             cursor: 0,
             found: 0,
-            beyond: 0,
-            wrong: None,
+            beyond: Flaws::default(),
+            counted_otherwise: Flaws::default(),
         }
     }
 
-    /// Locks that were found and expected.
+    /// Locks that were found as they were expected.
     pub(crate) fn found(&self) -> u64 {
         self.found
     }
 
     /// Locks that were found under the name and not expected.
     pub(crate) fn beyond(&self) -> u64 {
-        self.beyond
+        self.beyond.count
     }
 
     /// What `create` took.
@@ -143,20 +170,19 @@ impl TableWalk {
             self.phase = Phase::List(seen);
             return Ok(());
         }
-        let (found, all) = (self.found, seen.len());
-        Err(if let Some(first) = self.wrong.take() {
-            match self.beyond {
-                0 | 1 => first,
-                more => format!("{first}, and {} more of that kind", more - 1),
-            }
-        } else if found < all as u64 {
-            format!("holds {found} of the {all} locks that were to be there")
-        } else {
+        let missing = seen.iter().filter(|seen| !**seen).count();
+        let missing = (missing > 0)
+            .then(|| format!("lacks {missing} of the {} locks that were to be there", seen.len()));
+        let told = [self.beyond.told(), self.counted_otherwise.told(), missing];
+        let told: Vec<String> = told.into_iter().flatten().collect();
+        Err(if told.is_empty() {
             "changed its locks while they were verified, or holds one more than once".into()
+        } else {
+            told.join("; ")
         })
     }
 
-    /// Owner, user, since, name, argument, mode and more.
+    /// Owner, user, since, name, argument, mode, counters, whether it is inherited, and more.
     fn lock(&mut self, seen: &mut [bool], mut fields: Items<'_>) -> Result<(), String> {
         let (Some(Reply::Bulk(owner)), Some(Reply::Bulk(argument)), Some(Reply::Bulk(mode))) =
             (fields.next(), fields.nth(3), fields.next())
@@ -169,20 +195,28 @@ impl TableWalk {
         });
         let Some((at, number)) = place.filter(|_| mode == b"E") else {
             let (owner, argument) = (shown(owner), shown(argument));
-            self.is_wrong(format!("holds a lock that was not to be there: {owner} {argument}"));
+            self.beyond
+                .note(|| format!("holds a lock that was not to be there: {owner} {argument}"));
             return Ok(());
         };
         if std::mem::replace(&mut seen[at * self.locks + number], true) {
-            self.is_wrong(format!("listed a lock twice: {}", shown(argument)));
+            self.beyond.note(|| format!("listed a lock twice: {}", shown(argument)));
             return Ok(());
         }
-        self.found += 1;
+        let [dialog, update, inherited] = [(); 3].map(|()| match fields.next() {
+            Some(Reply::Integer(value)) => value,
+            _ => -1,
+        });
+        if (dialog, update, inherited) == (0, 1, 0) {
+            self.found += 1;
+            return Ok(());
+        }
+        self.counted_otherwise.note(|| {
+            let (owner, argument) = (shown(owner), shown(argument));
+            let whose = if inherited == 1 { ", inherited" } else { "" };
+            format!("has {owner} {argument} with counters {dialog}/{update}{whose}, not 0/1")
+        });
         Ok(())
-    }
-
-    fn is_wrong(&mut self, how: String) {
-        self.beyond += 1;
-        self.wrong.get_or_insert(how);
     }
 }
 
@@ -231,6 +265,7 @@ mod tests {
 
     const KEY: [u8; KEY_BYTES] = [9; KEY_BYTES];
 
+    /// Owner, argument, mode.
     type Held = (&'static str, &'static str, &'static str);
 
     /// What two owners with two locks each hold after `create`.
@@ -269,15 +304,26 @@ mod tests {
 
     /// The answer to `LOCKS`.
     fn page(cursor: u64, locks: &[Held]) -> Vec<u8> {
+        let counted: Vec<_> = locks.iter().map(|lock| (*lock, [0, 1, 0])).collect();
+        page_of(cursor, &counted)
+    }
+
+    /// The same, each lock with its counters and whether it is inherited.
+    fn page_of(cursor: u64, locks: &[(Held, [u64; 3])]) -> Vec<u8> {
         let mut bytes = Vec::new();
         push_array(&mut bytes, 2);
         push_integer(&mut bytes, cursor);
         push_array(&mut bytes, locks.len());
-        for (owner, argument, mode) in locks {
+        for ((owner, argument, mode), counters) in locks {
             push_array(&mut bytes, 10);
-            for word in [owner, "", "0", FILL_NAME, argument, mode, "0", "1", "0", "1"] {
+            push_bulk(&mut bytes, owner.as_bytes());
+            push_bulk(&mut bytes, b"");
+            push_integer(&mut bytes, 0);
+            for word in [FILL_NAME, argument, mode] {
                 push_bulk(&mut bytes, word.as_bytes());
             }
+            counters.iter().for_each(|counter| push_integer(&mut bytes, *counter));
+            push_integer(&mut bytes, 1);
         }
         bytes
     }
@@ -310,17 +356,36 @@ mod tests {
             assert_eq!(good, [true, false]);
             walk.complaint().unwrap()
         };
-        assert!(refused(&ALL[..3]).contains("3 of the 4"));
+        assert_eq!(refused(&ALL[..3]), "lacks 1 of the 4 locks that were to be there");
         let stranger = ("somebody", ALL[0].1, "S");
         let more = [&[stranger][..], &ALL, &[stranger]].concat();
         assert!(refused(&more).ends_with("somebody 000000000000, and 1 more of that kind"));
         let (walk, _) = walked(&[part(0, &more), page(7, &more[..2]), page(0, &more[2..])]);
         assert_eq!((walk.dialogue.found(), walk.dialogue.beyond()), (4, 2), "all are counted");
+        let both = refused(&[stranger, ALL[0], ALL[1]]);
+        assert!(both.contains("somebody") && both.contains("; lacks 2 of the 4"), "{both}");
         assert!(refused(&[ALL[0], ALL[0]]).contains("twice"));
         assert!(refused(&[("plumb-fill-0001", ALL[0].1, "E")]).contains("not to be there"));
         assert!(refused(&[(ALL[0].0, "000000000002", "E")]).contains("not to be there"));
         assert!(refused(&[(ALL[0].0, ALL[0].1, "S")]).contains("not to be there"));
         let (walk, _) = walked(&[part(0, &ALL[..1]), page(0, &ALL)]);
         assert!(walk.complaint().unwrap().contains("changed its locks"));
+    }
+
+    #[test]
+    fn a_lock_with_other_counters_is_not_found_and_named() {
+        for (counters, told) in [
+            ([0, 2, 0], "with counters 0/2, not 0/1"),
+            ([1, 0, 0], "with counters 1/0, not 0/1"),
+            ([0, 1, 1], "with counters 0/1, inherited, not 0/1"),
+        ] {
+            let locks = [(ALL[0], counters), (ALL[1], [0, 1, 0])];
+            let all = [&locks[..], &[(ALL[2], [0, 1, 0]), (ALL[3], counters)]].concat();
+            let (walk, _) = walked(&[part(0, &ALL[..1]), page_of(0, &all)]);
+            let expected = format!("{} {} {told}, and 1 more of that kind", ALL[0].0, ALL[0].1);
+            let complaint = walk.complaint().unwrap();
+            assert!(complaint.ends_with(&expected), "{complaint}");
+            assert_eq!((walk.dialogue.found(), walk.dialogue.beyond()), (2, 0));
+        }
     }
 }

@@ -140,7 +140,12 @@ fn a_table_is_verified_part_by_part_and_what_is_wrong_in_it_is_named() {
     let mut say = |command: &str| client.ask(command).expect("it answers");
     for (command, undo, named) in [
         ("ENQ stranger S PLUMBFILL x", "DEQALL stranger", "stranger x"),
-        ("REMOVE LOCK PLUMBFILL 000200000007", "", "20999 of the 21000"),
+        (
+            "ENQ plumb-fill-0001 E PLUMBFILL 000100000003",
+            "DEQ plumb-fill-0001 SCOPE 2 E PLUMBFILL 000100000003",
+            "plumb-fill-0001 000100000003 with counters 0/2, not 0/1",
+        ),
+        ("REMOVE LOCK PLUMBFILL 000200000007", "", "lacks 1 of the 21000"),
         ("ENQ plumb-fill-0000 E PLUMBFILL 000200000007", "", "plumb-fill-0000 000200000007"),
     ] {
         assert!(say(command)[0].starts_with(':'), "{command}");
