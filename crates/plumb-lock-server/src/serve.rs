@@ -19,7 +19,7 @@ use plumb_wire::resp;
 use crate::audit::AuditLog;
 use crate::pair::{PairOptions, drawn_id};
 use crate::password::{self, Login};
-use crate::server::{Event, LockServer, ServerPlan};
+use crate::server::{Event, LockServer, ServerPlan, Told};
 use crate::users::Users;
 use crate::{PORT, ServerError};
 
@@ -210,7 +210,16 @@ impl ServeOptions {
             let locks = restored.table.usage().locks.actual;
             let (epoch, torn) = (restored.epoch, restored.torn_bytes);
             let locks = plumb_measure::counted(u64::from(locks), "lock");
-            writeln!(log, "{time} {locks} restored, epoch {epoch}")?;
+            match (&self.pair.replica_of, restored.origin.epoch) {
+                (None, _) => writeln!(log, "{time} {locks} restored, epoch {epoch}")?,
+                (Some(_), 0) => writeln!(log, "{time} {locks} restored, of no whole epoch")?,
+                (Some(_), of) => writeln!(log, "{time} {locks} restored, of epoch {of}")?,
+            }
+            if let (by @ 1.., None, []) =
+                (restored.replaced_by, &self.pair.replica_of, &*self.pair.witness)
+            {
+                writeln!(log, "{time} {}", Told::Fenced { by })?;
+            }
             if torn > 0 {
                 writeln!(log, "{time} {torn} torn bytes at the end of the journal left out")?;
             }

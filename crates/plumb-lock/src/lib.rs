@@ -70,7 +70,10 @@ impl Layer for Locks {
             .after_help(
                 "A replica that may lack a lock is not promoted without --force. The server whose \
                  place is taken gives nothing out once it hears of it: stop it where you cannot \
-                 be sure that it does, unless it runs with --without-replica stop.",
+                 be sure that it does, unless it runs with --without-replica stop. What starts it \
+                 again by itself, such as systemd, starts it as the primary that it was: until it \
+                 is told, both give locks out. Disable that, or change its options to --replica-of \
+                 this server, and leave --replica-of out of those of this server.",
             );
         let journal = JournalVerb::augment_subcommands(Command::new("journal"))
             .about("Look at the journal of a lock server, and mend it")

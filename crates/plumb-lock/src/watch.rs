@@ -36,7 +36,8 @@ pub struct WatchOptions {
 
     /// Tell when nobody holds a lock on this argument; repeatable
     ///
-    /// Without a name it is a key of clients of Redis: `:KEY`.
+    /// It is told once, and again when an ENQ was refused by a lock there, and that has ended.
+    /// Without a name it is a key of clients of Redis, `:KEY`: that is told once.
     #[arg(long, value_name = "NAME:ARGUMENT")]
     pub free: Vec<String>,
 

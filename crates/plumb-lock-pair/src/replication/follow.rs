@@ -13,7 +13,9 @@ pub struct Replica {
     position: u64,
     stage: Stage,
     in_sync: bool,
-    /// It was in sync at some time.
+    /// The epoch of which it has, or had at some time, what its primary had; 0: none.
+    held: u64,
+    /// Since it had that, it was in sync.
     was_in_sync: bool,
     parts: Vec<u8>,
     sliced: u64,
@@ -50,6 +52,11 @@ pub enum Task<'a> {
     Batch(&'a [u8]),
     /// Apply a batch that came in parts, as a whole.
     Joined(Vec<u8>),
+    /// All that the primary had when it was asked is here, under this epoch.
+    Filled {
+        /// The epoch.
+        epoch: u64,
+    },
     /// Everything that anybody was told of is here.
     InSync,
     /// The primary wants to know whether somebody is there.
@@ -89,6 +96,17 @@ pub enum Gap {
         /// Of what is here.
         ours: u64,
     },
+    /// The primary is of an earlier time than what is here.
+    #[error(
+        "the primary has epoch {epoch}, and locks of the newer epoch {ours} are here: promote this \
+         replica by force, and start that server with --replica-of it"
+    )]
+    Older {
+        /// Of the primary.
+        epoch: u64,
+        /// Of what is here.
+        ours: u64,
+    },
     /// It comes where it has no place.
     #[error("the primary says something that has no place there")]
     Order,
@@ -98,10 +116,16 @@ pub enum Gap {
 }
 
 impl Replica {
-    /// The epoch of what it has; 0 when it has nothing.
+    /// One that was started with the locks of this epoch; 0: with none.
     #[must_use]
-    pub fn epoch(&self) -> u64 {
-        self.epoch
+    pub fn restored(held: u64) -> Self {
+        Self { held, ..Self::default() }
+    }
+
+    /// The epoch of the locks that it has; 0 when it has none, or not all of them.
+    #[must_use]
+    pub fn held(&self) -> u64 {
+        self.held
     }
 
     /// The stream that it can go on with, and from where; zeros when there is none.
@@ -146,13 +170,15 @@ impl Replica {
             Frame::Snapshot { epoch, .. } if self.was_in_sync && epoch != self.epoch => {
                 Err(Gap::Lost { epoch, ours: self.epoch })
             }
+            Frame::Snapshot { epoch, .. } if epoch < self.held => {
+                Err(Gap::Older { epoch, ours: self.held })
+            }
             Frame::Snapshot { epoch, stream, position, fence } => {
                 *self = Self {
                     epoch,
                     stream,
                     position,
                     stage: Stage::Filling,
-                    was_in_sync: self.was_in_sync,
                     heard_at: now,
                     ..Self::default()
                 };
@@ -171,8 +197,8 @@ impl Replica {
                 Ok(Task::Slice(records))
             }
             Frame::Complete if self.stage == Stage::Filling => {
-                self.stage = Stage::Whole;
-                Ok(Task::Nothing)
+                (self.stage, self.held) = (Stage::Whole, self.epoch);
+                Ok(Task::Filled { epoch: self.epoch })
             }
             Frame::Changes { from, last, records } if self.stage != Stage::Nothing => {
                 self.changes(from, last, records)
@@ -236,7 +262,9 @@ mod tests {
         assert_eq!(replica.place(), (0, 0), "half a snapshot is nothing to go on with");
         assert_eq!(replica.take(1, batch(10, b"ab")), Ok(Task::Batch(b"ab")));
         assert_eq!(replica.take(1, Frame::Slice(b"s")), Ok(Task::Slice(b"s")));
-        assert_eq!(replica.take(1, Frame::Complete), Ok(Task::Nothing));
+        assert_eq!(replica.held(), 0, "it lacks the rest");
+        assert_eq!(replica.take(1, Frame::Complete), Ok(Task::Filled { epoch: 5 }));
+        assert_eq!(replica.held(), 5);
         assert_eq!(replica.place(), (2, 12));
         assert_eq!(replica.received(), Frame::Received { position: 12, sliced: 1 });
         assert_eq!(
@@ -255,6 +283,18 @@ mod tests {
         assert!(!replica.in_sync(), "others may have been told of what it missed");
         assert_eq!(replica.take(9, snapshot), Ok(Task::Clear { epoch: 5, fence: 3 }));
         assert_eq!(replica.place(), (0, 0), "it has nothing now");
+    }
+
+    #[test]
+    fn what_was_restored_is_given_up_for_no_older_primary() {
+        let mut replica = Replica::restored(5);
+        let snapshot = |epoch| Frame::Snapshot { epoch, stream: 2, position: 10, fence: 3 };
+        assert_eq!(replica.take(1, snapshot(4)), Err(Gap::Older { epoch: 4, ours: 5 }));
+        assert_eq!(replica.held(), 5, "it is here still");
+        let clear = |epoch| Ok(Task::Clear { epoch, fence: 3 });
+        assert_eq!(replica.take(1, snapshot(6)), clear(6), "somebody decided for that");
+        assert_eq!(replica.held(), 0);
+        assert_eq!(replica.take(1, snapshot(4)), clear(4), "of a part nothing is lost");
     }
 
     #[test]

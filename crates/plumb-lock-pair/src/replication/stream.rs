@@ -176,19 +176,20 @@ impl Primary {
     }
 
     /// A replica asks to follow. One that is known again replaces its own former connection. What
-    /// has changed until now must be sealed.
+    /// has changed until now must be sealed. Of the epochs up to `covered`, and of its own, this
+    /// server has every lock.
     ///
     /// # Errors
     /// [`Refused`]: nothing has changed then.
-    pub fn attach(&mut self, now: u64, hello: &Hello) -> Result<Attached, Refused> {
+    pub fn attach(&mut self, now: u64, hello: &Hello, covered: u64) -> Result<Attached, Refused> {
         if hello.version != VERSION {
             return Err(Refused::Version(hello.version));
         }
         if hello.rows != u64::from(self.plan.rows) {
             return Err(Refused::Rows { theirs: hello.rows, ours: self.plan.rows });
         }
-        if hello.epoch > self.epoch {
-            return Err(Refused::Epoch { theirs: hello.epoch, ours: self.epoch });
+        if hello.epoch > covered && hello.epoch != self.epoch {
+            return Err(Refused::Lacks { theirs: hello.epoch, ours: self.epoch });
         }
         if self.link.as_ref().is_some_and(|link| link.id != hello.id) {
             return Err(Refused::Another);

@@ -36,7 +36,7 @@ pub struct Hello {
     pub rows: u64,
     /// A number of its own, so that it is known again.
     pub id: u64,
-    /// The epoch of what it has.
+    /// The epoch of the locks that it has; 0: it has none, or a part of them.
     pub epoch: u64,
     /// The stream it was at; 0: none.
     pub stream: u64,
@@ -64,12 +64,14 @@ pub enum Refused {
         /// Of the primary.
         ours: u32,
     },
-    /// It has seen a newer primary.
+    /// It has locks of an epoch of which some may be missing at the primary.
     #[error(
-        "the replica's epoch {theirs} is newer than this server's {ours}: this server was replaced; \
-         start it with --replica-of the one that replaced it"
+        "the replica has locks of epoch {theirs}, which may be missing here, under epoch {ours}: \
+         promote the replica, by force where it is not in sync, and start this server with \
+         --replica-of it; or promote this server by force and start the replica again: what only \
+         that one has is lost then"
     )]
-    Epoch {
+    Lacks {
         /// Of the replica.
         theirs: u64,
         /// Of the primary.

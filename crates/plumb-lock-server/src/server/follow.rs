@@ -42,7 +42,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
                 Ok(None) => return Some(taken),
                 Ok(Some((resp::Reply::Error(text), _))) => {
                     let text = String::from_utf8_lossy(text).into_owned();
-                    if self.is_contested(client, &text) {
+                    if self.is_contested(client, &text) || self.gives_way_to(client, &text) {
                         return None;
                     }
                     let text = format!("refuses: {}", crate::plain(&text));
@@ -162,7 +162,11 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
                 self.forget_everything();
                 self.table.raise_fence(fence);
                 self.plan.epoch = epoch;
-                self.notes.begin_epoch(epoch);
+                self.notes.begin_filling(epoch);
+                Ok(())
+            }
+            Task::Filled { epoch } => {
+                self.notes.filled(epoch);
                 Ok(())
             }
             Task::Slice(records) | Task::Batch(records) => self.apply(records),
@@ -240,6 +244,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             Record::Start { .. }
             | Record::Fence(_)
             | Record::Before { .. }
+            | Record::Replaced { .. }
             | Record::Mark
             | Record::Gap
             | Record::End => return Err("a record of a journal stands in it".into()),

@@ -51,8 +51,8 @@ use plumb_lock_table::table::{OwnerId, Rules, Sound, Table, TablePart};
 use refusal::Refusal;
 use removal::Search;
 pub use rights::Audited;
-use role::Replicated;
 pub use role::ReplicationPlan;
+use role::{Replicated, Role};
 pub use told::{Alone, Told};
 use waiters::{Waiters, Wish};
 
@@ -254,8 +254,11 @@ impl<'a, C: Clock, R: Rules> LockServer<'a, C, R> {
         let now = clock.now_ns();
         let replica = !plan.replication.primary.is_empty();
         let rows = restored.table.usage().locks.maximum;
-        let mut replicated = Replicated::new::<R>(plan.replication.clone(), plan.epoch, rows);
-        replicated.origin = restored.origin;
+        let mut replicated =
+            Replicated::new::<R>(plan.replication.clone(), (plan.epoch, restored.origin), rows);
+        if restored.replaced_by > 0 && !replica && replicated.voting.is_none() {
+            replicated.role = Role::Fenced { by: restored.replaced_by };
+        }
         let lives = if replica {
             // nothing ends here before its primary says so, or it takes that one's place
             replicated.lives = restored.lives;

@@ -6,6 +6,8 @@ use plumb_lock_table::table::{Malformed, TablePart};
 
 /// The kind of [`Refusal::Contested`], by which a server that was promoted knows it.
 pub(super) const CONTESTED: &str = "CONTESTED";
+/// The kind of [`Refusal::PromotedLater`]; the epoch follows.
+pub(super) const PROMOTED_LATER: &str = "REPLACED";
 
 /// An error reply. The first word is its kind, as clients of Redis expect.
 #[derive(Debug, thiserror::Error)]
@@ -78,6 +80,10 @@ pub(super) enum Refusal {
          be held twice; stop one of the two, and start it again with --replica-of the other"
     )]
     Contested(u64),
+    #[error(
+        "{PROMOTED_LATER} {0} is the epoch under which this server was promoted, later than that one"
+    )]
+    PromotedLater(u64),
     #[error("ERR this server's epoch is {0}, which is newer")]
     Newer(u64),
     #[error("NOPERM this user has no permissions to run the '{0}' command: it needs +@{1}")]

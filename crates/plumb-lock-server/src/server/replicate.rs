@@ -44,11 +44,22 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             position: number(7)?,
         };
         self.seal();
-        let now = self.now;
+        let (now, covered) = (self.now, self.replicated.origin);
+        let elected = self.is_elected();
         let Role::Primary(primary) = &mut self.replicated.role else {
             return Err(self.no_primary());
         };
-        let attached = primary.attach(now, &hello)?;
+        if !elected {
+            // another one may have taken its place, and the replica have what that gave out
+            return Err(Refusal::NoMajority);
+        }
+        let attached = match primary.attach(now, &hello, covered) {
+            Ok(attached) => attached,
+            Err(refused) => {
+                self.give_way_to_replica(client, &refused);
+                return Err(refused.into());
+            }
+        };
         self.notes.note_batches(true);
         let former = self.replicated.link.take();
         self.replicated.drops.extend(former);
@@ -155,7 +166,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             next.is_none()
         });
         if joined {
-            replicated.decide_for(self.plan.epoch); // two servers have what it has
+            self.decide_for(self.plan.epoch); // two servers have what it has
             (self.tell)(Event::Replication(Told::InSync));
         }
         (!out.is_empty()).then_some(link)

@@ -7,7 +7,7 @@ mod witness;
 
 use plumb_engine::{ConnectionId, Endpoint};
 use plumb_lock_pair::replication::{Primary, PrimaryPlan, Replica, Without};
-use plumb_lock_table::journal::Lives;
+use plumb_lock_table::journal::{Lives, Origin};
 use plumb_lock_table::table::{Fault, Rules};
 use plumb_measure::Clock;
 use plumb_wire::resp;
@@ -98,7 +98,8 @@ pub(super) struct Replicated {
     dial_at: u64,
     dials: usize,
     pub(super) promotions: u64,
-    /// The epoch that counts when a server says that it has taken this one's place.
+    /// The epoch that counts when another server says that it has taken this one's place, or that
+    /// it has locks: of those up to this one, none that was given out is missing here.
     pub(super) origin: u64,
     /// Somebody has decided for this server's own epoch since it was started.
     pub(super) decided: bool,
@@ -113,11 +114,16 @@ pub(super) struct Replicated {
 }
 
 impl Replicated {
-    pub(super) fn new<R: Rules>(plan: ReplicationPlan, epoch: u64, rows: u32) -> Self {
+    pub(super) fn new<R: Rules>(
+        plan: ReplicationPlan,
+        (epoch, origin): (u64, Origin),
+        rows: u32,
+    ) -> Self {
         let role = if plan.primary.is_empty() {
             Role::Primary(Primary::new(primary_plan(&plan, rows), epoch, plan.id))
         } else {
-            Role::Replica(Replica::default())
+            let held = if R::makes(Fault::ForgetsItsEpoch) { 0 } else { origin.epoch };
+            Role::Replica(Replica::restored(held))
         };
         Self {
             voting: Voting::new::<R>(&plan),
@@ -133,18 +139,13 @@ impl Replicated {
             dial_at: 0,
             dials: 0,
             promotions: 0,
-            origin: epoch,
+            origin: origin.covers(),
             decided: false,
             yielded: 0,
             contested_until: 0,
             promoted_ms: 0,
             complaint: String::new(),
         }
-    }
-
-    /// This server's `epoch` is one that it does not give up for a promotion that knows nothing of it.
-    pub(super) fn decide_for(&mut self, epoch: u64) {
-        (self.origin, self.decided) = (epoch, true);
     }
 }
 
@@ -222,7 +223,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         let in_sync = match &self.replicated.role {
             Role::Primary(primary) if primary.may_serve() && self.is_let() => {
                 if force {
-                    self.replicated.decide_for(self.plan.epoch);
+                    self.decide_for(self.plan.epoch);
                 }
                 return Ok(());
             }
@@ -248,6 +249,13 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         Ok(())
     }
 
+    /// This server's `epoch` is one that it does not give up for a promotion that knows nothing of
+    /// it, also when it is started again with its journal.
+    pub(super) fn decide_for(&mut self, epoch: u64) {
+        (self.replicated.origin, self.replicated.decided) = (epoch, true);
+        self.notes.decide_for(epoch);
+    }
+
     /// Higher than any that was before.
     pub(super) fn next_epoch(&self) -> u64 {
         let by = match self.replicated.role {
@@ -267,8 +275,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         // whatever the old primary gave out alone is below that
         self.table.raise_fence(fences);
         self.plan.epoch = epoch;
-        self.replicated.decide_for(epoch);
-        self.notes.begin_epoch(epoch);
+        self.decide_for(epoch);
         if let Role::Replica(_) = self.replicated.role {
             let lives = std::mem::take(&mut self.replicated.lives);
             self.lives = lives_of(&self.table, &lives, self.now, self.plan.grace_ns);

@@ -41,10 +41,6 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         }
     }
 
-    fn is_elected(&self) -> bool {
-        self.replicated.voting.as_ref().is_none_or(|voting| voting.election.holds())
-    }
-
     fn stands(&self) -> bool {
         self.replicated.voting.as_ref().is_some_and(|voting| voting.election.stands())
     }

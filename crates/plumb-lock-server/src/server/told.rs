@@ -40,6 +40,13 @@ pub enum Told<'a> {
         /// The epoch of that one.
         by: u64,
     },
+    /// A replica has locks of an epoch that somebody decided for, of which some may be missing here.
+    ReplicaIsNewer {
+        /// Where it is.
+        peer: &'a Peer,
+        /// That epoch.
+        epoch: u64,
+    },
     /// The server whose place this one took was started again as a primary, under a newer epoch,
     /// and has given way.
     StartedAgain {
@@ -106,6 +113,12 @@ impl fmt::Display for Told<'_> {
                 "a majority of the witnesses agrees: going on alone: what is locked now is lost \
                  with this server",
             ),
+            Self::ReplicaIsNewer { peer, epoch } => write!(
+                f,
+                "the replica {peer} has locks of epoch {epoch}, of which some may be missing here: \
+                 nothing is given out here any more; promote that one by force, and start this \
+                 server with --replica-of it"
+            ),
             Self::StartedAgain { epoch } => write!(
                 f,
                 "the server whose place this one took was started again as a primary, under epoch \
@@ -125,7 +138,7 @@ impl fmt::Display for Told<'_> {
             ),
             Self::Elected(it) => write!(
                 f,
-                "elected in term {}: this server gives locks out under epoch {}",
+                "elected in term {}, under epoch {}: no other server gives locks out",
                 it.ballot.term, it.epoch
             ),
             Self::Outvoted(it) => write!(
@@ -141,7 +154,7 @@ impl fmt::Display for Told<'_> {
             Self::Witness { number, why } => write!(f, "witness {number} {why}"),
             Self::Kept(peer, it) => write!(
                 f,
-                "{peer} gives locks out in term {} under epoch {}; {}",
+                "{peer} was elected in term {}, under epoch {}; {}",
                 it.ballot.term,
                 it.epoch,
                 if it.partner == 0 { "no replica may follow" } else { "its replica may follow" }

@@ -1,8 +1,9 @@
 //! A replica that takes over, and a primary that is told so.
 
-use plumb_engine::{ConnectionId, Ended, Service as _};
-use plumb_lock_server::ServerPlan;
-use plumb_lock_table::journal::{Notes, Restored};
+use plumb_engine::{ConnectionId, Ended, Endpoint, Service as _};
+use plumb_lock_pair::replication::Frame;
+use plumb_lock_server::{ReplicationPlan, ServerPlan};
+use plumb_lock_table::journal::{Notes, Origin, Policy, Restored};
 use plumb_lock_table::table::Limits;
 
 use crate::pair::{Pair, quiet};
@@ -12,7 +13,7 @@ use crate::waiting::{Bench, Still, plan};
 fn primary(origin: u64) -> Bench<'static> {
     let clock: &'static Still = Box::leak(Box::new(Still::default()));
     let mut restored = Restored::empty(Limits::of_kib(64));
-    restored.origin = origin;
+    restored.origin = Origin::own(origin);
     let plan = ServerPlan { epoch: 100, ..plan() };
     Bench::restored(plan, (restored, Notes::none()), clock, quiet())
 }
@@ -138,6 +139,164 @@ fn a_promoted_server_names_the_epoch_that_was_given_up_for_it_and_says_who_does_
     let fence = replica.say(operator, "ENQ a X T 1");
     let fence: u64 = fence.trim_start_matches(':').trim_end().parse().expect("a fence number");
     assert!(fence > 9_000_000_000_000, "above what was given out there: {fence}");
+}
+
+/// A replica that was promoted, and its epoch.
+fn promoted() -> (Bench<'static>, u64) {
+    let mut pair = Pair::new(Limits::of_kib(64));
+    pair.connect();
+    pair.join();
+    pair.cut();
+    let operator = pair.replica.client();
+    let epoch = pair.replica.say(operator, "REPLICA PROMOTE");
+    let epoch = epoch.trim_start_matches(':').trim_end().parse().expect("an epoch");
+    (pair.replica, epoch)
+}
+
+/// Connects a server that was promoted to that whose place it took, which answers this.
+fn answered(bench: &mut Bench<'_>, answer: &str) {
+    bench.pass(1_000_000_000);
+    bench.turn();
+    let (_, mut there) = bench.server.dial().expect("it wants to tell");
+    let id = ConnectionId::new(there, 1);
+    bench.server.accepted(&mut there, id);
+    bench.server.connected(&mut there, &mut Vec::new());
+    bench.server.serve(&mut there, answer.as_bytes(), &mut Vec::new());
+    bench.server.close(there, Ended::ByService);
+}
+
+#[test]
+fn a_server_that_was_promoted_tells_one_that_was_promoted_before_it_and_hears_itself_without_harm()
+{
+    let (mut bench, epoch) = promoted();
+    let client = bench.client();
+    // its address may have moved to itself
+    assert_eq!(bench.say(client, &format!("REPLICA FENCE {epoch}")), format!(":{epoch}\r\n"));
+    let said = bench.say(client, &format!("REPLICA FENCE {}", epoch - 1));
+    assert!(said.starts_with(&format!("-REPLACED {epoch} ")), "{said}");
+    assert!(!is(&mut bench, "replaced") && !is(&mut bench, "contested"));
+    assert!(bench.say(client, "ENQ a X T 1").starts_with(':'));
+}
+
+#[test]
+fn a_server_gives_way_to_one_that_was_promoted_later_though_that_one_cannot_reach_it() {
+    let (mut later, newest) = promoted();
+    let client = later.client();
+    let said = later.say(client, "REPLICA FENCE 1");
+    let (mut bench, _) = promoted();
+    // of an older promotion than its own it hears nothing new
+    answered(&mut bench, "-REPLACED 1 is the epoch of another\r\n");
+    assert!(!is(&mut bench, "replaced"));
+    let newer = said.replace(&newest.to_string(), "9000000000000");
+    assert!(newer.starts_with("-REPLACED 9000000000000 is"), "{newer}");
+    answered(&mut bench, &newer);
+    assert!(is(&mut bench, "replaced"));
+    let client = bench.client();
+    assert!(bench.say(client, "ENQ a X T 1").contains("epoch 9000000000000"));
+}
+
+#[test]
+fn a_server_that_was_told_that_it_is_replaced_keeps_that_in_its_journal() {
+    for policy in [Policy::Always, Policy::Interval(1_000_000)] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let start = |wall_us| {
+            let clock: &'static Still = Box::leak(Box::new(Still::default()));
+            let limits = Limits::of_kib(64);
+            let opened = Notes::open(folder.path(), policy, limits, wall_us);
+            let (notes, restored) = opened.expect("it is sound");
+            let plan = ServerPlan { epoch: restored.epoch, ..plan() };
+            Bench::restored(plan, (restored, notes), clock, quiet())
+        };
+        let mut bench = start(100);
+        let client = bench.client();
+        assert!(bench.say(client, "ENQ a KEEP X T 1").starts_with(':'));
+        assert!(bench.say(client, "REPLICA FENCE 500").starts_with(':'));
+        bench.turn();
+        for wall_us in [200, 300] {
+            drop(bench);
+            bench = start(wall_us);
+            let client = bench.client();
+            assert!(bench.say(client, "ENQ b X T 2").contains("epoch 500"), "{policy:?}");
+        }
+        let client = bench.client();
+        assert_eq!(bench.say(client, "REPLICA PROMOTE FORCE"), ":501\r\n");
+        bench.turn();
+        drop(bench);
+        bench = start(400);
+        let client = bench.client();
+        assert!(bench.say(client, "ENQ b X T 1").contains("HELD"), "{policy:?}");
+        // what was decided for stays so
+        assert!(bench.say(client, "REPLICA FENCE 500").starts_with("-CONTESTED"), "{policy:?}");
+    }
+}
+
+/// What a replica says first that has locks of this epoch.
+fn hello(epoch: u64) -> String {
+    let rows = Limits::of_kib(64).rows;
+    format!("REPLICA STREAM {} {rows} 7 {epoch} 0 0", plumb_lock_pair::replication::VERSION)
+}
+
+#[test]
+fn a_replica_with_locks_that_are_missing_here_is_refused_and_may_be_what_took_this_ones_place() {
+    // the primary's epoch is 100; where nobody decided for any, an older one may have been its own
+    for (origin, epoch, expected) in [
+        (60, 0, "+OK"),
+        (60, 60, "+OK"),
+        (60, 100, "+OK"),
+        (60, 70, "replaced"),
+        (60, 101, "replaced"),
+        (0, 100, "+OK"),
+        (0, 70, "refused"),
+        (0, 101, "replaced"),
+    ] {
+        let mut bench = primary(origin);
+        let client = bench.client();
+        let said = bench.say(client, &hello(epoch));
+        assert_eq!(said.starts_with("+OK"), expected == "+OK", "{origin} {epoch}: {said}");
+        if expected != "+OK" {
+            assert!(said.starts_with("-ERR the replica has locks of epoch"), "{said}");
+        }
+        assert_eq!(is(&mut bench, "replaced"), expected == "replaced", "{origin} {epoch}");
+        let client = bench.client();
+        let given = bench.say(client, "ENQ a X T 1").starts_with("-READONLY");
+        assert_eq!(given, expected == "replaced", "{origin} {epoch}");
+    }
+}
+
+#[test]
+fn a_primary_that_was_not_elected_takes_no_replica() {
+    let clock: &'static Still = Box::leak(Box::new(Still::default()));
+    let witnesses = vec![vec![Endpoint::Tcp(([127, 0, 0, 1], 2).into())]];
+    let replication = ReplicationPlan { witnesses, ..ReplicationPlan::default() };
+    let plan = ServerPlan { epoch: 100, replication, ..plan() };
+    let start = (Restored::empty(Limits::of_kib(64)), Notes::none());
+    let mut bench = Bench::restored(plan, start, clock, quiet());
+    let client = bench.client();
+    let said = bench.say(client, &hello(0));
+    assert!(said.starts_with("-NOREPLICAS"), "{said}");
+    assert!(!is(&mut bench, "replica_seen"));
+}
+
+#[test]
+fn a_replica_that_is_started_again_says_of_which_epoch_its_locks_are() {
+    let clock: &'static Still = Box::leak(Box::new(Still::default()));
+    let mut restored = Restored::empty(Limits::of_kib(64));
+    restored.origin = Origin::own(4_711);
+    let plan = crate::pair::of_a_replica();
+    let mut bench = Bench::restored(plan, (restored, Notes::none()), clock, quiet());
+    bench.turn();
+    let (_, mut there) = bench.server.dial().expect("it wants to follow");
+    let id = ConnectionId::new(there, 1);
+    bench.server.accepted(&mut there, id);
+    let mut greeting = Vec::new();
+    bench.server.connected(&mut there, &mut greeting);
+    let said = String::from_utf8_lossy(&greeting).into_owned();
+    assert!(said.contains("\r\n4711\r\n"), "{said}");
+    // and gives them up for no older primary, whatever that one says
+    let mut bytes = b"+OK\r\n".to_vec();
+    Frame::Snapshot { epoch: 4_710, stream: 1, position: 0, fence: 1 }.push(&mut bytes);
+    let served = bench.server.serve(&mut there, &bytes, &mut Vec::new());
+    assert!(served.close, "it is left");
 }
 
 #[test]

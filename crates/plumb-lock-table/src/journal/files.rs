@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::JournalError;
 use super::folder::{self, Kind};
+use super::origin::Origin;
 use super::place::{Claim, Place};
 use super::position::{Position, PositionFile};
 use super::record::Record;
@@ -62,7 +63,12 @@ pub(super) struct JournalFiles {
     /// Bytes of it that were there from its beginning.
     begun: u64,
     epoch: u64,
-    /// The position names another epoch.
+    origin: Origin,
+    /// Under this epoch another server gives locks out.
+    follows: bool,
+    /// The epoch of the server that has taken this one's place; 0: none has.
+    replaced_by: u64,
+    /// The epoch, or what is said of it, is not kept yet.
     epoch_is_new: bool,
     /// Since when something is written and not made to last, nanoseconds.
     unsynced_since: Option<u64>,
@@ -95,7 +101,7 @@ impl JournalFiles {
     ) -> Result<Self, JournalError> {
         let Begin { folder: path, policy, number, claim } = begin;
         let write = JournalError::file("write", &path);
-        let start = start(policy, restored.epoch);
+        let start = start(policy, (restored.epoch, restored.origin), false);
         let file = folder::path(&path, number, Kind::Journal);
         let journal = folder::create(&file, start)?;
         let snapshot = folder::create(&folder::path(&path, number, Kind::Snapshot), start)?;
@@ -108,6 +114,9 @@ impl JournalFiles {
             journal,
             begun: 0,
             epoch: restored.epoch,
+            origin: restored.origin,
+            follows: false,
+            replaced_by: restored.replaced_by,
             epoch_is_new: false,
             unsynced_since: None,
             syncs: 0,
@@ -146,6 +155,9 @@ impl JournalFiles {
     }
 
     fn write_first(&mut self, first: &mut Vec<u8>) -> io::Result<()> {
+        if self.replaced_by > 0 {
+            Record::Replaced { by: self.replaced_by }.push(first);
+        }
         Record::Mark.push(first);
         self.append(first)?;
         self.begun = self.length;
@@ -231,12 +243,19 @@ impl JournalFiles {
         io::Error::new(error.kind(), format!("the journal {folder}: {error}{remedy}"))
     }
 
-    /// Goes on under another epoch.
-    pub(super) fn begin_epoch(&mut self, epoch: u64, pending: &mut Vec<u8>) {
-        if epoch != self.epoch {
-            (self.epoch, self.epoch_is_new) = (epoch, true);
-            start(self.policy, epoch).push(pending);
+    /// Goes on under another epoch, or with more or less of it than before.
+    pub(super) fn begin_epoch(&mut self, (epoch, origin): (u64, Origin), pending: &mut Vec<u8>) {
+        if (epoch, origin) != (self.epoch, self.origin) {
+            (self.epoch, self.origin, self.epoch_is_new) = (epoch, origin, true);
+            (self.follows, self.replaced_by) = (origin.of_replica, 0);
+            start(self.policy, (epoch, origin), self.follows).push(pending);
         }
+    }
+
+    /// Another server has taken this one's place.
+    pub(super) fn replaced(&mut self, by: u64, pending: &mut Vec<u8>) {
+        (self.replaced_by, self.epoch_is_new) = (by, true);
+        Record::Replaced { by }.push(pending);
     }
 
     fn care_for_snapshots<R: Rules>(
@@ -303,7 +322,7 @@ impl JournalFiles {
         self.sync()?;
         let bytes = self.length;
         self.number += 1;
-        let start = start(self.policy, self.epoch);
+        let start = start(self.policy, (self.epoch, self.origin), self.follows);
         let path = |kind| folder::path(&self.folder, self.number, kind);
         self.journal = folder::create(&path(Kind::Journal), start).map_err(io::Error::other)?;
         self.place = Place::of(&self.journal, path(Kind::Journal))?;
@@ -322,7 +341,7 @@ impl JournalFiles {
     pub(super) fn close(mut self, mut pending: Vec<u8>) -> io::Result<()> {
         self.place.check(self.length)?;
         let inherited_only = self.policy == Policy::Inherited;
-        let last = if inherited_only { Record::Mark } else { Record::End };
+        let last = if inherited_only || self.follows { Record::Mark } else { Record::End };
         last.push(&mut pending);
         self.append(&mut pending)?;
         self.sync()?;
@@ -330,8 +349,9 @@ impl JournalFiles {
     }
 }
 
-fn start(policy: Policy, epoch: u64) -> Record<'static> {
-    Record::Start { epoch, complete: policy == Policy::Always }
+/// What follows may have given out more than it has: a start as a primary begins another epoch.
+fn start(policy: Policy, (epoch, origin): (u64, Origin), follows: bool) -> Record<'static> {
+    Record::Start { epoch, complete: policy == Policy::Always && !follows, origin }
 }
 
 /// Takes away what a start has begun that could not be finished: it holds nothing that does not

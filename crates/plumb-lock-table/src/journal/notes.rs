@@ -7,6 +7,7 @@ use std::path::Path;
 use super::error::JournalError;
 use super::files::{Begin, JournalFiles, Pace, Policy, abandon};
 use super::folder::files;
+use super::origin::Origin;
 use super::place::Claim;
 use super::record::Record;
 use super::restore::{self, Lives, Restored};
@@ -66,12 +67,12 @@ impl Notes {
         if policy == Policy::Inherited {
             restored.forget_all_but_inherited();
         }
-        restored.origin = restored.epoch;
         if !restored.complete || policy == Policy::Inherited {
             restored.epoch = wall_us.max(restored.epoch.saturating_add(1));
         }
-        if restored.lost.is_some() {
-            // the numbers that were set aside may be missing; a grant takes more than 1 us
+        if restored.lost.is_some() || restored.origin.of_replica {
+            // numbers that were set aside, or given out elsewhere, may be missing; a grant takes more
+            // than 1 us
             restored.table.raise_fence(wall_us);
         }
         let old = files(path)?;
@@ -156,10 +157,33 @@ impl Notes {
         self.batch.as_ref().map_or(0, Vec::len)
     }
 
-    /// Goes on under another epoch, which lasts before anybody is told of it.
-    pub fn begin_epoch(&mut self, epoch: u64) {
+    /// Somebody has decided for this epoch, under which this server goes on. That lasts before
+    /// anybody is told of it.
+    pub fn decide_for(&mut self, epoch: u64) {
+        self.begin_epoch(epoch, Origin::own(epoch));
+    }
+
+    /// A replica has released everything, and gets what its primary has under this epoch.
+    pub fn begin_filling(&mut self, epoch: u64) {
+        self.begin_epoch(epoch, Origin::of_replica(0));
+    }
+
+    /// A replica has got what its primary has under this epoch.
+    pub fn filled(&mut self, epoch: u64) {
+        self.begin_epoch(epoch, Origin::of_replica(epoch));
+    }
+
+    /// Another server with this epoch has taken this one's place: it gives nothing out when it is
+    /// started again, either.
+    pub fn replaced(&mut self, by: u64) {
         if let Some(files) = &mut self.files {
-            files.begin_epoch(epoch, &mut self.pending);
+            files.replaced(by, &mut self.pending);
+        }
+    }
+
+    fn begin_epoch(&mut self, epoch: u64, origin: Origin) {
+        if let Some(files) = &mut self.files {
+            files.begin_epoch((epoch, origin), &mut self.pending);
         }
     }
 

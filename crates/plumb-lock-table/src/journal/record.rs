@@ -9,6 +9,7 @@
 //! Where many records stand under one checksum, as in what a replica is sent, they are bare: two bytes
 //! of length, and the body.
 
+use super::origin::Origin;
 use crate::table::{ARGUMENT_BYTES_MAX, Change, Held, Lock, Scope};
 
 /// What a file of the journal starts with.
@@ -23,13 +24,15 @@ const BODY_BYTES_MAX: usize = 64 + 4 * (ARGUMENT_BYTES_MAX + 1);
 /// One record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record<'a> {
-    /// The file begins: under which epoch, and whether everything is journalled before it is
-    /// acknowledged.
+    /// The file begins, or another epoch does: under which epoch, and whether everything is
+    /// journalled before it is acknowledged.
     Start {
         /// The epoch.
         epoch: u64,
         /// True when no acknowledged change can be missing.
         complete: bool,
+        /// Whose locks are here; written where it is not this epoch's own server.
+        origin: Origin,
     },
     /// The table changed.
     Change(Change<'a>),
@@ -57,6 +60,12 @@ pub enum Record<'a> {
     },
     /// What stands before this belongs together: all of it counts, or nothing.
     Mark,
+    /// Another server with this epoch has taken this one's place, until a
+    /// [`Start`](Self::Start) says something else than the last one.
+    Replaced {
+        /// That epoch.
+        by: u64,
+    },
     /// Records that stood here were damaged, and a repair took them away: something is missing.
     Gap,
     /// Everything is said: the end of a snapshot, or of a journal that was closed in order.
@@ -111,10 +120,14 @@ impl<'a> Record<'a> {
 
     fn push_body(&self, out: &mut Vec<u8>) {
         match *self {
-            Self::Start { epoch, complete } => {
+            Self::Start { epoch, complete, origin } => {
                 out.push(b'S');
                 out.extend_from_slice(&epoch.to_le_bytes());
                 out.push(u8::from(complete));
+                if origin != Origin::own(epoch) {
+                    out.extend_from_slice(&origin.epoch.to_le_bytes());
+                    out.push(u8::from(origin.of_replica));
+                }
             }
             Self::Change(Change::Lock(lock)) => {
                 out.extend_from_slice(&[b'L', lock.mode.letter(), u8::from(lock.backup)]);
@@ -147,6 +160,10 @@ impl<'a> Record<'a> {
             Self::Before { bytes } => {
                 out.push(b'B');
                 out.extend_from_slice(&bytes.to_le_bytes());
+            }
+            Self::Replaced { by } => {
+                out.push(b'R');
+                out.extend_from_slice(&by.to_le_bytes());
             }
             Self::Mark => out.push(b'M'),
             Self::Gap => out.push(b'G'),
@@ -193,7 +210,14 @@ impl<'a> Record<'a> {
 
     fn read_body(fields: &mut Fields<'a>) -> Option<Self> {
         Some(match fields.byte()? {
-            b'S' => Self::Start { epoch: fields.u64()?, complete: fields.flag()? },
+            b'S' => {
+                let (epoch, complete) = (fields.u64()?, fields.flag()?);
+                let origin = match fields.left {
+                    [] => Origin::own(epoch),
+                    _ => Origin { epoch: fields.u64()?, of_replica: fields.flag()? },
+                };
+                Self::Start { epoch, complete, origin }
+            }
             b'L' => {
                 let mode = Held::parse(fields.byte()?)?;
                 let backup = fields.flag()?;
@@ -229,6 +253,7 @@ impl<'a> Record<'a> {
                 Self::Key { key: fields.text()?, ms }
             }
             b'B' => Self::Before { bytes: fields.u64()? },
+            b'R' => Self::Replaced { by: fields.u64()? },
             b'M' => Self::Mark,
             b'G' => Self::Gap,
             b'E' => Self::End,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::error::JournalError;
 use super::folder::{Kind, Records, files};
 use super::loss::{Loss, Read};
+use super::origin::Origin;
 use super::position::Position;
 use super::record::{NoRecord, Record};
 use crate::table::{Limits, Rules, Sound, Table, Unnoted};
@@ -28,9 +29,10 @@ pub struct Restored<R = Sound> {
     pub table: Table<R>,
     /// The epoch under which it goes on.
     pub epoch: u64,
-    /// The epoch of the locks that are here: another one than `epoch` where that begins with this
-    /// start, and 0 where there was no journal.
-    pub origin: u64,
+    /// Whose locks are here: of another epoch than `epoch` where nobody has decided for that.
+    pub origin: Origin,
+    /// The epoch of a server that has taken this one's place; 0: none has.
+    pub replaced_by: u64,
     /// True when no acknowledged change can be missing.
     pub complete: bool,
     /// How long owners and keys live.
@@ -55,7 +57,8 @@ impl<R: Rules> Restored<R> {
         Self {
             table: Table::with_rules(limits),
             epoch: 0,
-            origin: 0,
+            origin: Origin::default(),
+            replaced_by: 0,
             complete: false,
             lives: Lives::default(),
             torn_bytes: 0,
@@ -85,10 +88,13 @@ impl Restored {
 
     fn take(&mut self, record: Record<'_>, number: u64, path: &Path) -> Result<(), JournalError> {
         match record {
-            Record::Start { epoch, complete } => {
+            Record::Start { epoch, complete, origin } => {
                 // the last one counts: a replica has the epoch of its primary, which may be older
                 // than the one that it began with
-                (self.epoch, self.complete) = (epoch, complete);
+                if (epoch, origin) != (self.epoch, self.origin) {
+                    self.replaced_by = 0; // a new file may begin with what was
+                }
+                (self.epoch, self.complete, self.origin) = (epoch, complete, origin);
                 self.epoch_highest = self.epoch_highest.max(epoch);
             }
             Record::Change(change) => {
@@ -111,6 +117,7 @@ impl Restored {
             Record::Before { bytes } => {
                 self.read.before.insert(number, bytes);
             }
+            Record::Replaced { by } => self.replaced_by = by,
             Record::Gap => self.lost = Some(Loss::Repaired),
             Record::Mark | Record::End => {}
         }

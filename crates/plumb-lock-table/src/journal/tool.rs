@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::error::JournalError;
 use super::folder::{Kind, Records, files};
 use super::loss::Loss;
+use super::origin::Origin;
 use super::place::Claim;
 use super::record::{MAGIC, NoRecord, Record};
 use super::restore;
@@ -205,7 +206,13 @@ pub fn dump<E: From<JournalError>>(
 
 fn show(record: &Record<'_>) -> String {
     match record {
-        Record::Start { epoch, complete } => format!("start epoch={epoch} complete={complete}"),
+        Record::Start { epoch, complete, origin } if *origin == Origin::own(*epoch) => {
+            format!("start epoch={epoch} complete={complete}")
+        }
+        Record::Start { epoch, complete, origin } => format!(
+            "start epoch={epoch} complete={complete} origin={} of_replica={}",
+            origin.epoch, origin.of_replica
+        ),
         Record::Change(Change::Lock(lock)) => show_lock(lock),
         Record::Change(Change::Cleared { owner, scope, backup }) => format!(
             "cleared owner={} scope={} inherited={backup}",
@@ -216,6 +223,7 @@ fn show(record: &Record<'_>) -> String {
         Record::Life { owner, ms } => format!("life owner={} ms={ms}", owner.escape_ascii()),
         Record::Key { key, ms } => format!("key key={} ms={ms}", key.escape_ascii()),
         Record::Before { bytes } => format!("before bytes={bytes}"),
+        Record::Replaced { by } => format!("replaced by={by}"),
         Record::Mark => "mark".into(),
         Record::Gap => "gap".into(),
         Record::End => "end".into(),

@@ -40,6 +40,8 @@ pub enum Fault {
     ForgetsBehindCutCommand,
     /// A replica that lacks something may be promoted.
     PromotesBehind,
+    /// A replica that is started again does not know of which epoch its locks are.
+    ForgetsItsEpoch,
     /// Any one of its witnesses makes a server the primary.
     ElectedByAnyWitness,
 }
@@ -70,6 +72,9 @@ impl Fault {
         Self::ForgetsBehindCutCommand,
         Self::PromotesBehind,
     ];
+
+    /// Those of two servers with journals, of which both may be killed.
+    pub const OF_TWO_KEPT: [Self; 1] = [Self::ForgetsItsEpoch];
 
     /// Those of two servers among witnesses.
     pub const OF_ELECTED: [Self; 2] = [Self::AcknowledgesBeforeReplica, Self::ElectedByAnyWitness];

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use plumb_lock_table::journal::{MAGIC, NoRecord, Notes, Policy, Record, Records, outlook};
+use plumb_lock_table::journal::{MAGIC, NoRecord, Notes, Origin, Policy, Record, Records, outlook};
 use plumb_lock_table::table::{Change, Held, Limits, Lock, Scope};
 use proptest::prelude::*;
 
@@ -24,12 +24,14 @@ fn sample(number: u8) -> Vec<u8> {
     };
     let mut bytes = MAGIC.to_vec();
     for record in [
-        Record::Start { epoch: 5, complete: true },
+        Record::Start { epoch: 5, complete: true, origin: Origin::own(5) },
+        Record::Start { epoch: 5, complete: false, origin: Origin::of_replica(4) },
         Record::Change(Change::Lock(lock)),
         Record::Change(Change::Cleared { owner: &owner, scope: Scope::Both, backup: false }),
         Record::Fence(9),
         Record::Life { owner: &owner, ms: 10 },
         Record::Key { key: b"k", ms: 11 },
+        Record::Replaced { by: 6 },
         Record::Mark,
         Record::Gap,
         Record::End,
@@ -54,14 +56,14 @@ fn count(bytes: &[u8]) -> (usize, bool) {
 #[test]
 fn a_journal_cut_anywhere_has_the_records_that_are_whole() {
     let bytes = sample(1);
-    assert_eq!(count(&bytes), (9, false));
+    assert_eq!(count(&bytes), (11, false));
     let mut last = 0;
     for cut in MAGIC.len()..bytes.len() {
         let (sound, _) = count(&bytes[..cut]);
-        assert!(sound >= last && sound < 9);
+        assert!(sound >= last && sound < 11);
         last = sound;
     }
-    assert_eq!(last, 8);
+    assert_eq!(last, 10);
 }
 
 #[test]
@@ -91,7 +93,7 @@ fn bare_records_read_as_they_were_written_and_a_cut_one_is_none() {
         assert_eq!(Record::read_bare(&bare), Err(NoRecord::Unknown));
         (at, count) = (at + length, count + 1);
     }
-    assert_eq!(count, 9);
+    assert_eq!(count, 11);
 }
 
 /// What a record is made of: its kind, and what its fields are taken from.
@@ -108,13 +110,18 @@ fn written<'a>(records: impl Iterator<Item = &'a Vec<u8>>) -> Vec<u8> {
         let (owner, argument) = ([b'o', at(2) % 3], [at(3) % 4]);
         let modes = [Held::S, Held::O, Held::E, Held::X];
         let record = match at(0) % 16 {
-            0 => Record::Start { epoch: number, complete: at(2) % 2 == 0 },
+            0 => Record::Start {
+                epoch: number,
+                complete: at(2) % 2 == 0,
+                origin: Origin { epoch: number >> (at(3) % 2), of_replica: at(4) % 2 == 0 },
+            },
             1 => Record::Fence(number),
             2 => Record::Life { owner: &owner, ms: number },
             3 => Record::Key { key: &argument, ms: number },
             4 => Record::Gap,
             5 => Record::End,
-            6 | 7 => Record::Mark,
+            6 => Record::Replaced { by: number },
+            7 => Record::Mark,
             8 => Record::Change(Change::Cleared {
                 owner: &owner,
                 scope: [Scope::Dialog, Scope::Update, Scope::Both][usize::from(at(4) % 3)],

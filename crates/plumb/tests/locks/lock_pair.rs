@@ -162,6 +162,53 @@ fn a_primary_that_is_started_again_as_one_gives_way_to_the_server_that_was_promo
 }
 
 #[test]
+fn both_servers_that_start_again_as_they_are_configured_keep_what_the_promoted_one_gave_out() {
+    for policy in ["continue", "stop"] {
+        let folder = tempdir().expect("a temporary folder");
+        let words = |journal| ["--journal", journal, "--without-replica", policy];
+        let primary = start(&words("one"), folder.path());
+        let of = primary.address.clone();
+        let follow = [&["--replica-of", &of], &words("two")[..]].concat();
+        let replica = start(&follow, folder.path());
+        replica.heard("in sync with the primary");
+        primary.client().number("ENQ early KEEP X T 1");
+        primary.program.signal(Signal::KILL);
+        primary.program.wait();
+        replica.heard("is away");
+        kit::plumb(&["lock", "promote", &replica.address], folder.path()).with(0);
+        let mut client = replica.client();
+        let fence = client.number("ENQ rightful KEEP X T 2");
+        assert_eq!(client.number("DEQALL early"), 1);
+        let again = ["lock", "serve", "--listen", &replica.address];
+        replica.program.signal(Signal::KILL);
+        replica.program.wait();
+        let words = [&["lock", "serve", "--listen", &of], &words("one")[..]].concat();
+        let primary = Server::ready(Program::start(&words, folder.path()));
+        let words = [&again[..], &follow].concat();
+        let replica = Server::ready(Program::start(&words, folder.path()));
+        replica.heard("which may be missing here");
+        primary.heard("nothing is given out here any more");
+        let refused = primary.client().ask("ENQ other KEEP X T 2").expect("it answers");
+        assert!(refused[0].starts_with("-READONLY"), "{policy}: {refused:?}");
+        let mut client = replica.client();
+        assert_eq!((client.number("COUNT rightful"), client.number("COUNT early")), (1, 0));
+        let promote = ["lock", "promote", &replica.address];
+        kit::plumb(&promote, folder.path()).with(2);
+        kit::plumb(&[&promote[..], &["--force"]].concat(), folder.path()).with(0);
+        assert_eq!(client.ask("ENQ other KEEP X T 2").expect("it answers")[2], "rightful");
+        assert!(client.number("ENQ other KEEP X T 1") > fence);
+        // as its log says, the other one follows now
+        primary.program.signal(Signal::TERM);
+        primary.program.wait();
+        let words = ["lock", "serve", "--listen", &of, "--journal", "one", "--replica-of"];
+        let words = [&words[..], &[&replica.address]].concat();
+        let back = Server::ready(Program::start(&words, folder.path()));
+        back.heard("in sync with the primary");
+        assert_eq!(back.client().number("COUNT rightful"), 1);
+    }
+}
+
+#[test]
 fn without_its_replica_a_server_goes_on_or_waits_and_says_so() {
     let folder = tempdir().expect("a temporary folder");
     for policy in ["continue", "stop"] {

@@ -184,6 +184,46 @@ fn a_server_alone_goes_on_with_its_journal_and_without_it_asks_a_person() {
 }
 
 #[test]
+fn both_servers_that_start_again_as_they_are_configured_overwrite_nothing_and_wait() {
+    let folder = tempdir().expect("a temporary folder");
+    let witness = witness(0, &[], folder.path());
+    let words = |journal| ["--journal", journal, "--witness", &witness.address];
+    let primary = start("serve", &words("one"), folder.path());
+    primary.heard("elected in term");
+    let of = primary.address.clone();
+    let follow = [&["--replica-of", &of], &words("two")[..]].concat();
+    let replica = start("serve", &follow, folder.path());
+    replica.heard("in sync with the primary");
+    witness.heard("its replica may follow");
+    primary.client().number("ENQ early KEEP X T 1");
+    primary.program.signal(Signal::KILL);
+    primary.program.wait();
+    replica.heard("promoted by a majority of the witnesses");
+    let mut client = replica.client();
+    client.number("ENQ rightful KEEP X T 2");
+    assert_eq!(client.number("DEQALL early"), 1);
+    replica.program.signal(Signal::KILL);
+    replica.program.wait();
+    let listen = ["lock", "serve", "--listen", &of];
+    let words_of_one = [&listen[..], &words("one")].concat();
+    let primary = Server::ready(Program::start(&words_of_one, folder.path()));
+    primary.heard("not elected");
+    let replica = start("serve", &follow, folder.path());
+    replica.heard("refuses: READONLY");
+    let refused = primary.client().ask("ENQ other KEEP X T 2").expect("it answers");
+    assert!(refused[0].starts_with("-READONLY"), "{refused:?}");
+    let mut client = replica.client();
+    assert_eq!((client.number("COUNT rightful"), client.number("COUNT early")), (1, 0));
+    replica.program.signal(Signal::TERM);
+    replica.program.wait();
+    // with the journal of the epoch that the witness keeps it is elected
+    let again = start("serve", &words("two"), folder.path());
+    again.heard("elected in term");
+    let mut client = again.client();
+    assert_eq!(client.ask("ENQ other KEEP X T 2").expect("it answers")[2], "rightful");
+}
+
+#[test]
 fn servers_and_witnesses_speak_tls_and_name_their_passwords() {
     let folder = tempdir().expect("a temporary folder");
     let authority = Authority::new(folder.path(), "own");

@@ -38,7 +38,7 @@ fn said(primary: &mut Primary, now: u64) -> Vec<String> {
 fn in_sync(without: Without) -> Primary {
     let mut primary = Primary::new(PrimaryPlan { without, ..PLAN }, 5, 9);
     let hello = hello(&primary);
-    assert_eq!(primary.attach(0, &hello), Ok(Attached::Snapshot));
+    assert_eq!(primary.attach(0, &hello, 5), Ok(Attached::Snapshot));
     said(&mut primary, 0);
     said(&mut primary, 0);
     assert!(primary.heard(0, &received(0, 10)));
@@ -82,7 +82,7 @@ fn it_is_in_sync_only_with_all_that_was_told_meanwhile() {
     primary.seal(1, b"alone".to_vec());
     primary.note_told();
     let back = Hello { stream: 9, position: 0, ..hello(&primary) };
-    assert_eq!(primary.attach(2, &back), Ok(Attached::GoesOn));
+    assert_eq!(primary.attach(2, &back, 5), Ok(Attached::GoesOn));
     assert_eq!(primary.state(), State::Joining);
     primary.seal(2, b"more".to_vec());
     assert_eq!(said(&mut primary, 2).len(), 3, "what it missed, and what is new");
@@ -102,7 +102,7 @@ fn a_replica_that_missed_more_than_is_kept_gets_everything() {
     }
     primary.note_told();
     let back = Hello { stream: 9, position: 0, ..hello(&primary) };
-    assert_eq!(primary.attach(2, &back), Ok(Attached::Snapshot));
+    assert_eq!(primary.attach(2, &back, 5), Ok(Attached::Snapshot));
     let frames = said(&mut primary, 2);
     assert!(frames[0].contains("position: 180") && frames.len() == 2, "{frames:?}");
     primary.seal(2, vec![0; 20]);
@@ -120,15 +120,26 @@ fn who_cannot_follow_is_refused_in_one_line() {
     let others = [
         (Hello { version: VERSION + 1, ..fine }, "run the same release"),
         (Hello { rows: 16, ..fine }, "same --table-size"),
-        (Hello { epoch: 6, ..fine }, "was replaced"),
+        (Hello { epoch: 6, ..fine }, "promote the replica"),
         (Hello { id: 2, ..fine }, "another replica"),
     ];
     for (hello, text) in others {
-        let refused = primary.attach(1, &hello).unwrap_err().to_string();
+        let refused = primary.attach(1, &hello, 5).unwrap_err().to_string();
         assert!(refused.contains(text) && !refused.contains('\n'), "{refused}");
         assert_eq!(primary.state(), State::InSync);
     }
-    assert_eq!(primary.attach(1, &fine), Ok(Attached::Snapshot), "it is known again");
+    assert_eq!(primary.attach(1, &fine, 5), Ok(Attached::Snapshot), "it is known again");
+}
+
+#[test]
+fn a_replica_with_locks_that_may_be_missing_here_is_refused() {
+    // the epoch of the primary is 5; whatever was given out up to 3, it has
+    for (epoch, taken) in [(0, true), (3, true), (4, false), (5, true), (6, false)] {
+        let mut primary = Primary::new(PLAN, 5, 9);
+        let hello = Hello { epoch, ..hello(&primary) };
+        assert_eq!(primary.attach(0, &hello, 3).is_ok(), taken, "{epoch}");
+        assert_eq!(primary.streams(), taken, "nothing has changed");
+    }
 }
 
 #[test]

@@ -3,16 +3,21 @@
 //! The newer epoch alone does not say. Whoever is started again as a primary without a journal, or
 //! with one that may have lost something, draws an epoch that is newer than any promotion, and has
 //! replaced nobody. So what counts of a server is its origin: the epoch of the locks that it was
-//! started with, until somebody decides for its own one; an equal one is no more than that. That is a promotion, a majority of
-//! witnesses, or a replica that has every lock under it.
+//! started with, until somebody decides for its own one. A decision is a promotion, a majority of
+//! witnesses, or a replica that has every lock under that epoch. Of two origins the newer one counts;
+//! of equal ones that of the server that was promoted under it, since the other one followed it.
+//!
+//! Of two that were promoted the one with the older epoch gives way, whichever of them reaches the
+//! other.
 
+use plumb_lock_pair::replication::Refused;
 use plumb_lock_table::table::Rules;
 use plumb_measure::Clock;
 use plumb_wire::resp::Reply;
 
 use super::{FENCES_UNKNOWN, Role};
 use crate::server::connection::Purpose;
-use crate::server::refusal::{CONTESTED, Refusal};
+use crate::server::refusal::{CONTESTED, PROMOTED_LATER, Refusal};
 use crate::server::told::Told;
 use crate::server::{Event, LockServer};
 
@@ -39,9 +44,9 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             // itself, behind an address that moved
             Role::Primary(_) if by == own && promoted => return Ok(false),
             Role::Primary(_) if by > origin || (!decided && by.max(replaced) >= origin) => {}
-            // it tells the other one itself
+            // it was promoted in that one's place, which may not be where it tells it
             Role::Primary(_) if promoted && !self.replicated.plan.primary.is_empty() => {
-                return Err(Refusal::Newer(own));
+                return Err(Refusal::PromotedLater(own));
             }
             Role::Primary(_) if self.may_give_out().is_ok() => {
                 self.contest(client);
@@ -55,10 +60,30 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         Ok(true)
     }
 
+    /// A replica was refused. If it has locks of an epoch that somebody decided for later than for
+    /// what is here, it gave them out in this server's place and was started again: this one gives
+    /// nothing out any more. A server without any epoch that somebody decided for is told by a newer
+    /// one alone: an older one may have been its own, before it was started without a journal.
+    pub(in crate::server) fn give_way_to_replica(&mut self, client: usize, refused: &Refused) {
+        let Refused::Lacks { theirs, ours } = *refused else {
+            return;
+        };
+        if theirs > ours || self.replicated.origin > 0 {
+            self.step_down(theirs, Some(client));
+            if let Some(client) = &self.clients[client] {
+                let peer = &client.peer;
+                (self.tell)(Event::Replication(Told::ReplicaIsNewer { peer, epoch: theirs }));
+            }
+        }
+    }
+
     /// A server with this epoch gives locks out, and this one does not any more.
     pub(in crate::server) fn step_down(&mut self, by: u64, keeps: Option<usize>) {
         self.replicated.role = Role::Fenced { by };
         self.notes.note_batches(false);
+        if self.replicated.voting.is_none() {
+            self.notes.replaced(by); // nobody else keeps that
+        }
         // what they were answered last may not be told; elsewhere they are answered anew
         let others = self.clients.iter().enumerate().filter(|(at, _)| Some(*at) != keeps);
         let others = others.filter_map(|(_, other)| other.as_ref()?.connection_id);
@@ -92,6 +117,25 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             self.contest(client);
         }
         contested
+    }
+
+    /// True for an error of the other server that says that it was promoted later than this one,
+    /// which gives way then.
+    pub(in crate::server) fn gives_way_to(&mut self, client: usize, error: &str) -> bool {
+        let heralds = matches!(self.purpose(client), Some(Purpose::Herald { .. }));
+        let named = error.strip_prefix(PROMOTED_LATER).and_then(|rest| {
+            let (epoch, _) =
+                rest.trim_start().split_once(|letter: char| !letter.is_ascii_digit())?;
+            epoch.parse::<u64>().ok()
+        });
+        let Some(by) = named.filter(|by| heralds && *by > self.replicated.origin) else {
+            return false;
+        };
+        if let Role::Primary(_) = self.replicated.role {
+            self.step_down(by, None);
+            (self.tell)(Event::Replication(Told::Fenced { by }));
+        }
+        true
     }
 
     /// What is said to a server whose place this one took: its epoch, and a newer one that was given

@@ -58,7 +58,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
                 self.replicated.link = client.connection_id;
                 let (stream, position) = replica.place();
                 let id = self.replicated.plan.id;
-                let epoch = replica.epoch();
+                let epoch = replica.held();
                 let numbers = [
                     plumb_lock_pair::replication::VERSION,
                     rows.into(),

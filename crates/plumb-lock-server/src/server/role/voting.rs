@@ -126,6 +126,11 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         voting.election.holds() && (exposed.is_empty() || trusts())
     }
 
+    /// True where there are no witnesses, or a majority of them has let this server give locks out.
+    pub(in crate::server) fn is_elected(&self) -> bool {
+        self.replicated.voting.as_ref().is_none_or(|voting| voting.election.holds())
+    }
+
     /// True while witnesses may keep that this server takes another's place, and no majority does.
     pub(in crate::server) fn is_sealed(&self) -> bool {
         self.replicated.voting.as_ref().is_some_and(|voting| voting.election.is_sealed())
@@ -161,7 +166,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             Role::Replica(replica) => {
                 let ready = replica.in_sync() && !election.stands();
                 if ready && now >= *stands_from {
-                    let epoch = replica.epoch();
+                    let epoch = replica.held();
                     let standing =
                         Standing { epoch, next_epoch, in_sync: true, ..Standing::default() };
                     election.stand(now, standing);
@@ -314,7 +319,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
                 if let Role::Replica(_) = self.replicated.role {
                     self.take_over("a majority of the witnesses", register.epoch);
                 }
-                self.replicated.decide_for(self.plan.epoch);
+                self.decide_for(self.plan.epoch);
                 (self.tell)(Event::Replication(Told::Elected(register)));
             }
             Some(Outcome::Lost(register)) => {

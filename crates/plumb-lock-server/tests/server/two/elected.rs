@@ -15,6 +15,7 @@ impl World {
 
     /// Something happens to somebody, or two things at once, from time to time.
     pub(super) fn trouble_among_witnesses(&mut self) {
+        self.care_for_both();
         self.start_who_is_down();
         self.restart_who_was_replaced();
         if self.now < self.next_trouble {
@@ -30,10 +31,12 @@ impl World {
         let count = self.nodes.len();
         let mut any =
             |limit: usize| usize::try_from(self.numbers.below(limit as u64)).expect("few");
-        let (one, other, kind) = (any(count), any(count), any(9));
+        let kinds = if self.kept.is_some() { 11 } else { 9 };
+        let (one, other, kind) = (any(count), any(count), any(kinds));
         let until = self.now + self.numbers.below(3 * TIMEOUT_NS);
         match kind {
             0 | 1 => self.kill_primary_of_two(),
+            9.. => self.kill_both(),
             2 => self.kill_replica(),
             3 if one >= 2 && self.now >= self.stopped[one] => {
                 self.kill(one);
@@ -58,12 +61,14 @@ impl World {
         }
         self.start_at = None;
         for at in 0..self.nodes.len() {
-            if self.nodes[at].is_some() {
+            if self.nodes[at].is_some() || at < 2 && self.both_were_killed() {
                 continue;
             }
             match at {
                 0 | 1 if at == self.primary => self.start_later(),
-                0 | 1 => self.start(at, Some(self.primary)),
+                0 | 1 => {
+                    self.start(at, Some(self.primary));
+                }
                 _ => self.start_witness(at - 2),
             }
         }

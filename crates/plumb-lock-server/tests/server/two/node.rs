@@ -9,12 +9,13 @@ use plumb_lock_pair::election::{Store, Witness};
 use plumb_lock_pair::replication::Without;
 use plumb_lock_server::{Event, LockServer, ReplicationPlan, ServerPlan, Told};
 use plumb_lock_table::journal::{Notes, Restored};
-use plumb_lock_table::table::Limits;
 use plumb_wire::resp;
 
 use crate::clients::{Planted, plant};
 use crate::waiting::{Still, plan};
 
+/// The wall clock of the world less its clock, nanoseconds.
+pub(super) const WALL_NS: u64 = 1 << 50;
 /// A replica is away after so long.
 pub(super) const TIMEOUT_NS: u64 = 100_000_000;
 
@@ -65,11 +66,12 @@ pub(super) struct Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    /// A server, a replica of that at port `primary` if there is one.
+    /// A server that begins with this, a replica of that at port `primary` if there is one. It has
+    /// a number of this start and one that it keeps.
     pub(super) fn new(
         clock: &'a Still,
-        room: u32,
-        (without, id): (Without, u64),
+        start: (Restored<Planted>, Notes),
+        (without, (id, identity)): (Without, (u64, u64)),
         (primary, witnesses): (Option<u16>, &[u16]),
     ) -> Self {
         // the few bytes of each are the price of a server that outlives its maker
@@ -87,14 +89,15 @@ impl<'a> Node<'a> {
             timeout_ns: TIMEOUT_NS,
             backlog_bytes: 600, // little: both ways of coming back are gone
             id,
+            identity,
             ..ReplicationPlan::default()
         };
         // among witnesses all owners are kept: one whose life did not get to the replica is gone with
         // the promotion; elsewhere all live with their connections
         let grace_ns = if witnesses.is_empty() { u64::MAX >> 2 } else { 0 };
-        let plan = ServerPlan { grace_ns, wall_offset: || 1 << 50, replication, ..plan() };
-        let restored = Restored::<Planted>::empty(Limits { rows: room, scan: 1_000 });
-        let server = LockServer::new(plan, (restored, Notes::none()), clock, tell);
+        let epoch = start.0.epoch.max(1);
+        let plan = ServerPlan { grace_ns, wall_offset: || WALL_NS, replication, epoch, ..plan() };
+        let server = LockServer::new(plan, start, clock, tell);
         Self { server, clock, seats: BTreeMap::new(), next: 0, promoted, id }
     }
 

@@ -15,8 +15,9 @@ pub(super) struct Player {
     pub(super) chooser: Chooser,
     /// Which server it asks.
     pub(super) target: usize,
-    /// Its connection.
+    /// Its connection, and the moment at which it was made.
     pub(super) pipe: Option<usize>,
+    pub(super) connected: u64,
     pub(super) inbox: Vec<u8>,
     /// What it asked and was not answered, and when, in that order.
     pub(super) calls: VecDeque<(Call, u64)>,
@@ -36,6 +37,7 @@ impl Player {
             chooser: Chooser::new(seed),
             target: 0,
             pipe: None,
+            connected: 0,
             inbox: Vec::new(),
             calls: VecDeque::new(),
             depth,
@@ -69,13 +71,17 @@ impl World {
         player.rests_until = self.now + MS;
         player.leaves = false;
         let calls = std::mem::take(&mut player.calls);
-        // one that was replaced does nothing that counts from then on
-        let replaced = asked_of != self.primary;
+        // one that was replaced does nothing that counts from then on, nor does one that was killed
+        let born = self.born[asked_of];
+        let over = match asked_of == self.primary {
+            false => Some(self.promoted_at),
+            true => Some(born).filter(|born| *born > self.players[at].connected),
+        };
         for (call, asked) in calls {
-            if replaced && asked > self.promoted_at {
+            if over.is_some_and(|over| asked > over) {
                 continue;
             }
-            let answered = if replaced { self.promoted_at } else { u64::MAX };
+            let answered = over.unwrap_or(u64::MAX);
             let reply = Reply::Unknown;
             self.events.push(Event { client: at, call, reply, asked, answered });
         }
@@ -162,6 +168,7 @@ impl World {
         if let Some(node) = &mut self.nodes[target] {
             node.accept(uid);
         }
-        self.players[at].pipe = Some(number);
+        let connected = self.next_moment();
+        (self.players[at].pipe, self.players[at].connected) = (Some(number), connected);
     }
 }

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use plumb_lock_pair::replication::Without;
-use plumb_lock_table::table::Fault;
+use plumb_lock_table::table::{Fault, Limits};
 use plumb_wire::resp;
 
-use super::node::{Did, Disk, Node};
+use super::Land;
+use super::kept::{Kept, beginning};
+use super::node::{Did, Disk, Node, WALL_NS};
 use super::player::Player;
 use crate::clients::plant;
 use crate::linear::Event;
@@ -73,10 +75,15 @@ pub(super) struct World {
     pub(super) next_trouble: u64,
     /// When somebody looks next whether a server was replaced.
     pub(super) look_at: u64,
+    /// What outlives the servers, if they keep anything.
+    pub(super) kept: Option<Kept>,
+    /// The moment at which a server was started last with what it kept.
+    pub(super) born: [u64; 2],
 }
 
 impl World {
-    pub(super) fn new(seed: u64, fault: Option<Fault>, witnesses: usize) -> Self {
+    pub(super) fn new(seed: u64, fault: Option<Fault>, land: Land) -> Self {
+        let Land { witnesses, journals } = land;
         plant(fault);
         let clock: &'static Still = Box::leak(Box::new(Still::default()));
         let mut numbers = Numbers::new(seed);
@@ -104,6 +111,8 @@ impl World {
             promote_at: None,
             next_trouble: 0,
             look_at: 0,
+            kept: journals.then(Kept::new),
+            born: [0; 2],
         };
         for at in 0..PLAYERS {
             let depth = world.numbers.one(&[1, 1, 2]);
@@ -117,14 +126,21 @@ impl World {
         world
     }
 
-    pub(super) fn start(&mut self, at: usize, primary: Option<usize>) {
+    /// Starts a server; its next fence number.
+    pub(super) fn start(&mut self, at: usize, primary: Option<usize>) -> u64 {
         let id = 1 + self.numbers.below(1 << 40);
         let primary = primary.map(|at| u16::try_from(at).expect("0 or 1"));
         let witnesses: Vec<u16> =
             (2..self.nodes.len()).map(|at| u16::try_from(at).expect("few")).collect();
-        let part = (primary, &*witnesses);
         plant(self.fault);
-        self.nodes[at] = Some(Node::new(self.clock, ROOM, (self.without, id), part));
+        let (folder, identity) = self.kept_of(at).unzip();
+        let limits = Limits { rows: ROOM, scan: 1_000 };
+        let start = beginning(folder.as_deref(), limits, (self.now + WALL_NS) / 1_000);
+        let fences = start.0.table.next_fence();
+        let numbers = (id, identity.unwrap_or(0));
+        let part = (primary, &*witnesses);
+        self.nodes[at] = Some(Node::new(self.clock, start, (self.without, numbers), part));
+        fences
     }
 
     /// Plays all rounds to their end.
@@ -138,6 +154,7 @@ impl World {
             let mut turns = 0;
             while !self.players.iter().all(Player::is_done)
                 || self.promote_at.is_some()
+                || self.both_were_killed()
                 || self.nodes[self.primary].is_none()
             {
                 self.turn();
@@ -187,7 +204,7 @@ impl World {
     /// To the next moment at which something happens.
     fn pass_time(&mut self) {
         let mut next = self.next_trouble;
-        for at in [self.start_at, self.promote_at].into_iter().flatten() {
+        for at in [self.start_at, self.promote_at, self.kept_wakes_at()].into_iter().flatten() {
             next = next.min(at);
         }
         for player in &self.players {
@@ -348,6 +365,13 @@ impl World {
     }
 
     fn took_over(&mut self, at: usize, fences: u64) {
+        self.promoted_at = self.goes_on(fences);
+        self.primary = at;
+        self.promotions += 1;
+    }
+
+    /// From this moment on the server that clients are told by numbers its grants from here on.
+    pub(super) fn goes_on(&mut self, fences: u64) -> u64 {
         let asked = self.next_moment();
         for event in &mut self.events {
             if event.answered == u64::MAX {
@@ -357,8 +381,7 @@ impl World {
         let (asked, answered) = (self.next_moment(), self.next_moment());
         let (call, reply) = (Call::TakeOver { fences }, Reply::Number(fences));
         self.events.push(Event { client: PLAYERS, call, reply, asked, answered });
-        (self.primary, self.promoted_at) = (at, asked);
-        self.promotions += 1;
+        asked
     }
 
     pub(super) fn next_moment(&mut self) -> u64 {
