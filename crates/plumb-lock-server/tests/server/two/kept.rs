@@ -12,6 +12,9 @@ use super::node::TIMEOUT_NS;
 use super::world::{MS, World};
 use crate::clients::Planted;
 
+/// Both are killed at most so often in one history: of the calls that were under way nobody knows
+/// whether they were done, and each doubles what may be held.
+const KILLS_MAX: u64 = 3;
 /// The server that is configured as the primary; the other one is its replica.
 const CONFIGURED: usize = 0;
 
@@ -22,14 +25,15 @@ pub(super) struct Kept {
     start_at: Option<u64>,
     /// When somebody looks whether that which gave locks out does so again.
     look_at: Option<u64>,
-    /// How often both were killed behind a promotion.
+    /// How often both were killed, and how often of these behind a promotion.
+    killed: u64,
     pub(super) killed_promoted: u64,
 }
 
 impl Kept {
     pub(super) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        Self { folder, start_at: None, look_at: None, killed_promoted: 0 }
+        Self { folder, start_at: None, look_at: None, killed: 0, killed_promoted: 0 }
     }
 }
 
@@ -76,7 +80,9 @@ impl World {
         // one that goes on alone gives locks out until it is told: they would be held twice
         let told_late = self.without == Without::Continue && !self.has_witnesses();
         let ready = self.nodes[self.primary].is_some() && self.promote_at.is_none();
-        if !ready || self.both_were_killed() || told_late && self.primary != CONFIGURED {
+        let often = self.kept.as_ref().is_none_or(|kept| kept.killed == KILLS_MAX);
+        let told_late = told_late && self.primary != CONFIGURED;
+        if !ready || self.both_were_killed() || told_late || often {
             return;
         }
         for at in 0..2 {
@@ -87,6 +93,7 @@ impl World {
         let promoted = u64::from(self.primary != CONFIGURED);
         if let Some(kept) = &mut self.kept {
             kept.start_at = Some(at);
+            kept.killed += 1;
             kept.killed_promoted += promoted;
         }
     }
