@@ -112,7 +112,8 @@ impl<D: Database> Office<'_, D> {
             turn.connection = self.mend().await;
         }
         self.ledger.borrow_mut().waited(due);
-        let Some(connection) = &mut turn.connection else {
+        let has_ended = self.ledger.borrow().gave_up;
+        let Some(connection) = turn.connection.as_mut().filter(|_| !has_ended) else {
             self.ledger.borrow_mut().unreached(due, MonotonicClock.now_ns());
             return;
         };
@@ -162,10 +163,13 @@ impl<D: Database> Office<'_, D> {
             }
         };
         let came = patience.with(now, call).await;
+        if !connection.rolls_back() {
+            self.ledger.borrow_mut().stays();
+        }
         match came {
             None => CallEnd::Nothing(FailureKind::TimedOut),
             // a statement that let its session write is the last that is asked over it
-            Some(Ok(_)) if !connection.keeps_its_promise() => {
+            Some(Ok(_)) if !(connection.keeps_its_promise() && connection.rolls_back()) => {
                 CallEnd::Nothing(FailureKind::CheckFailed)
             }
             Some(Ok(came)) => came,

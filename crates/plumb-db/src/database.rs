@@ -108,6 +108,11 @@ pub(crate) trait Connection: fmt::Debug {
     /// False when it was to refuse what writes, and does not any more. Asks nothing.
     fn keeps_its_promise(&self) -> bool;
 
+    /// False when something that it was to roll back has stayed, by the server's own word. Asks nothing.
+    fn rolls_back(&self) -> bool {
+        true
+    }
+
     /// Asks, and reads the whole answer.
     ///
     /// # Errors

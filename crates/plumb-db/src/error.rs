@@ -7,6 +7,8 @@ use plumb_db_login::LoginError;
 use plumb_engine::EngineError;
 use plumb_sql_log::UnreadableLog;
 
+use crate::statement::Statement;
+
 /// Why there is no measurement. Each message says what to try.
 #[derive(Debug, thiserror::Error)]
 pub enum DbError {
@@ -57,6 +59,16 @@ pub enum DbError {
         /// What is wrong with it, and what to do.
         complaint: String,
     },
+    /// What a statement changed stays, although it was rolled back.
+    #[error(
+        "{statement} changes what is not rolled back, by the server's own word: a table whose engine has no \
+         transactions, such as MyISAM or Aria. What it did stays, and it is not asked again: try it where \
+         nothing can be lost, or with tables of an engine that has them (InnoDB)"
+    )]
+    Stays {
+        /// Which statement.
+        statement: String,
+    },
     /// No transaction of the server is read-only.
     #[error(
         "{server} says that BEGIN READ ONLY begins a transaction that may write, so nothing keeps a \
@@ -100,6 +112,10 @@ pub enum DbError {
 }
 
 impl DbError {
+    pub(crate) fn stays(own: &Statement) -> Self {
+        Self::Stays { statement: format!("the {} statement", own.which.name()) }
+    }
+
     pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |cause| Self::System { what, cause }
     }

@@ -39,6 +39,8 @@ pub(crate) struct Observations {
     pub(crate) empty: Series,
     /// Why a connection could not be made, the first of the recorded part.
     pub(crate) not_connected: Option<String>,
+    /// What a call changed was not rolled back.
+    pub(crate) stays: bool,
 }
 
 /// The moments of one call, nanoseconds on the monotonic clock.
@@ -355,6 +357,12 @@ impl Ledger {
         let moments = Moments { due: call.due, sent: call.sent, first: now, last: now };
         self.recorder.record(0, moments, Answer::failed(kind));
         self.ended(call, now);
+    }
+
+    /// What a call changed was not rolled back: no other is asked.
+    pub(crate) fn stays(&mut self) {
+        self.found.stays = true;
+        self.gave_up = true;
     }
 
     /// A call of the warm-up was answered at `now`, or failed in it.

@@ -73,7 +73,8 @@ pub struct PingOptions {
 
     /// Measure a statement that writes: each call is rolled back
     ///
-    /// What a transaction cannot take back, such as numbers taken from a sequence, is not taken back.
+    /// What a transaction cannot take back, such as numbers taken from a sequence, is not taken back. A
+    /// table without transactions (MyISAM, Aria) keeps what one call writes: then nothing more is asked.
     /// Without this option all sessions are read-only by the server's own word, and each statement is
     /// tried inside BEGIN READ ONLY. The server does not refuse everything there: not large objects
     /// (before version 16), other sessions (dblink), files and functions of administrators. Measure as

@@ -255,7 +255,11 @@ impl Ping {
                 open: plan.open(),
             });
         }
-        watch.result(record, result.began_ns)
+        watch.result(record, result.began_ns)?;
+        match came {
+            Some(found) if found.stays => Err(DbError::stays(statement).into()),
+            _ => Ok(()),
+        }
     }
 
     fn driver(&self) -> &'static str {

@@ -26,6 +26,8 @@ pub(super) struct Brought {
     pub(super) bytes: u64,
     /// It ended within a transaction that may not write.
     pub(super) was_read_only: bool,
+    /// The server has warnings of it.
+    pub(super) has_warnings: bool,
 }
 
 /// Whether the session's transactions are read-only, if the end of an answer reports that this changed.
@@ -132,7 +134,8 @@ impl Session {
         }
         let done = Done::read(payload, tracks).filter(|_| payload.first() == Some(&0));
         let done = done.ok_or(Trouble::Garbled)?;
-        let brought = Brought { was_read_only: done.is_read_only(), ..Brought::default() };
+        let (was_read_only, has_warnings) = (done.is_read_only(), done.warnings > 0);
+        let brought = Brought { was_read_only, has_warnings, ..Brought::default() };
         self.reports_read_only = reported(&done).or(self.reports_read_only);
         Ok(brought)
     }

@@ -45,6 +45,8 @@ pub(crate) struct Exchange {
     form: Form,
     access: Access,
     limits: Limits,
+    /// All that it was asked to roll back was, by the server's own word.
+    rolls_back: bool,
 }
 
 impl Exchange {
@@ -62,13 +64,13 @@ impl Exchange {
         if may_write {
             session.order(ROLL_BACK).await?;
         }
-        let form = Form::Prepared(prepared);
-        Ok(Self { session, form, access: asked.access, limits: asked.limits })
+        Ok(Self { form: Form::Prepared(prepared), ..Self::by_text(session, asked) })
     }
 
     /// Sends the text each time.
     pub(super) fn by_text(session: Session, asked: Asked<'_>) -> Self {
-        Self { session, form: Form::Text, access: asked.access, limits: asked.limits }
+        let Asked { access, limits, .. } = asked;
+        Self { session, form: Form::Text, access, limits, rolls_back: true }
     }
 
     /// What the server said of the statement when it was prepared: columns of its answer, and
@@ -156,6 +158,8 @@ impl Exchange {
         let begun = self.around().await?;
         let answer = unless_broken(self.session.answer(self.limits, |_| {}).await)?;
         let ended = self.around().await?;
+        // it warns of tables without transactions that were changed, and of nothing else
+        self.rolls_back &= !ended.as_ref().is_ok_and(|it| it.has_warnings);
         begun?;
         let Brought { bytes, .. } = answer?;
         ended?;
@@ -164,12 +168,11 @@ impl Exchange {
     }
 
     /// Reads what is said of the order before or after a statement that may write.
-    async fn around(&mut self) -> Result<Result<(), NoAnswer>, NoAnswer> {
+    async fn around(&mut self) -> Result<Result<Brought, NoAnswer>, NoAnswer> {
         if self.access == Access::ReadOnly {
-            return Ok(Ok(()));
+            return Ok(Ok(Brought::default()));
         }
-        let said = self.session.done().await;
-        unless_broken(said.map(|_| ()).map_err(NoAnswer::Driver))
+        unless_broken(self.session.done().await.map_err(NoAnswer::Driver))
     }
 
     /// Reads what the server's clock says, microseconds.
@@ -201,6 +204,10 @@ impl Connection for Exchange {
 
     fn keeps_its_promise(&self) -> bool {
         self.session.keeps_its_promise()
+    }
+
+    fn rolls_back(&self) -> bool {
+        self.rolls_back
     }
 
     async fn ask(&mut self, statement: &Statement) -> Result<Answered, NoAnswer> {

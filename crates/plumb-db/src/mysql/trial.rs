@@ -76,7 +76,11 @@ impl Trial<'_> {
                 return Err(DbError::NeverReadOnly { server });
             }
         }
-        self.patiently(exchange.ask(statement)).await?;
+        let asked = self.patiently(exchange.ask(statement)).await;
+        if !exchange.rolls_back() {
+            return Err(DbError::stays(statement));
+        }
+        asked?;
         if exchange.keeps_its_promise() {
             return Ok(());
         }

@@ -62,6 +62,8 @@ pub(super) struct Complaints {
     pub(super) statements: BTreeMap<u16, String>,
     /// A connection that was to be made anew.
     pub(super) connection: Option<String>,
+    /// The first statement whose changes were not rolled back, without its values.
+    pub(super) stays: Option<String>,
 }
 
 impl Book {
@@ -74,6 +76,12 @@ impl Book {
                 None => format!("`{name}`: {kind}"),
             }
         });
+    }
+
+    /// What a statement changed was not rolled back: no other is asked.
+    fn stays(&mut self, due: &Due) {
+        self.complaints.stays.get_or_insert_with(|| name_of(&due.statement));
+        self.gave_up = true;
     }
 
     fn pass(&mut self, now: u64) {
@@ -290,14 +298,19 @@ impl<D: Database> Office<'_, D> {
                 self.book.borrow_mut().recorder.dropped += 1;
                 continue;
             }
-            let Some(open) = &mut connection else {
+            let has_ended = self.book.borrow().gave_up;
+            let Some(open) = connection.as_mut().filter(|_| !has_ended) else {
                 self.book.borrow_mut().recorder.dropped += 1;
                 continue;
             };
             let came = patience.with(sent, open.ask(&job.due.statement)).await;
+            if !open.rolls_back() {
+                self.book.borrow_mut().stays(&job.due);
+            }
+            let is_right = open.keeps_its_promise() && open.rolls_back();
             let kind = match &came {
                 None => Some(FailureKind::TimedOut),
-                Some(Ok(_)) if !open.keeps_its_promise() => Some(FailureKind::CheckFailed),
+                Some(Ok(_)) if !is_right => Some(FailureKind::CheckFailed),
                 Some(Ok(_)) => None,
                 Some(Err(trouble)) => Some(trouble.kind()),
             };

@@ -189,7 +189,11 @@ impl Replay {
         for remark in Self::remarks(&complaints) {
             result.validity = std::mem::take(&mut result.validity).with_remark(&remark);
         }
-        watch.result(result, driven.began_ns)
+        watch.result(result, driven.began_ns)?;
+        match complaints.stays {
+            Some(name) => Err(DbError::Stays { statement: format!("`{name}`") }.into()),
+            None => Ok(()),
+        }
     }
 
     fn result<D: Database>(
@@ -211,7 +215,7 @@ impl Replay {
     /// What is said of statements and connections that failed, the first of each; statements without their
     /// values.
     fn remarks(complaints: &Complaints) -> Vec<String> {
-        let Complaints { statements, connection } = complaints;
+        let Complaints { statements, connection, .. } = complaints;
         let more = statements.len().saturating_sub(COMPLAINTS_MAX);
         let all = statements.values().take(COMPLAINTS_MAX);
         let mut remarks: Vec<String> =
@@ -275,7 +279,7 @@ impl Replay {
                 "left out: may write",
                 survey.may_write,
                 "statements of the file that are not written as statements that only ask are; \
-                 --allow-writes replays them and rolls each back",
+                 --allow-writes replays them and rolls each back, as far as the engine of a table can",
             ),
             (
                 "left out: transactions and settings",

@@ -97,7 +97,8 @@ pub struct ReplayOptions {
     ///
     /// Without this option all sessions are read-only by the server's own word, and what does not begin
     /// as statements that only ask do is left out and counted. What a transaction cannot take back, such
-    /// as numbers taken from a sequence, is not taken back.
+    /// as numbers taken from a sequence, is not taken back. A table without transactions (MyISAM, Aria)
+    /// keeps what one statement writes: then nothing more is asked.
     #[arg(long)]
     pub allow_writes: bool,
 

@@ -169,6 +169,8 @@ impl<'a> Refusal<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done<'a> {
     status: u16,
+    /// How many warnings the server has of the statement.
+    pub warnings: u16,
     /// Changes of the session.
     changes: &'a [u8],
 }
@@ -181,20 +183,20 @@ impl<'a> Done<'a> {
         it.number()?;
         it.number()?;
         let status = it.u16()?;
-        it.u16()?;
+        let warnings = it.u16()?;
         let mut changes: &[u8] = &[];
         if tracks && status & STATE_CHANGED != 0 {
             it.counted()?;
             changes = it.counted()?;
         }
-        Some(Self { status, changes })
+        Some(Self { status, warnings, changes })
     }
 
     /// Reads the end of rows as servers write it that do not end them like everything else.
     pub fn read_old(payload: &'a [u8]) -> Option<Self> {
         let mut it = Payload(payload.strip_prefix(&[0xfe])?);
-        it.u16()?;
-        Some(Self { status: it.u16()?, changes: &[] })
+        let warnings = it.u16()?;
+        Some(Self { status: it.u16()?, warnings, changes: &[] })
     }
 
     /// True when another result of the same statement follows.

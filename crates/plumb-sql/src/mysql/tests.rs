@@ -30,7 +30,7 @@ fn a_greeting_names_the_server_and_what_proofs_are_made_with() {
 #[test]
 fn the_end_of_an_answer_reports_what_changed() {
     // status: state changed, in a read-only transaction
-    let mut payload = vec![0xfe, 0, 0, 0x00, 0x60, 0, 0, 0];
+    let mut payload = vec![0xfe, 0, 0, 0x00, 0x60, 2, 0, 0];
     let pairs = b"\x0ctx_read_only\x02ON\x01a\x01b";
     let entry: Vec<u8> = [&[0, u8::try_from(pairs.len()).unwrap()][..], pairs].concat();
     payload.push(u8::try_from(entry.len() + 3).unwrap());
@@ -40,6 +40,7 @@ fn the_end_of_an_answer_reports_what_changed() {
     let variables: Vec<_> = done.variables().collect();
     assert_eq!(variables, [(&b"tx_read_only"[..], &b"ON"[..]), (b"a", b"b")]);
     assert!(done.is_read_only() && !done.is_followed());
+    assert_eq!(done.warnings, 2);
     assert_eq!(Done::read(&payload, false).unwrap().variables().count(), 0);
     assert_eq!(Done::read(&payload[..10], true), None);
     assert!(Done::read_old(&[0xfe, 0, 0, 8, 0]).unwrap().is_followed());

@@ -201,6 +201,21 @@ fn what_writes_is_replayed_only_where_it_is_allowed_and_is_rolled_back() {
 }
 
 #[test]
+fn a_replay_ends_with_the_first_statement_whose_changes_are_not_rolled_back() {
+    let server = MariaDb::start(&[]);
+    server.sql("create table t (a int) engine=myisam // insert into t values (1), (2), (3)");
+    let file = server.folder().join("day");
+    let text: String = (1..=3).map(|it| format!("0\t1\tdelete from t where a = {it}\n")).collect();
+    fs::write(&file, text).expect("ours");
+    let words = ["--allow-writes", "--speed", "max", "--json"];
+    let record = replay(&file, &server.url(), &words, server.folder()).with(1).json();
+    let reasons = record["validity"]["reasons"].to_string();
+    assert!(reasons.contains("`delete from t where a = ?` changes what is not"), "{record:#}");
+    assert_eq!(record["status"], "broken", "{record:#}");
+    assert_eq!(server.sql("select count(*) from t"), "2");
+}
+
+#[test]
 fn what_would_write_a_file_of_the_server_is_left_out() {
     let server = MariaDb::start(&[]);
     server.sql("create table t (a int) // insert into t values (1)");
