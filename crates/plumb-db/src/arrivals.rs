@@ -91,6 +91,14 @@ impl Arrivals {
         self.first_ns.store(0, Ordering::Relaxed);
     }
 
+    /// An answer has begun. Where its first bytes came together with what was answered before it, the last
+    /// that came are its first.
+    pub(crate) fn begun(&self) {
+        if self.first_ns() == 0 {
+            self.first_ns.store(self.last_ns(), Ordering::Relaxed);
+        }
+    }
+
     /// Bytes came.
     pub(crate) fn came(&self, now_ns: u64) {
         if self.first_ns.load(Ordering::Relaxed) == 0 {
@@ -147,5 +155,17 @@ impl StampedCalls {
             self.sent_ns = MonotonicClock.now_ns();
         }
         self.socket.poll_write(stream, context, slices)
+    }
+}
+
+#[cfg(test)]
+impl Arrivals {
+    /// Waits for bytes behind those that have come so far, and says when that was seen.
+    pub(crate) async fn more(&self) -> u64 {
+        let before_ns = self.last_ns();
+        while self.last_ns() == before_ns {
+            tokio::task::yield_now().await;
+        }
+        MonotonicClock.now_ns()
     }
 }

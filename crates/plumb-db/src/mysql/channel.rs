@@ -112,6 +112,7 @@ impl Channel {
             self.fill().await?;
         };
         self.at = range.end;
+        self.arrivals.begun();
         Ok((&self.inbox[range], number))
     }
 

@@ -156,6 +156,7 @@ impl Exchange {
     /// Reads every answer to a call, whatever the server refuses of it: the next call finds none of them.
     async fn answer_of_call(&mut self) -> Result<Answered, NoAnswer> {
         let begun = self.around().await?;
+        self.session.channel.arrivals.expect(); // the answer to the statement comes behind that
         let answer = unless_broken(self.session.answer(self.limits, |_| {}).await)?;
         let ended = self.around().await?;
         // it warns of tables without transactions that were changed, and of nothing else

@@ -170,3 +170,29 @@ fn a_call_has_its_own_answer_after_a_look_that_may_not_begin() {
         assert_eq!(exchange.ask(&statement).await.unwrap().bytes, 7);
     });
 }
+
+#[test]
+fn the_first_byte_of_a_call_is_that_of_its_statement() {
+    let (answer, begun_ns) = block_on(async {
+        let (near, far) = UnixStream::pair().unwrap();
+        let peer = tokio::spawn(peer(far, Vec::new()));
+        let login = login();
+        let (session, _) =
+            session::log_on(&closed_door(&login), Wire::of_pair(near)).await.unwrap();
+        let mut far = peer.await.unwrap();
+        let arrivals = Arc::clone(&session.channel.arrivals);
+        let statement = Statement::trivial(login.product);
+        let limits = Limits { rows: 10, bytes: 1_000 };
+        let asked = Asked { statement: &statement, access: Access::RolledBack, limits };
+        let mut exchange = Exchange::by_text(session, asked);
+        join(exchange.ask(&statement), async {
+            far.write_all(DONE).await.unwrap();
+            let begun_ns = arrivals.more().await;
+            far.write_all(&[row("1"), DONE.to_vec()].concat()).await.unwrap();
+            begun_ns
+        })
+        .await
+    });
+    let answer = answer.unwrap();
+    assert!(answer.first_ns >= begun_ns && answer.last_ns >= answer.first_ns, "{answer:?}");
+}

@@ -7,7 +7,7 @@ use bytes::BytesMut;
 use futures_util::StreamExt as _;
 use futures_util::future::{join, join3, join5};
 use plumb_engine::clock::MonotonicClock;
-use plumb_measure::{Clock as _, Span};
+use plumb_measure::{Clock as _, FailureKind, Span};
 use tokio::time::timeout;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{Format, FromSql, IsNull, ToSql, Type, to_sql_checked};
@@ -16,7 +16,7 @@ use tokio_postgres::{Client, RowStream};
 use super::NoAnswer;
 use super::block::{self, Brought, ROLL_BACK};
 use super::promise::Promise;
-use super::session::Session;
+use super::session::{Session, failure};
 use crate::answer::{Answered, Limits};
 use crate::database::{self, Access, Asked};
 use crate::looks::{MOMENT, Seen};
@@ -258,9 +258,12 @@ impl Exchange {
         match self.access {
             Access::ReadOnly => call.await,
             Access::RolledBack => {
-                let (begun, called, ended) =
-                    join3(self.control(block::begin(self.access)), call, self.control(ROLL_BACK))
-                        .await;
+                let begin = async {
+                    let begun = self.control(block::begin(self.access)).await;
+                    self.session.arrivals.expect(); // the answer to the call comes behind that
+                    begun
+                };
+                let (begun, called, ended) = join3(begin, call, self.control(ROLL_BACK)).await;
                 begun?;
                 let called = called?;
                 ended?;
@@ -276,6 +279,7 @@ impl Exchange {
     async fn answer(&self, statement: &Statement) -> Result<Answered, NoAnswer> {
         self.session.arrivals.expect();
         let mut rows = pin!(self.send(statement).await?);
+        self.session.arrivals.begun();
         let (mut count, mut bytes) = (0, 0);
         while let Some(row) = rows.next().await {
             count += 1;
@@ -295,7 +299,7 @@ impl Exchange {
     async fn block(&self, text: &str) -> Result<Brought, NoAnswer> {
         let brought = block::ask(self.client(), text, self.limits).await;
         if let Err(NoAnswer::Driver(error)) = &brought
-            && error.as_db_error().is_some()
+            && failure(error) == FailureKind::Refused
         {
             // the transaction is still open; a session that does not hear it is of no use any more,
             // which the next call will find

@@ -16,6 +16,8 @@ mod process_id;
 mod promise;
 mod readings;
 mod session;
+#[cfg(test)]
+mod tests;
 mod tls;
 mod trial;
 

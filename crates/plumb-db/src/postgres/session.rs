@@ -11,7 +11,7 @@ use plumb_engine::clock::MonotonicClock;
 use plumb_engine::{Endpoint, EngineError};
 use plumb_measure::{Clock as _, FailureKind, Span, Transport};
 use tokio::sync::Mutex;
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::{Severity, SqlState};
 use tokio_postgres::{Client, Config};
 
 use crate::DbError;
@@ -45,7 +45,7 @@ pub(crate) struct Door {
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) client: Client,
-    conversation: Mutex<Conversation>,
+    pub(super) conversation: Mutex<Conversation>,
     /// When what was asked is answered.
     pub(crate) arrivals: Arc<Arrivals>,
     /// Who keeps its statements from writing.
@@ -259,11 +259,7 @@ impl NotOpened {
 /// The kind of failure that an error of the driver is.
 pub(crate) fn failure(error: &tokio_postgres::Error) -> FailureKind {
     if let Some(said) = error.as_db_error() {
-        return if ended_by_server(said.code()) {
-            FailureKind::Closed
-        } else {
-            FailureKind::Refused
-        };
+        return if ends_session(said) { FailureKind::Closed } else { FailureKind::Refused };
     }
     let mut cause = error.source();
     while let Some(deeper) = cause {
@@ -279,10 +275,16 @@ pub(crate) fn failure(error: &tokio_postgres::Error) -> FailureKind {
     if error.is_closed() { FailureKind::Closed } else { FailureKind::Garbled }
 }
 
-/// True when the server says that it ends the session.
-fn ended_by_server(code: &SqlState) -> bool {
-    [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CANNOT_CONNECT_NOW]
-        .contains(code)
+/// True when the server, or a pooler, says that it ends the session.
+///
+/// # Source
+/// PostgreSQL's documentation, "Message Severity Levels". A pooler writes the severity as servers before
+/// version 9.6 do, in one field alone.
+fn ends_session(said: &tokio_postgres::error::DbError) -> bool {
+    match said.parsed_severity() {
+        Some(severity) => matches!(severity, Severity::Fatal | Severity::Panic),
+        None => ["FATAL", "PANIC"].contains(&said.severity()),
+    }
 }
 
 fn remedy(said: &tokio_postgres::error::DbError) -> &'static str {
