@@ -34,6 +34,8 @@ pub(crate) struct Known<'a> {
     /// Calls could be looked into.
     pub(crate) looks: bool,
     pub(crate) handshake: Option<&'a Histogram>,
+    /// The shortest message there and back of the run so far, nanoseconds.
+    pub(crate) shortest_ns: u64,
     pub(crate) echo: Option<&'a Histogram>,
     pub(crate) tls: Option<&'a Histogram>,
     pub(crate) floor_ns: Option<u64>,
@@ -137,8 +139,10 @@ const CHATTY: u64 = 400;
 const PROOF_TRIPS: f64 = 2.0;
 /// Handshakes so many times shorter than any message were not answered by the server ...
 const ANSWERED_NEARER: u64 = 5;
-/// ... when a message takes at least so long.
+/// ... when a message takes at least so long ...
 const WIRE_MIN_NS: u64 = 1_000_000;
+/// ... and there were so many of them: of a few, each may have met a server that was busy.
+const MESSAGES_MIN: u64 = 10;
 
 /// What stands out, the largest first.
 fn advice(known: &Known<'_>, attribution: &Attribution) -> Vec<Advice> {
@@ -323,12 +327,14 @@ fn on_the_way(intermediary: Intermediary) -> &'static str {
     }
 }
 
-/// Somebody on the way who answers handshakes. Even the shortest message takes much longer than a
-/// usual handshake: a machine that is busy makes some messages slow, not all.
+/// Somebody on the way who answers handshakes. Of many messages even the shortest, of this result and of those
+/// before it, takes much longer than a usual handshake: a machine that is busy makes some messages slow, not all.
 fn nearer(known: &Known<'_>) -> Option<Advice> {
     let handshake_ns = known.handshake?.quantile(0.5);
-    let wire_ns = known.found.wire.times.min();
-    let far = wire_ns >= WIRE_MIN_NS && handshake_ns < wire_ns / ANSWERED_NEARER;
+    let wire_ns = known.shortest_ns;
+    let far = known.found.wire.times.count() >= MESSAGES_MIN
+        && wire_ns >= WIRE_MIN_NS
+        && handshake_ns < wire_ns / ANSWERED_NEARER;
     far.then(|| Advice {
         finding: format!(
             "A TCP handshake takes {}, the shortest message to the server and back {}",

@@ -4,6 +4,7 @@ mod statements;
 #[cfg(test)]
 mod tests;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -63,6 +64,18 @@ struct Setup<D> {
     echo: Option<Histogram>,
     floor_ns: Option<u64>,
     explained: Option<Reading>,
+    /// The shortest message to the server so far, nanoseconds.
+    shortest_ns: Cell<u64>,
+}
+
+impl<D> Setup<D> {
+    /// The shortest message to the server and back so far, those that were `found` included, nanoseconds.
+    fn shortest_ns(&self, found: &Observations) -> u64 {
+        let messages = &found.wire.times;
+        let ns = if messages.is_empty() { u64::MAX } else { messages.min() };
+        self.shortest_ns.set(self.shortest_ns.get().min(ns));
+        self.shortest_ns.get()
+    }
 }
 
 impl Ping {
@@ -141,7 +154,8 @@ impl Ping {
             Some(address) => Some(echoes(address, patience, stop)?),
             None => None,
         };
-        Ok(Setup { runtime, endpoint, database, echo, floor_ns, explained: None })
+        let shortest_ns = Cell::new(u64::MAX);
+        Ok(Setup { runtime, endpoint, database, echo, floor_ns, explained: None, shortest_ns })
     }
 
     /// Tries every statement once, before anything is measured.
@@ -248,6 +262,7 @@ impl Ping {
                 observed,
                 looks: D::LOOKS,
                 handshake: handshake.as_ref(),
+                shortest_ns: ground.shortest_ns(found),
                 echo: ground.echo.as_ref(),
                 tls: Some(&recorder.handshake),
                 floor_ns: ground.floor_ns,

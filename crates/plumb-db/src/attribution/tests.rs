@@ -39,6 +39,7 @@ fn known<'a>(
         observed: 10,
         looks: true,
         handshake: None,
+        shortest_ns: 40 * MS,
         echo: None,
         tls: None,
         floor_ns: Some(10_000),
@@ -106,6 +107,26 @@ fn what_stands_before_the_server_is_in_the_wire_and_asked_first() {
 }
 
 #[test]
+fn a_few_slow_messages_are_no_proxy_and_one_quick_message_is_none() {
+    const MS: u64 = 1_000_000;
+    let statement = Statement::trivial(Product::Postgres);
+    let of = |messages: u64, shortest_ns| {
+        let (mut found, mut response) = (Observations::default(), Histogram::new());
+        let mut near = Histogram::new();
+        near.record(50_000);
+        let known = known(&mut found, &mut response, &statement);
+        let mut few = Observations::default();
+        few.statement.clone_from(&known.found.statement);
+        (0..messages).for_each(|_| few.wire.record(40 * MS));
+        let found = &few;
+        attribute(Known { handshake: Some(&near), shortest_ns, found, ..known }).unwrap()
+    };
+    assert_eq!(of(10, 40 * MS).intermediary, Some(Intermediary::Unknown));
+    assert_eq!(of(9, 40 * MS).intermediary, None, "a server may be busy for so long");
+    assert_eq!(of(10, 60_000).intermediary, None, "one of the run was as quick as a handshake");
+}
+
+#[test]
 fn looks_that_met_another_server_than_the_calls_leave_no_share() {
     let statement = Statement::trivial(Product::Postgres);
     let (mut found, mut response) = (Observations::default(), Histogram::new());
@@ -155,6 +176,7 @@ fn of_a_busy_machine(gone: u64) -> Attribution {
         observed: 40,
         looks: true,
         handshake: None,
+        shortest_ns: 120 * US,
         echo: None,
         tls: None,
         floor_ns: None,
