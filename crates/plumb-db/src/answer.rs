@@ -14,6 +14,11 @@ pub(crate) trait Failure: fmt::Debug {
     fn reason(&self) -> Option<String> {
         None
     }
+
+    /// Why, in the server's words, in one line.
+    fn words(&self) -> Option<String> {
+        None
+    }
 }
 
 /// What a state of SQL stands for: the class that its first two characters name.
@@ -110,6 +115,13 @@ impl<E: Failure> Failure for NoAnswer<E> {
             Self::Driver(error) => error.reason(),
             Self::TooLarge => Some("the answer is larger than --rows or --size".into()),
             Self::Unexpected => None,
+        }
+    }
+
+    fn words(&self) -> Option<String> {
+        match self {
+            Self::Driver(error) => error.words(),
+            Self::TooLarge | Self::Unexpected => None,
         }
     }
 }

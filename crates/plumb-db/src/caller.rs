@@ -11,6 +11,7 @@ use plumb_measure::{Clock as _, FailureKind};
 use crate::alarm::Alarm;
 use crate::answer::{Answered, Failure as _};
 use crate::arrivals::{Arrivals, StampedCall};
+use crate::complaints::told;
 use crate::database::{Asked, Connection, Database, Form};
 use crate::ledger::{Call, Ledger};
 use crate::looks::{Look, Looks, Seen};
@@ -37,11 +38,14 @@ pub(crate) struct Office<'a, D: Database> {
 const GIVE_WAY_NS: u64 = 10_000_000;
 
 /// How a call ended.
-enum CallEnd {
+enum CallEnd<E> {
     Answer(Answered, Option<StampedCall>),
     Insight(Seen),
-    Nothing(FailureKind),
+    Nothing(FailureKind, Option<E>),
 }
+
+/// How a call ends to a database.
+type CallEndOf<D> = CallEnd<<<D as Database>::Connection as Connection>::NoAnswer>;
 
 impl<D: Database> Office<'_, D> {
     /// Calls until the load is over.
@@ -148,7 +152,7 @@ impl<D: Database> Office<'_, D> {
         }
     }
 
-    async fn ask(&self, connection: &mut D::Connection, patience: &mut Patience) -> CallEnd {
+    async fn ask(&self, connection: &mut D::Connection, patience: &mut Patience) -> CallEndOf<D> {
         let now = MonotonicClock.now_ns();
         let look = if D::LOOKS { self.looks.borrow_mut().wanted(now) } else { None };
         let call = async {
@@ -164,16 +168,16 @@ impl<D: Database> Office<'_, D> {
         };
         let came = patience.with(now, call).await;
         if !connection.rolls_back() {
-            self.ledger.borrow_mut().stays();
+            self.ledger.borrow_mut().stays(self.asked.statement);
         }
         match came {
-            None => CallEnd::Nothing(FailureKind::TimedOut),
+            None => CallEnd::Nothing(FailureKind::TimedOut, None),
             // a statement that let its session write is the last that is asked over it
             Some(Ok(_)) if !(connection.keeps_its_promise() && connection.rolls_back()) => {
-                CallEnd::Nothing(FailureKind::CheckFailed)
+                CallEnd::Nothing(FailureKind::CheckFailed, None)
             }
             Some(Ok(came)) => came,
-            Some(Err(trouble)) => CallEnd::Nothing(trouble.kind()),
+            Some(Err(trouble)) => CallEnd::Nothing(trouble.kind(), Some(trouble)),
         }
     }
 
@@ -196,7 +200,7 @@ impl<D: Database> Office<'_, D> {
     }
 
     /// Writes down what came of a call; true when its connection must not be used again.
-    fn book(&self, call: &Call, came: &CallEnd) -> bool {
+    fn book(&self, call: &Call, came: &CallEndOf<D>) -> bool {
         let mut ledger = self.ledger.borrow_mut();
         match came {
             CallEnd::Answer(answer, stamped) => {
@@ -208,8 +212,9 @@ impl<D: Database> Office<'_, D> {
                 ledger.observed(call, *seen, MonotonicClock.now_ns());
                 false
             }
-            CallEnd::Nothing(kind) => {
-                ledger.failed(call, *kind, MonotonicClock.now_ns());
+            CallEnd::Nothing(kind, trouble) => {
+                let why = || told(*kind, trouble.as_ref()?);
+                ledger.failed(call, *kind, why, MonotonicClock.now_ns());
                 *kind != FailureKind::Refused // a statement that was refused leaves the session whole
             }
         }

@@ -49,11 +49,6 @@ pub(crate) struct Load<'a, D: Database> {
     pub(crate) gate: Option<&'a Gate>,
 }
 
-/// What is said of connections that could not be made, the first of them because of `why`.
-pub(crate) fn not_made(why: &str) -> String {
-    format!("the first connection that could not be made: {why}")
-}
-
 /// A runtime of one thread, which does what `tick` says while it waits.
 ///
 /// # Errors

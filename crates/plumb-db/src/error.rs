@@ -7,8 +7,6 @@ use plumb_db_login::LoginError;
 use plumb_engine::EngineError;
 use plumb_sql_log::UnreadableLog;
 
-use crate::statement::Statement;
-
 /// Why there is no measurement. Each message says what to try.
 #[derive(Debug, thiserror::Error)]
 pub enum DbError {
@@ -112,10 +110,6 @@ pub enum DbError {
 }
 
 impl DbError {
-    pub(crate) fn stays(own: &Statement) -> Self {
-        Self::Stays { statement: format!("the {} statement", own.which.name()) }
-    }
-
     pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |cause| Self::System { what, cause }
     }

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,9 +14,11 @@ use plumb_measure::{
 };
 
 use crate::arrivals::StampedCall;
+use crate::complaints::Complaints;
 use crate::database::Opened;
 use crate::looks::Seen;
 use crate::rest::Passes;
+use crate::statement::Statement;
 use crate::stream::Traffic;
 
 /// The parts of a call that are measured on their own.
@@ -37,10 +40,8 @@ pub(crate) struct Observations {
     pub(crate) statement: Series,
     /// The same with a message in between that asks for no work.
     pub(crate) empty: Series,
-    /// Why a connection could not be made, the first of the recorded part.
-    pub(crate) not_connected: Option<String>,
-    /// What a call changed was not rolled back.
-    pub(crate) stays: bool,
+    /// Why something failed, the first of the recorded part.
+    pub(crate) complaints: Complaints<FailureKind>,
 }
 
 /// The moments of one call, nanoseconds on the monotonic clock.
@@ -276,7 +277,7 @@ impl Ledger {
     ) -> bool {
         if now >= self.from {
             self.start_recording();
-            self.found.not_connected.get_or_insert_with(why);
+            self.found.complaints.connection.get_or_insert_with(why);
         }
         self.recorder.connect_failures.count(kind);
         let since = *self.down_since.get_or_insert(now);
@@ -347,21 +348,31 @@ impl Ledger {
         self.ended(call, now);
     }
 
-    /// Books a call that failed.
-    pub(crate) fn failed(&mut self, call: &Call, kind: FailureKind, now: u64) {
+    /// Books a call that failed, for the reason that `why` gives where it can.
+    pub(crate) fn failed(
+        &mut self,
+        call: &Call,
+        kind: FailureKind,
+        why: impl FnOnce() -> Option<String>,
+        now: u64,
+    ) {
         if !self.is_recorded(call) && (kind.is_of_an_answer() || now < self.from) {
             self.answered_of_warm_up(now);
             return;
         }
         self.start_recording();
+        let complaints = &mut self.found.complaints.calls;
+        if let Entry::Vacant(first) = complaints.entry(kind) {
+            why().map(|why| first.insert(why));
+        }
         let moments = Moments { due: call.due, sent: call.sent, first: now, last: now };
         self.recorder.record(0, moments, Answer::failed(kind));
         self.ended(call, now);
     }
 
-    /// What a call changed was not rolled back: no other is asked.
-    pub(crate) fn stays(&mut self) {
-        self.found.stays = true;
+    /// What a call of `statement` changed was not rolled back: no other is asked.
+    pub(crate) fn stays(&mut self, statement: &Statement) {
+        self.found.complaints.stays = Some(statement.which.named());
         self.gave_up = true;
     }
 

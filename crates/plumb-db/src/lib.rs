@@ -13,7 +13,7 @@
 //! | `statement`, `answer` | what is asked, and how much may come? |
 //! | `pool`, `caller`, `alarm`, `patience`, `rest`, `drive` | when, over which connection? |
 //! | `looks` | which calls are looked into? |
-//! | `ledger` | what is written down? |
+//! | `ledger`, `complaints` | what is written down, and what is told of failures? |
 //! | `round_trip`, `beside` | what is found out beside the load, and how long may that take? |
 //! | `attribution` | where did the time go? |
 //! | `replay` | what does a recorded day take? |
@@ -26,6 +26,7 @@ mod attribution;
 mod beside;
 mod caller;
 mod client;
+mod complaints;
 mod database;
 mod drive;
 mod error;

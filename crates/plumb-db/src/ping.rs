@@ -26,8 +26,9 @@ use crate::answer::Limits;
 use crate::attribution::{Known, attribute, take_apart};
 use crate::beside::Beside;
 use crate::client::floor::{CALLS, floor};
+use crate::complaints::complain;
 use crate::database::{Access, Asked, Database, Form};
-use crate::drive::{Load, WAIT, WAIT_ALONE, block_on, drive, not_made, reach, runtime};
+use crate::drive::{Load, WAIT, WAIT_ALONE, block_on, drive, reach, runtime};
 use crate::hana::Hana;
 use crate::ledger::Observations;
 use crate::mssql::Mssql;
@@ -240,7 +241,7 @@ impl Ping {
         count_observed(&mut record, observed, result.cpu_ns);
         name_driver(&mut record, D::DRIVER, point.over);
         take_apart(&mut record, came.as_ref(), database.methods());
-        tell_not_connected(&mut record, came.as_ref());
+        came.iter().for_each(|found| complain(&mut record, &found.complaints));
         let mut readings = block_on(&ground.runtime, self.beside().readings(database, counter));
         if let Some(found) = &came {
             let recorder = &result.recorder;
@@ -271,9 +272,9 @@ impl Ping {
             });
         }
         watch.result(record, result.began_ns)?;
-        match came {
-            Some(found) if found.stays => Err(DbError::stays(statement).into()),
-            _ => Ok(()),
+        match came.and_then(|found| found.complaints.stays) {
+            Some(statement) => Err(DbError::Stays { statement }.into()),
+            None => Ok(()),
         }
     }
 
@@ -412,13 +413,6 @@ fn count_observed(record: &mut ResultRecord, observed: u64, cpu_ns: u64) {
     let cpu_ns = cpu_ns.checked_div(asked).filter(|ns| *ns > 0);
     record.cpu = cpu_ns
         .map(|client_ns_per_op| CpuUse { client_ns_per_op, ..record.cpu.unwrap_or_default() });
-}
-
-/// Says why connections could not be made while the load was under way.
-fn tell_not_connected(record: &mut ResultRecord, found: Option<&Observations>) {
-    if let Some(why) = found.and_then(|found| found.not_connected.as_deref()) {
-        record.validity = std::mem::take(&mut record.validity).with_remark(&not_made(why));
-    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a rate is a float")]

@@ -32,6 +32,11 @@ impl Which {
             Self::Own => "own",
         }
     }
+
+    /// In a sentence.
+    pub(crate) fn named(self) -> String {
+        format!("the {} statement", self.name())
+    }
 }
 
 impl FromStr for Which {

@@ -26,3 +26,11 @@ pub struct Refusal {
     /// The reason.
     pub message: String,
 }
+
+impl Refusal {
+    /// The reason in one line.
+    #[must_use]
+    pub fn words(&self) -> String {
+        self.message.replace(['\n', '\r'], " ")
+    }
+}

@@ -45,7 +45,7 @@ impl Trouble {
                 "the server ended the connection".into()
             }
             Self::Socket(error) => error.to_string(),
-            Self::Refused(refusal) => refusal.message.replace(['\n', '\r'], " "),
+            Self::Refused(refusal) => refusal.words(),
             Self::Garbled => format!("what came is no message of {product}"),
             Self::TooLong => "a message is longer than an answer may be".into(),
         }
@@ -81,6 +81,13 @@ impl Failure for Trouble {
             Self::Refused(refusal) => Some(format!("error {}", refusal.number)),
             Self::TooLong => Some("the answer is longer than it may be".into()),
             Self::Socket(_) | Self::Garbled => None,
+        }
+    }
+
+    fn words(&self) -> Option<String> {
+        match self {
+            Self::Refused(refusal) => Some(refusal.words()),
+            Self::TooLong | Self::Socket(_) | Self::Garbled => None,
         }
     }
 }

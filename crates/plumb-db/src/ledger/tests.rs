@@ -86,7 +86,7 @@ fn connections_that_fail_before_the_first_recorded_call_count() {
             let why = || format!("at {now}");
             assert!(!ledger.not_connected(FailureKind::ConnectRefused, why, now, patience));
         }
-        assert_eq!(ledger.found.not_connected, Some(format!("at {FROM}")));
+        assert_eq!(ledger.found.complaints.connection, Some(format!("at {FROM}")));
         answered(ledger, FROM + 2 * MS);
     });
     let failures = &came.recorder.connect_failures;
@@ -137,11 +137,11 @@ fn calls_of_the_warm_up_that_have_no_answer_are_recorded_and_make_it_no_longer()
     let of_the_warm_up = Call { due: FROM - MS, taken: FROM - MS, sent: FROM - MS, opened: None };
     let came = recorded(&plan(), |ledger| {
         ledger.begin(of_the_warm_up.due);
-        ledger.failed(&of_the_warm_up, FailureKind::TimedOut, FROM - 1);
+        ledger.failed(&of_the_warm_up, FailureKind::TimedOut, || None, FROM - 1);
         answered(ledger, FROM + 5 * MS);
         ledger.answered(&of_the_warm_up, end - 1, end - 1, 1);
-        ledger.failed(&of_the_warm_up, FailureKind::Refused, end - 1);
-        ledger.failed(&of_the_warm_up, FailureKind::TimedOut, end + 300 * MS);
+        ledger.failed(&of_the_warm_up, FailureKind::Refused, || None, end - 1);
+        ledger.failed(&of_the_warm_up, FailureKind::TimedOut, || None, end + 300 * MS);
         ledger.answered(&of_the_warm_up, end + 500 * MS, end + 500 * MS, 1);
         ledger.observed(&of_the_warm_up, Seen::Wire(7), end + 600 * MS);
     });
@@ -152,9 +152,22 @@ fn calls_of_the_warm_up_that_have_no_answer_are_recorded_and_make_it_no_longer()
     let counted = LoadPlan { extent: Extent::Count(1), ..plan() };
     let came = recorded(&counted, |ledger| {
         answered(ledger, FROM + 5 * MS);
-        ledger.failed(&of_the_warm_up, FailureKind::Closed, end);
+        ledger.failed(&of_the_warm_up, FailureKind::Closed, || None, end);
         ledger.answered(&of_the_warm_up, end, end, 1);
     });
     assert_eq!((came.recorder.operations(), came.recorder.failures().total()), (1, 1));
     assert_eq!((came.duration_ns, came.recorder.outlasting), (6 * MS, 1));
+}
+
+#[test]
+fn the_first_failure_of_each_kind_is_told() {
+    recorded(&plan(), |ledger| {
+        for (due, why) in [(FROM - 2 * MS, "warm-up"), (FROM, "first"), (FROM + MS, "second")] {
+            ledger.begin(due);
+            let call = Call { due, taken: due, sent: due, opened: None };
+            ledger.failed(&call, FailureKind::Refused, || Some(why.into()), due + MS);
+        }
+        let told = &ledger.found.complaints.calls;
+        assert_eq!(*told, [(FailureKind::Refused, "first".into())].into());
+    });
 }

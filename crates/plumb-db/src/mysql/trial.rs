@@ -78,7 +78,7 @@ impl Trial<'_> {
         }
         let asked = self.patiently(exchange.ask(statement)).await;
         if !exchange.rolls_back() {
-            return Err(DbError::stays(statement));
+            return Err(DbError::Stays { statement: statement.which.named() });
         }
         asked?;
         if exchange.keeps_its_promise() {

@@ -42,6 +42,13 @@ impl Failure for Trouble {
             Self::TooManyThreads(_) | Self::NoThread(_) => FailureKind::ConnectFailed,
         }
     }
+
+    fn words(&self) -> Option<String> {
+        match self {
+            Self::Refused { message, .. } => Some(message.clone()),
+            Self::TooLarge | Self::TooManyThreads(_) | Self::NoThread(_) | Self::Gone => None,
+        }
+    }
 }
 
 /// A session, which was opened for one statement.

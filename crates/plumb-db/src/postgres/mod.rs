@@ -97,6 +97,10 @@ impl Failure for tokio_postgres::Error {
     fn reason(&self) -> Option<String> {
         self.code().map(|code| state(code.code()))
     }
+
+    fn words(&self) -> Option<String> {
+        self.as_db_error().map(|_| whole(self))
+    }
 }
 
 impl Connection for Exchange {

@@ -4,7 +4,7 @@
 mod tests;
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use crate::DbError;
 use crate::alarm::Alarm;
 use crate::answer::Failure as _;
 use crate::caller::RETRY;
+use crate::complaints::Complaints;
 use crate::database::{Asked, Connection as _, Database, Form};
 use crate::drive::{FAREWELL, STOP_EVERY, block_on, runtime};
 use crate::patience::Patience;
@@ -52,24 +53,13 @@ struct Book {
     outlet: Outlet,
     last_ns: u64,
     gave_up: bool,
-    complaints: Complaints,
-}
-
-/// Why something failed first.
-#[derive(Debug, Default)]
-pub(super) struct Complaints {
-    /// Statements without their values, and why, by their rows.
-    pub(super) statements: BTreeMap<u16, String>,
-    /// A connection that was to be made anew.
-    pub(super) connection: Option<String>,
-    /// The first statement whose changes were not rolled back, without its values.
-    pub(super) stays: Option<String>,
+    complaints: Complaints<u16>,
 }
 
 impl Book {
     /// Keeps why a statement failed, if it is the first of its row.
     fn complain(&mut self, due: &Due, kind: FailureKind, reason: impl Fn() -> Option<String>) {
-        self.complaints.statements.entry(due.row).or_insert_with(|| {
+        self.complaints.calls.entry(due.row).or_insert_with(|| {
             let (name, kind) = (name_of(&due.statement), kind.name());
             match reason() {
                 Some(reason) => format!("`{name}`: {kind} ({reason})"),
@@ -80,7 +70,7 @@ impl Book {
 
     /// What a statement changed was not rolled back: no other is asked.
     fn stays(&mut self, due: &Due) {
-        self.complaints.stays.get_or_insert_with(|| name_of(&due.statement));
+        self.complaints.stays.get_or_insert_with(|| format!("`{}`", name_of(&due.statement)));
         self.gave_up = true;
     }
 
@@ -117,7 +107,7 @@ pub(super) fn drive<D: Database>(
     load: &Load<'_, D>,
     feed: Receiver<Result<Due, DbError>>,
     outlet: Outlet,
-) -> Result<(Driven<()>, Complaints), DbError> {
+) -> Result<(Driven<()>, Complaints<u16>), DbError> {
     let passes = Arc::<Passes>::default();
     block_on(&runtime(&passes, load.plan.tick)?, run(load, feed, outlet, &passes))
 }
@@ -127,7 +117,7 @@ async fn run<D: Database>(
     mut feed: Receiver<Result<Due, DbError>>,
     mut outlet: Outlet,
     passes: &Passes,
-) -> Result<(Driven<()>, Complaints), DbError> {
+) -> Result<(Driven<()>, Complaints<u16>), DbError> {
     let traffic = Arc::<Traffic>::default();
     let database = load.database.counting(&traffic);
     let mut recorder = Recorder::new(load.rows);

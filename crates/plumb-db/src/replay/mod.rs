@@ -24,8 +24,9 @@ use tokio::sync::mpsc::channel;
 use crate::DbError;
 use crate::answer::Limits;
 use crate::client::floor::{CALLS, floor};
+use crate::complaints::{Complaints, complain};
 use crate::database::{Access, Asked, Database};
-use crate::drive::{WAIT, not_made, reach, runtime};
+use crate::drive::{WAIT, reach, runtime};
 use crate::hana::Hana;
 use crate::mssql::Mssql;
 use crate::mysql::Mysql;
@@ -34,13 +35,11 @@ use crate::statement::Statement;
 
 pub use options::{ReplayOptions, Speed};
 
-use drive::{Complaints, Load, drive, lasts};
+use drive::{Load, drive, lasts};
 use survey::{Due, Reading, Replayed, Series, Survey};
 
 /// From so many on, a series of one statement is worth a figure.
 const SERIES_MIN: u64 = 10;
-/// Statements whose first failure is told.
-const COMPLAINTS_MAX: usize = 5;
 /// Statements that are read before they are due.
 const READ_AHEAD: usize = 1_024;
 
@@ -186,12 +185,10 @@ impl Replay {
             watch.reached(transport.clone());
         }
         let mut result = self.result::<D>(&plan, labels, &driven);
-        for remark in Self::remarks(&complaints) {
-            result.validity = std::mem::take(&mut result.validity).with_remark(&remark);
-        }
+        complain(&mut result, &complaints);
         watch.result(result, driven.began_ns)?;
         match complaints.stays {
-            Some(name) => Err(DbError::Stays { statement: format!("`{name}`") }.into()),
+            Some(statement) => Err(DbError::Stays { statement }.into()),
             None => Ok(()),
         }
     }
@@ -210,21 +207,6 @@ impl Replay {
         result.figures.extend(self.figures());
         result.figures.extend(self.series(driven));
         result
-    }
-
-    /// What is said of statements and connections that failed, the first of each; statements without their
-    /// values.
-    fn remarks(complaints: &Complaints) -> Vec<String> {
-        let Complaints { statements, connection, .. } = complaints;
-        let more = statements.len().saturating_sub(COMPLAINTS_MAX);
-        let all = statements.values().take(COMPLAINTS_MAX);
-        let mut remarks: Vec<String> =
-            all.map(|complaint| format!("the first failure of {complaint}")).collect();
-        if more > 0 {
-            remarks.push(format!("{} failed, too", counted(more as u64, "other statement")));
-        }
-        remarks.extend(connection.as_deref().map(not_made));
-        remarks
     }
 
     /// What the longest series of one statement takes, where it is one that a single statement could

@@ -30,6 +30,26 @@ fn a_server_that_hangs_leaves_a_record_that_proves_nothing() {
 }
 
 #[test]
+fn a_statement_that_fails_during_the_load_is_told_why() {
+    let server = Postgres::start("");
+    psql(
+        &server.url(),
+        "create function later() returns int language plpgsql as $$ \
+         declare n int := coalesce(nullif(current_setting('my.calls', true), ''), '0')::int + 1; \
+         begin \
+           perform set_config('my.calls', n::text, false); \
+           if n > 5 then raise exception 'enough of % calls', n; end if; return n; \
+         end $$",
+    );
+    let words = ["--over", "kept", "--ask", "own", "--statement", "select later()"];
+    let words = [&words[..], &["--count", "20", "--warmup", "0s"]].concat();
+    let ended = start(&server.url(), &words, server.folder()).wait().with(1);
+    let shown = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = "the first failure of kind refused: enough of 6 calls (SQLSTATE P0001)";
+    assert!(shown.contains(told), "{}", ended.stdout);
+}
+
+#[test]
 fn a_table_that_is_locked_meanwhile_ends_the_run_with_its_record() {
     let server = Postgres::start("log_statement = 'all'");
     psql(&server.url(), "create table t as select 1 as a");

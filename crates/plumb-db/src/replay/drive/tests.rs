@@ -145,7 +145,7 @@ fn complained<F: Future<Output = ()>>(
     stage: &Stage,
     limit: Span,
     feed: impl FnOnce(Sender<Result<Due, DbError>>) -> F + Send,
-) -> (LoadResult<()>, Complaints) {
+) -> (LoadResult<()>, Complaints<u16>) {
     let plan = LoadPlan::lone(2, limit);
     let statement = Statement::trivial(Product::Postgres);
     let limits = Limits { rows: 1, bytes: 1 };
@@ -203,7 +203,7 @@ fn the_first_failure_of_each_statement_is_told_without_its_values() {
     let limit = Span::from_ms(60_000);
     let (driven, told) = complained(&stage, limit, |to| both(to, ["breaks 'a', 7", "answers"]));
     assert_eq!(driven.recorder.failures().total(), 1);
-    assert_eq!(told.statements, [(0, "`breaks ?`: garbled (it is broken)".into())].into());
+    assert_eq!(told.calls, [(0, "`breaks ?`: garbled (it is broken)".into())].into());
     assert_eq!(told.connection, None);
 }
 
