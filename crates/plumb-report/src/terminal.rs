@@ -211,6 +211,9 @@ fn whereabouts(record: &RunRecord) -> String {
         let findings = next.findings.join(". ");
         out.push_str(&fact("finding", &format!("{findings}. {}", next.advice)));
     }
+    for said in attribution::told_by_server(record) {
+        out.push_str(&fact("server says", &said));
+    }
     out
 }
 

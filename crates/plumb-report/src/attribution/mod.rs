@@ -8,7 +8,7 @@ mod tables;
 
 use plumb_measure::{
     Account, Attribution, Calls, CannotBeSplit, Estimate, Intermediary, PartKind, PartShare,
-    ResultRecord, RunRecord, Split, counted, show_ns, signed_real,
+    Reading, ResultRecord, RunRecord, Split, counted, show_ns, signed_real,
 };
 
 pub(crate) use html::{section, styles};
@@ -92,6 +92,34 @@ pub(crate) fn sentences(record: &RunRecord) -> Vec<(String, String)> {
             Some((name, sentence(result.attribution.as_ref()?)))
         })
         .collect()
+}
+
+/// What the server says of its own time: a sentence a result of the sources that tell it, and one for each thing
+/// that another source says of every result alike.
+pub(crate) fn told_by_server(record: &RunRecord) -> Vec<String> {
+    let points = Points::of(record);
+    let several = points.results.len() > 1;
+    let looked = points.results.iter().filter_map(|result| {
+        let name = if several { format!("{}: ", points.name(result)) } else { String::new() };
+        Some((name, &result.attribution.as_ref()?.readings[..]))
+    });
+    told(&looked.collect::<Vec<_>>())
+}
+
+/// The same of readings behind the name of their result.
+fn told(results: &[(String, &[Reading])]) -> Vec<String> {
+    let times = results.iter().filter_map(|(name, readings)| {
+        let time = |reading: &Reading| {
+            let executions = counted(reading.count, "execution");
+            Some(format!("{} {} ({executions})", reading.source, show_ns(reading.mean_ns?)))
+        };
+        let times: Vec<String> = readings.iter().filter_map(time).collect();
+        (!times.is_empty()).then(|| format!("{name}{}", times.join(", ")))
+    });
+    let alike = |reading: &&Reading| results.iter().all(|(_, all)| all.contains(reading));
+    let first = results.first().map_or(&[][..], |(_, readings)| readings);
+    let others = first.iter().filter(|it| it.mean_ns.is_none()).filter(alike);
+    times.chain(others.map(|it| format!("{}: {}", it.source, it.about))).collect()
 }
 
 /// The answer on what a record is judged by: of a kept connection where there is one, and of the

@@ -36,6 +36,25 @@ fn the_sentence_answers_and_adds_up_in_one_unit() {
 }
 
 #[test]
+fn what_the_server_says_itself_is_a_sentence_a_result() {
+    let reading = |source: &str, mean_ns, count, about: &str| Reading {
+        source: source.into(),
+        mean_ns,
+        count,
+        about: about.into(),
+    };
+    let plan = reading("EXPLAIN", Some(152_000), 5, "alone");
+    let blocks = |n: u64| reading("blocks", None, 0, &format!("{n} read"));
+    let kept = [reading("calls", Some(139_000), 4_986, "all"), plan.clone(), blocks(7)];
+    let pool = [reading("calls", None, 0, "not created"), plan, blocks(8)];
+    let said = told(&[("kept: ".into(), &kept), ("pool: ".into(), &pool)]);
+    let times = "kept: calls 139 us (4,986 executions), EXPLAIN 152 us (5 executions)";
+    assert_eq!(said, [times, "pool: EXPLAIN 152 us (5 executions)"]);
+    let alone = told(&[(String::new(), &pool)]);
+    assert_eq!(alone, ["EXPLAIN 152 us (5 executions)", "calls: not created", "blocks: 8 read"]);
+}
+
+#[test]
 fn the_parts_of_a_runtime_are_told_one_by_one() {
     let parts = [
         (PartKind::Due, 50),
