@@ -46,6 +46,7 @@ pub fn result_record<P>(
         labels,
         operations,
         failures: failures.iter().map(|(kind, n)| (kind.name().to_owned(), n)).collect(),
+        connect_failures: recorder.connect_failures.total(),
         refused: recorder.refused(),
         dropped: recorder.dropped,
         duration_ns: load.duration_ns,

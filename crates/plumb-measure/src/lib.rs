@@ -81,7 +81,7 @@ pub use lengths::Lengths;
 pub use load_part::LoadPart;
 pub use moments::Moments;
 pub use niping::NipingFigures;
-pub use outcome::{FailureKind, Failures, Outcome};
+pub use outcome::{FailureKind, Failures, Outcome, attempts_to_connect};
 pub use pacer::Pacer;
 pub use part::{FirstHit, PairDifference, PairRecord, PartRecord, SpanAccount, StepRecord};
 pub use part_kind::{Intermediary, PartKind};

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::{COUNT_MAX, TooMany};
+use crate::units::grouped;
 
 /// How one operation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,6 +193,19 @@ impl Failures {
             *mine += theirs;
         }
     }
+}
+
+/// How many of `all` failures were `attempts` to connect, which no operation need have waited for, in words;
+/// nothing where none was.
+#[must_use]
+pub fn attempts_to_connect(attempts: u64, all: u64) -> Option<String> {
+    Some(match attempts {
+        0 => return None,
+        1 if all == 1 => "an attempt to connect".into(),
+        1 => "1 of them an attempt to connect".into(),
+        _ if attempts == all => "all of them attempts to connect".into(),
+        _ => format!("{} of them attempts to connect", grouped(attempts)),
+    })
 }
 
 impl TryFrom<BTreeMap<FailureKind, u64>> for Failures {

@@ -20,6 +20,9 @@ pub struct ResultRecord {
     pub operations: u64,
     /// Failures by kind; empty when there were none.
     pub failures: BTreeMap<String, u64>,
+    /// Of the failures, attempts to connect: those of operations are the others.
+    #[serde(skip_serializing_if = "is_none", default)]
+    pub connect_failures: u64,
     /// Operations that were turned away for the moment (429, 503), where the plan allows that:
     /// neither correct answers nor failures.
     #[serde(skip_serializing_if = "is_none", default)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use plumb_measure::{
     FailureKind, Finding, FindingKind, ForeignLimit, ResultRecord, RunRecord, Scope, Status,
-    Validity, show_count, show_ns,
+    Validity, attempts_to_connect, show_count, show_ns,
 };
 
 use crate::attribution;
@@ -164,6 +164,10 @@ pub(crate) fn counts(record: &RunRecord) -> String {
         0 => ", none failed".into(),
         n => format!(", {} failed", grouped(n)),
     };
+    let attempts = total(record.results.iter().map(|result| result.connect_failures));
+    if let Some(attempts) = attempts_to_connect(attempts, failures) {
+        text += &format!(" ({attempts})");
+    }
     let refused = total(record.results.iter().map(|result| result.refused));
     if refused > 0 {
         text += &format!(", {} refused", grouped(refused));

@@ -1,9 +1,15 @@
 //! What the merged records of one load say against its figures.
 
+#[cfg(test)]
+mod tests;
+
 use super::{Validity, finding};
 use crate::real;
 use crate::units::counted;
-use crate::{Codes, FailureKind, Finding, FindingKind, Recorder, Scope, Span, grouped, show_ns};
+use crate::{
+    Codes, FailureKind, Finding, FindingKind, Recorder, Scope, Span, attempts_to_connect, grouped,
+    show_ns,
+};
 
 /// What must be known of a load, beside its records, to judge it.
 #[derive(Clone, Copy, Debug)]
@@ -116,10 +122,12 @@ fn failures(recorder: &Recorder) -> Option<Finding> {
     }
     let kinds: Vec<String> =
         others().map(|(kind, n)| format!("{} {}", grouped(n), kind.name())).collect();
+    let attempts = attempts_to_connect(recorder.connect_failures.total(), total);
     let text = format!(
-        "{} beside {}: {}",
+        "{} beside {}{}: {}",
         counted(total, "failure"),
         counted(recorder.operations(), "operation"),
+        attempts.map_or_else(String::new, |attempts| format!(", {attempts}")),
         kinds.join(", ")
     );
     finding(FindingKind::Failures, Scope::Everything, text)
@@ -219,15 +227,24 @@ fn scheduling_lag(recorder: &Recorder, facts: LoadFacts) -> Option<Finding> {
     finding(FindingKind::SchedulingLag, scope, text)
 }
 
+/// Operations of different kinds, each in a row of its own, may have answers of different lengths.
 fn length_varies(recorder: &Recorder, facts: LoadFacts) -> Option<Finding> {
-    let varied = recorder
-        .rows()
-        .iter()
-        .map(|row| row.lengths.histogram())
-        .find(|lengths| lengths.min() != lengths.max())?;
+    let rows = recorder.rows();
+    let lengths = || rows.iter().map(|row| row.lengths.histogram()).filter(|it| !it.is_empty());
+    let varied = lengths().filter(|it| it.min() != it.max()).count() as u64;
+    if varied == 0 {
+        return None;
+    }
     let scope = if facts.one_length { Scope::Everything } else { Scope::Nothing };
-    let (least, most) = (grouped(varied.min()), grouped(varied.max()));
-    let text = format!("the content length varied from {least} to {most} bytes");
+    let least = grouped(lengths().map(|it| it.min()).min()?);
+    let most = grouped(lengths().map(|it| it.max()).max()?);
+    let text = match rows {
+        [_] => format!("the content length varied from {least} to {most} bytes"),
+        _ => format!(
+            "the content length varied within {} of operation; all are from {least} to {most} bytes",
+            counted(varied, "kind")
+        ),
+    };
     finding(FindingKind::LengthVaries, scope, text)
 }
 
@@ -249,162 +266,4 @@ fn few_samples(recorder: &Recorder) -> Option<Finding> {
         100 * (n - 1) / n
     );
     finding(FindingKind::FewSamples, Scope::Nothing, text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Answer, FailureKind, Moments, Outcome};
-
-    const CLOSED: LoadFacts =
-        LoadFacts { open: false, lag_bound: Span::from_ms(1), one_length: true, cut_short: false };
-
-    fn recorder_of(n: u64) -> Recorder {
-        let mut recorder = Recorder::new(1);
-        let moments = Moments { due: 0, sent: 0, first: 9, last: 9 };
-        (0..n).for_each(|_| recorder.record(0, moments, Answer::ok(500)));
-        recorder
-    }
-
-    #[test]
-    fn a_run_without_findings_is_valid() {
-        let validity = Validity::of_load(&recorder_of(1000), CLOSED);
-        assert!(validity.valid && validity.latency_valid && validity.reasons.is_empty());
-    }
-
-    #[test]
-    fn operations_that_are_in_no_file_are_said_and_take_no_figure_away() {
-        let validity = Validity::of_load(&recorder_of(1000), CLOSED);
-        assert!(validity.clone().with_left_out(0).reasons.is_empty());
-        let validity = validity.with_left_out(7);
-        assert!(validity.valid && validity.latency_valid);
-        assert!(validity.reasons[0].text.starts_with("7 operations missing in the file"));
-    }
-
-    #[test]
-    fn one_failure_makes_a_run_invalid_and_is_named() {
-        let mut recorder = recorder_of(1000);
-        let moments = Moments { due: 0, sent: 0, first: 0, last: 0 };
-        recorder.record(0, moments, Answer::failed(FailureKind::TimedOut));
-        let validity = Validity::of_load(&recorder, CLOSED);
-        assert!(!validity.valid);
-        assert_eq!(validity.reasons[0].text, "1 failure beside 1,000 operations: 1 timed-out");
-    }
-
-    #[test]
-    fn what_was_turned_away_is_said_and_takes_no_figure_away() {
-        let mut recorder = recorder_of(1000);
-        let moments = Moments { due: 0, sent: 0, first: 0, last: 0 };
-        let refused = Answer { outcome: Outcome::Refused, ..Answer::ok(0) };
-        recorder.record(0, moments, refused);
-        let validity = Validity::of_load(&recorder, CLOSED);
-        assert!(validity.valid && validity.latency_valid);
-        let text = &validity.reasons[0].text;
-        assert!(text.starts_with("1 operation of 1,001 turned away"), "{text}");
-        let mut only = Recorder::new(1);
-        only.record(0, moments, refused);
-        assert!(!Validity::of_load(&only, CLOSED).valid, "nothing was accepted");
-    }
-
-    #[test]
-    fn answers_that_take_longer_than_what_was_measured_take_its_times_away() {
-        let mut recorder = recorder_of(1000);
-        recorder.outlasting = 2;
-        let validity = Validity::of_load(&recorder, CLOSED);
-        assert!(validity.valid && !validity.latency_valid);
-        let text = &validity.reasons[0].text;
-        assert!(text.starts_with("2 operations of the warm-up were answered after"), "{text}");
-    }
-
-    #[test]
-    fn answers_that_only_refuse_are_named_first() {
-        let moments = Moments { due: 0, sent: 0, first: 1, last: 1 };
-        let refused = Answer { code: Some(401), ..Answer::failed(FailureKind::UnexpectedStatus) };
-        let mut recorder = Recorder::new(1);
-        (0..3_000).for_each(|_| recorder.record(0, moments, refused));
-        let validity = Validity::of_load(&recorder, CLOSED);
-        assert!(!validity.valid);
-        let first = &validity.reasons[0];
-        assert_eq!(first.kind, FindingKind::UnexpectedStatus);
-        assert!(first.text.starts_with("every answer"), "{}", first.text);
-        assert!(first.text.contains("3,000 with 401"), "{}", first.text);
-        recorder.record(0, moments, Answer::ok(5));
-        let text = &Validity::of_load(&recorder, CLOSED).reasons[0].text;
-        assert!(text.starts_with("3,000 answers of 3,001"), "{text}");
-    }
-
-    #[test]
-    fn a_status_that_hardly_an_answer_had_is_not_named_first() {
-        let moments = Moments { due: 0, sent: 0, first: 1, last: 1 };
-        let refused = Answer { code: Some(401), ..Answer::failed(FailureKind::UnexpectedStatus) };
-        let gone = Answer::failed(FailureKind::ConnectRefused);
-        let mut recorder = recorder_of(500);
-        (0..2).for_each(|_| recorder.record(0, moments, refused));
-        (0..300).for_each(|_| recorder.record(0, moments, gone));
-        let reasons = Validity::of_load(&recorder, CLOSED).reasons;
-        let first = "302 failures beside 500 operations: 300 connect-refused, 2 unexpected-status";
-        assert_eq!(reasons[0].text, first);
-        assert!(reasons[1].text.starts_with("2 answers of 502"), "{}", reasons[1].text);
-    }
-
-    #[test]
-    fn a_driver_without_idle_moments_keeps_throughput_only_when_closed() {
-        let mut recorder = recorder_of(1000);
-        recorder.passes = 10_000;
-        recorder.idle_passes = 900;
-        let closed = Validity::of_load(&recorder, CLOSED);
-        assert!(closed.valid && !closed.latency_valid);
-        let open = Validity::of_load(&recorder, LoadFacts { open: true, ..CLOSED });
-        assert!(!open.valid);
-    }
-
-    #[test]
-    fn idle_moments_in_a_tenth_of_the_passes_are_enough() {
-        let mut recorder = recorder_of(1000);
-        recorder.passes = 10_000;
-        recorder.idle_passes = 1_000;
-        assert!(Validity::of_load(&recorder, CLOSED).latency_valid);
-    }
-
-    #[test]
-    fn late_starts_beyond_the_bound_invalidate_an_open_run() {
-        let mut recorder = recorder_of(1000);
-        recorder.lag.record_n(5_000_000, 1000);
-        let open = LoadFacts { open: true, ..CLOSED };
-        assert!(!Validity::of_load(&recorder, open).valid);
-        let wide = LoadFacts { lag_bound: Span::from_ms(10), ..open };
-        assert!(Validity::of_load(&recorder, wide).valid);
-    }
-
-    #[test]
-    fn a_lag_just_above_the_bound_is_told_from_it() {
-        let mut recorder = recorder_of(1000);
-        recorder.lag.record_n(1_000_448, 1000);
-        let validity = Validity::of_load(&recorder, CLOSED);
-        let said =
-            validity.reasons.iter().find(|it| it.kind == FindingKind::SchedulingLag).unwrap();
-        assert!(said.text.contains("began 1000448ns or more"), "{}", said.text);
-        assert!(said.text.ends_with("(accepted: 1ms)"), "{}", said.text);
-    }
-
-    #[test]
-    fn a_varying_length_matters_where_one_length_was_asked_for() {
-        let mut recorder = recorder_of(200);
-        let moments = Moments { due: 0, sent: 0, first: 1, last: 1 };
-        recorder.record(0, moments, Answer::ok(501));
-        assert!(!Validity::of_load(&recorder, CLOSED).valid);
-        let any = LoadFacts { one_length: false, ..CLOSED };
-        assert!(Validity::of_load(&recorder, any).valid);
-    }
-
-    #[test]
-    fn findings_of_several_results_carry_their_names() {
-        let bad = Validity::of_load(&Recorder::new(1), CLOSED);
-        let all = Validity::of_all([("size 500B", &bad)]);
-        assert!(!all.valid);
-        assert_eq!(
-            all.reasons[0].text,
-            "size 500B: no operation ended in the time that was measured: measure longer (--for)"
-        );
-    }
 }

@@ -1,7 +1,7 @@
 //! The top of the page: what was run, what it proves, and the figures asked for first.
 
 use maud::{Markup, html};
-use plumb_measure::{Finding, ResultRecord, RunRecord, show_count, show_ns};
+use plumb_measure::{Finding, ResultRecord, RunRecord, attempts_to_connect, show_count, show_ns};
 
 use crate::figures::{
     ABSENT, Pick, failures_of, grouped, share, time_of, total, typeset, with_unit,
@@ -108,6 +108,9 @@ fn of_one(record: &RunRecord, result: &ResultRecord) -> Vec<Tile> {
     };
     let failures = failures_of(result);
     let mut lost = format!("of {} tried", grouped(tried(result)));
+    if let Some(attempts) = attempts_to_connect(result.connect_failures, failures) {
+        lost = format!("{lost}, {attempts}");
+    }
     if result.refused > 0 {
         lost = format!("{lost}, {} refused", grouped(result.refused));
     }
