@@ -203,6 +203,11 @@ impl Statement {
             || ASKING.iter().any(|word| word.eq_ignore_ascii_case(self.first_word()))
     }
 
+    /// True when it begins, ends or sets what others run in.
+    pub(crate) fn is_control(&self) -> bool {
+        CONTROL.iter().any(|it| it.eq_ignore_ascii_case(self.first_word()))
+    }
+
     /// True when it may end the transaction that is put around it, within the same message. Others than SQL
     /// Server take no second statement there.
     pub(crate) fn may_end_transaction(&self) -> bool {
@@ -216,6 +221,28 @@ impl Statement {
         &start[..end]
     }
 }
+
+/// Begins, ends and settings of transactions and sessions.
+const CONTROL: [&str; 18] = [
+    "ABORT",
+    "BEGIN",
+    "CLOSE",
+    "COMMIT",
+    "DEALLOCATE",
+    "DISCARD",
+    "END",
+    "FETCH",
+    "LISTEN",
+    "PREPARE",
+    "RELEASE",
+    "RESET",
+    "ROLLBACK",
+    "SAVEPOINT",
+    "SET",
+    "START",
+    "UNLISTEN",
+    "USE",
+];
 
 /// What statements that only ask begin with.
 const ASKING: [&str; 6] = ["SELECT", "WITH", "VALUES", "TABLE", "SHOW", "EXPLAIN"];

@@ -47,6 +47,14 @@ pub(super) fn own_statement(
     if statement.text.is_empty() {
         return Err(DbError::Options("the statement is empty: write for example SELECT 1".into()));
     }
+    // SQL Server takes several at once, and settings may come first
+    if statement.is_control() && matches!(product, Product::Postgres | Product::Mysql) {
+        return Err(DbError::Options(format!(
+            "the own statement begins with {}: what begins, ends or sets transactions and sessions is not \
+             measured, each call of --allow-writes is a transaction already",
+            statement.first_word().to_ascii_uppercase()
+        )));
+    }
     Ok(Some(statement))
 }
 

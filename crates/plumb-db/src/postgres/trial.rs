@@ -12,6 +12,9 @@ use super::promise::Promise;
 use super::session::whole;
 use super::{NoAnswer, Postgres};
 
+/// What is said of COPY TO STDOUT and FROM STDIN.
+const COPIES: &str = "copies to or from the client, which is no answer with rows: measure a SELECT or an INSERT instead";
+
 /// Runs the statement within its limits and `patience`: one that may not write in a transaction first
 /// that is read-only by the server's own word, then each as its calls will. What it shows of the
 /// server comes back with the session.
@@ -118,6 +121,9 @@ impl Trial<'_> {
             // of something on the way: a server has understood the statement by then
             Some(code) if *code == SqlState::PROTOCOL_VIOLATION => self.gone(said),
             Some(_) => self.attempt.wrong(format!("fails: {said}")),
+            None if self.attempt.asked.statement.first_word().eq_ignore_ascii_case("COPY") => {
+                self.attempt.wrong(COPIES.into())
+            }
             None => self.gone(said),
         }
     }

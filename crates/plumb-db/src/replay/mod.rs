@@ -255,7 +255,7 @@ impl Replay {
              at a time",
         );
         [
-            ("replayed", survey.replayed, "statements of the file that were to be replayed"),
+            ("to be replayed", survey.replayed, "statements of the file that can be replayed"),
             ("sessions", survey.sessions, "different sessions of these statements"),
             (
                 "left out: may write",

@@ -28,28 +28,6 @@ const CUT_US: i64 = 1_000;
 /// The row of all statements without one of their own.
 const OTHERS: &str = "all other statements";
 
-/// Begins, ends and settings of transactions and sessions: each statement is replayed alone.
-const CONTROL: [&str; 18] = [
-    "ABORT",
-    "BEGIN",
-    "CLOSE",
-    "COMMIT",
-    "DEALLOCATE",
-    "DISCARD",
-    "END",
-    "FETCH",
-    "LISTEN",
-    "PREPARE",
-    "RELEASE",
-    "RESET",
-    "ROLLBACK",
-    "SAVEPOINT",
-    "SET",
-    "START",
-    "UNLISTEN",
-    "USE",
-];
-
 /// What a statement is to a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
@@ -66,8 +44,7 @@ impl Fate {
     fn of(logged: &Logged, reading: Reading) -> Self {
         let statement = reading.statement(logged);
         let word = statement.first_word();
-        let is_control = CONTROL.iter().any(|it| it.eq_ignore_ascii_case(word));
-        if is_control || statement.may_end_transaction() {
+        if statement.is_control() || statement.may_end_transaction() {
             Self::Control
         } else if reading.takes_one_at_a_time(word)
             && fingerprint::holds_several(&logged.text, language_of(reading.product))

@@ -72,3 +72,19 @@ fn a_procedure_that_begins_a_transaction_of_its_own_is_refused() {
     }
     assert_eq!(psql(&server.url(), COUNT), "0");
 }
+
+#[test]
+fn what_is_no_call_of_its_own_is_refused_where_it_may_write() {
+    let server = Postgres::start("");
+    for (statement, said) in [
+        ("copy (select 1) to stdout", "copies to or from the client"),
+        ("copy pg_class to stdout", "copies to or from the client"),
+        ("/* one */ commit", "the own statement begins with COMMIT"),
+        ("listen x", "begins with LISTEN"),
+        ("begin", "begins with BEGIN"),
+    ] {
+        let words = [&own(statement)[..], &["--allow-writes"]].concat();
+        let ended = ping(&server.url(), &words, server.folder()).with(2);
+        assert!(ended.stderr.contains(said), "{statement}: {}", ended.stderr);
+    }
+}

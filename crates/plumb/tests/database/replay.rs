@@ -128,7 +128,7 @@ fn statements_are_asked_when_they_are_due_on_both_databases() {
         let quick = quick.iter().find(|it| it["name"] == "select ?").expect("such a part");
         assert!(quick["response_ns"]["max"].as_u64() >= Some(300_000_000), "{quick:#}");
         assert_eq!(*figure(result, "left out: may write"), 1.0);
-        assert_eq!(*figure(result, "replayed"), 4.0);
+        assert_eq!(*figure(result, "to be replayed"), 4.0);
         let at_once = replay(&file, &url, &["--json", "--speed", "max"], folder.path()).with(0);
         assert_eq!(at_once.json()["results"][0]["operations"], 4);
     }
