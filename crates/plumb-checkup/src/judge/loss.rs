@@ -11,8 +11,9 @@ use plumb_measure::{counted, grouped, real, show_ns, truncated};
 
 /// Fewer segments sent again, or fewer operations that waited, are no pattern.
 const EVENTS_MIN: u64 = 3;
-/// The same where only the counters of whole machines tell.
-const WAITS_MIN: u64 = 10;
+/// One wait in so many, at least, has a segment that this side sent again: what is lost on the way back
+/// the other side sends again, which nobody tells apart from what other programs lose.
+const WAITS_A_SEGMENT: u64 = 4;
 /// A share of segments sent again that is worth a word, whatever it costs.
 const SHARE_MIN: f64 = 0.001;
 /// A share of an operation that is worth a word, however few segments it takes.
@@ -47,7 +48,6 @@ pub(super) fn losses(evidence: &Evidence<'_>) -> Vec<Loss> {
 struct Totals {
     again: u64,
     sent: u64,
-    by_machines: u64,
     waited: u64,
     operations: u64,
 }
@@ -58,7 +58,6 @@ fn totals(parts: &[(&CheckupPart, &CheckupOutcome)]) -> Totals {
         Totals {
             again: all.again.saturating_add(tcp.retransmits),
             sent: all.sent.saturating_add(tcp.segments_sent),
-            by_machines: all.by_machines.saturating_add(outcome.retransmitted.unwrap_or(0)),
             waited: all.waited.saturating_add(outcome.waited.unwrap_or_default().operations),
             operations: all.operations.saturating_add(outcome.operations),
         }
@@ -67,11 +66,8 @@ fn totals(parts: &[(&CheckupPart, &CheckupOutcome)]) -> Totals {
 
 fn on_the_way(host: &str, parts: &[(&CheckupPart, &CheckupOutcome)]) -> Option<CheckupFinding> {
     let all = totals(parts);
-    // what was lost on the way back, this side does not send again: the machines count it, together
-    // with what other programs lost, which then has to explain every wait
-    let counted_here = all.again >= EVENTS_MIN && all.waited >= EVENTS_MIN;
-    let counted_by_machines = all.waited >= WAITS_MIN && all.by_machines >= all.waited;
-    if !counted_here && !counted_by_machines {
+    let are_many = all.again >= EVENTS_MIN && all.waited >= EVENTS_MIN;
+    if !are_many || all.again.saturating_mul(WAITS_A_SEGMENT) < all.waited {
         return None;
     }
     let alone = || parts.iter().filter(|(part, _)| part.users == 1);
@@ -82,20 +78,13 @@ fn on_the_way(host: &str, parts: &[(&CheckupPart, &CheckupOutcome)]) -> Option<C
     if share < SHARE_MIN && real(cost.ns) < COST_MIN * real(cost.whole_ns) {
         return None;
     }
-    let segments = if counted_here {
-        format!(
-            "{} of {} that this side sent were sent again ({:.1} %)",
-            grouped(all.again),
-            counted(all.sent, "segment"),
-            100.0 * share
-        )
-    } else {
-        format!("the machines sent {} again", counted(all.by_machines, "segment"))
-    };
     let evidence = format!(
-        "Segments are lost on the way to {host}: {segments}, and {} of {} waited {} longer than \
-         usual or more, as TCP does before it sends a segment again. {} takes {} at the mean, of \
-         which such waits are {}.",
+        "Segments are lost on the way to {host}: {} of {} that this side sent were sent again ({:.1} %), \
+         and {} of {} waited {} longer than usual or more, as TCP does before it sends a segment again. \
+         {} takes {} at the mean, of which such waits are {}.",
+        grouped(all.again),
+        counted(all.sent, "segment"),
+        100.0 * share,
         grouped(all.waited),
         counted(all.operations, "operation"),
         show_ns(Waited::MIN_NS),

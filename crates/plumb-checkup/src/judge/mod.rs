@@ -51,7 +51,12 @@ pub(super) fn judge(checkup: &Checkup) -> CheckupVerdict {
     remarks.extend(waits::remarks(&evidence, &ways, &findings));
     remarks.extend(names::remarks(&evidence));
     remarks.extend(quota::remarks(&evidence, &findings));
-    let untold = remarks.iter().filter_map(|remark| remark.untold.as_deref()).collect::<Vec<_>>();
+    let mut untold: Vec<&str> = Vec::new();
+    for clause in remarks.iter().filter_map(|remark| remark.untold.as_deref()) {
+        if !untold.contains(&clause) {
+            untold.push(clause); // several operations leave the same open
+        }
+    }
     let mut sentence = sentence::of(&findings, &layers, &untold);
     if let Some(hidden) = quota::uneven(&evidence).filter(|_| findings.is_empty()) {
         sentence += &format!(" {hidden}");

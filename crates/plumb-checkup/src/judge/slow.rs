@@ -126,7 +126,8 @@ fn mean_of(of: Calls) -> String {
 /// The server's clock, read around the operation.
 fn attributed(outcome: &CheckupOutcome) -> Option<(FaultCost, String)> {
     let server = outcome.attributed.get(&PartKind::Server)?;
-    let ns = u64::try_from(server.mean_ns).ok()?;
+    // what scatters around nothing may come out below it
+    let ns = server.mean_ns.max(0).unsigned_abs();
     let half = server.half_width_ns.unwrap_or(ns);
     let (low, high) = (ns.saturating_sub(half), ns.saturating_add(half));
     let (whole_ns, of) = outcome.accounted()?;

@@ -81,7 +81,7 @@ fn finding(part: &CheckupPart, outcome: &CheckupOutcome) -> Option<CheckupFindin
     let processors = if count == "1" { "processor" } else { "processors" };
     let evidence = format!(
         "A control group holds {whose} back: its quota of {count} {processors}{shared} was used up in {} of \
-         {} ({} without a processor, added up over all of them). {} ({}) takes {} at the mean and {} at the median.",
+         {} ({} without a processor, added up over all processors). {} ({}) takes {} at the mean and {} at the median.",
         grouped(throttled.held_back),
         counted(throttled.periods, "period"),
         show_ns(throttled.held_back_ns),
@@ -95,7 +95,7 @@ fn finding(part: &CheckupPart, outcome: &CheckupOutcome) -> Option<CheckupFindin
         layer: Some(part.layer),
         server: part.server.clone(),
         operation: Some(part.operation.clone()),
-        cost: cost(outcome, throttled, mean_ns.saturating_sub(median_ns)),
+        cost: cost(part, outcome, throttled),
         evidence,
         next: "Raise its limit (cpu.max of the group, CPUQuota of a service, the CPU limit of a \
                container), or give it less to do: processors that idle are no use to it."
@@ -104,14 +104,20 @@ fn finding(part: &CheckupPart, outcome: &CheckupOutcome) -> Option<CheckupFindin
 }
 
 /// What waits for the next period cost one operation at the mean: no more than the mean lies above the
-/// median. `None` where that is less than half of them: then the operation at the median waited, too, and
-/// nobody knows what it takes without.
-fn cost(outcome: &CheckupOutcome, throttled: CpuThrottled, above_ns: u64) -> Option<FaultCost> {
-    let operations = outcome.operations.max(1);
-    let all_above_ns = above_ns.saturating_mul(operations);
-    if all_above_ns < throttled.held_back_ns / 2 {
+/// median. `None` where half of the operations or more may have waited: then the one at the median may
+/// have, too, and nobody knows what it takes without.
+fn cost(
+    part: &CheckupPart,
+    outcome: &CheckupOutcome,
+    throttled: CpuThrottled,
+) -> Option<FaultCost> {
+    // whoever is held back for a period delays no more than is under way then
+    let waited = throttled.held_back.saturating_mul(part.users);
+    if waited.saturating_mul(2) >= outcome.operations {
         return None;
     }
-    let excess_ns = throttled.held_back_ns.min(all_above_ns);
+    let above_ns = outcome.mean_ns?.saturating_sub(outcome.median?.ns);
+    // the kernel adds up over processors, of which an operation needs one
+    let excess_ns = throttled.held_back_ns.min(above_ns.saturating_mul(outcome.operations));
     waits_cost(Some(Waited { operations: throttled.held_back, excess_ns }), outcome)
 }

@@ -168,7 +168,7 @@ fn a_server_that_its_quota_holds_back_has_a_fault() {
         said,
         "A control group holds the server at the end of the network back: its quota of 0.04 \
          processors was used up in 82 of 203 periods (4.67 s without a processor, added up \
-         over all of them). A round trip (one user) takes 289 us at the mean and 19.6 us at the median. It costs a user 248 us of 289 us \
+         over all processors). A round trip (one user) takes 289 us at the mean and 19.6 us at the median. It costs a user 248 us of 289 us \
          an operation (194 us to 289 us)."
     );
     // a period now and then, a quota that nobody counts, and none
@@ -191,10 +191,25 @@ fn a_quota_that_many_users_use_up_is_no_pool() {
     assert_eq!(
         only(FaultKind::Quota, parts.clone()),
         "A control group holds the application server back: its quota of 0.04 processors was used up \
-         in 190 of 203 periods (10.8 s without a processor, added up over all of them). A flight list \
+         in 190 of 203 periods (10.8 s without a processor, added up over all processors). A flight list \
          (10 users) takes 50.0 ms at the mean and 50.0 ms at the median."
     );
     assert_eq!(checkup(parts).verdict.findings[0].cost, None);
+}
+
+#[test]
+fn periods_that_hold_many_processors_back_cost_what_operations_waited() {
+    // 80 of 1,000 operations waited 50 ms each, with four processors held back meanwhile
+    let held_back_ns = 80 * 4 * 50 * MS;
+    let throttled = Some(CpuThrottled { periods: 200, held_back: 80, held_back_ns });
+    let outcome = CheckupOutcome {
+        mean_ns: Some(4_021 * US),
+        quota: Some(CpuQuota { processors: 2.0, with_client: false, throttled }),
+        ..takes(21 * US)
+    };
+    let mut parts = landscape(45, 1_900);
+    parts[0].outcome = Some(outcome);
+    assert_eq!(checkup(parts).verdict.findings[0].cost.unwrap().ns, 4 * MS);
 }
 
 #[test]
@@ -250,6 +265,22 @@ fn what_a_quota_explains_is_no_wait_of_which_nobody_knows() {
     parts[1].outcome = Some(CheckupOutcome { quota: Some(quota(82)), ..waits });
     assert_eq!(kinds(&checkup(parts.clone())), [FaultKind::Quota]);
     assert!(!named(parts));
+}
+
+#[test]
+fn a_quota_that_only_many_use_up_explains_no_wait_of_one_user() {
+    let mut parts = ladder(5 * MS, 8, 20.0, true);
+    let count = parts.len();
+    let last = parts[count - 1].outcome.as_mut().unwrap();
+    last.quota = Some(quota(60));
+    let one = parts[count - 3].outcome.as_mut().unwrap();
+    one.quota = Some(quota(0));
+    one.waited = Some(Waited { operations: 6, excess_ns: 6 * 500 * MS });
+    one.mean_ns = Some(8 * MS);
+    let found = checkup(parts);
+    assert_eq!(kinds(&found), [FaultKind::Quota]);
+    let names = found.verdict.remarks.iter().map(|it| it.name.as_str());
+    assert_eq!(names.collect::<Vec<_>>(), ["waits"]);
 }
 
 #[test]

@@ -17,6 +17,17 @@ fn a_slow_line_before_a_database_is_the_wire_and_not_the_database() {
 }
 
 #[test]
+fn a_time_of_its_own_a_little_below_nothing_is_no_slow_database() {
+    let mut outcome = attributed(0, 40 * MS);
+    outcome.attributed.get_mut(&PartKind::Server).unwrap().mean_ns = -1_000;
+    outcome.told_ns.clear();
+    let mut parts = landscape(45, 1_900);
+    parts.push(with(statement(), outcome));
+    let said = only(FaultKind::Wire, parts);
+    assert!(said.contains("of which the server works 0 s;"), "{said}");
+}
+
+#[test]
 fn waits_for_lost_segments_are_no_long_way() {
     let mut outcome = attributed(300 * US, 4 * MS + 80 * US);
     outcome.tcp = Some(TcpTotals { retransmits: 19, segments_sent: 900, ..TcpTotals::default() });
