@@ -23,6 +23,8 @@ pub enum FaultKind {
     DelayedAcknowledgement,
     /// The way there and back takes the time.
     Wire,
+    /// An answer takes long from its first byte to its last.
+    Transfer,
     /// A pool of a server is full: more users wait longer, and no more is done.
     Pool,
     /// The processors of a server's machine are all busy with many users.
@@ -47,6 +49,7 @@ impl FaultKind {
             Self::Loss => "loss",
             Self::DelayedAcknowledgement => "delayed ack",
             Self::Wire => "the wire",
+            Self::Transfer => "transfer",
             Self::Pool => "full pool",
             Self::Processors => "processors",
             Self::Saturation => "saturation",
@@ -64,6 +67,7 @@ impl FaultKind {
             Self::Loss
             | Self::DelayedAcknowledgement
             | Self::Wire
+            | Self::Transfer
             | Self::Pool
             | Self::Processors
             | Self::Saturation

@@ -77,6 +77,9 @@ pub struct CheckupOutcome {
     /// Where the time of a round trip went, where messages were taken apart.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub round_trip: Option<RoundTripMeans>,
+    /// Bytes of content of an answer, at the median; absent where answers have none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub answer_bytes: Option<u64>,
     /// What was carried one way, bits a second; absent where messages were exchanged.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub bits_per_s: Option<f64>,
@@ -184,6 +187,7 @@ impl CheckupOutcome {
         let stream = result.stream.as_ref();
         let way = stream.and_then(|it| it.to_server.as_ref().or(it.from_server.as_ref()));
         let host = result.host.as_ref();
+        let length = part.map_or(&result.length, |part| &part.length).as_ref();
         let account = own.and_then(|it| it.account().ok());
         Self {
             validity: validity.clone(),
@@ -206,6 +210,7 @@ impl CheckupOutcome {
             attributed: account.as_ref().map(attributed).unwrap_or_default(),
             attribution: own.or_else(|| part.and_then(|it| it.attribution.as_ref())).cloned(),
             round_trip: result.round_trip.as_ref().and_then(RoundTripMeans::of),
+            answer_bytes: length.map(|length| length.p50),
             bits_per_s: way.map(|way| way.bits_per_s),
             pair: result.pair.clone(),
             busy_pct: host.and_then(|host| host.busy_pct),

@@ -192,6 +192,7 @@ fn explains(finding: &CheckupFinding, layer: &LayerVerdict) -> bool {
         FaultKind::Loss
         | FaultKind::DelayedAcknowledgement
         | FaultKind::Wire
+        | FaultKind::Transfer
         | FaultKind::Pool
         | FaultKind::Processors
         | FaultKind::Saturation

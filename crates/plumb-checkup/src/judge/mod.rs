@@ -15,6 +15,7 @@ mod quota;
 mod slow;
 mod stall;
 mod throttled;
+mod transfer;
 mod waits;
 mod wire;
 
@@ -45,6 +46,7 @@ pub(super) fn judge(checkup: &Checkup) -> CheckupVerdict {
         wire,
         full,
         throttled::findings(&evidence),
+        transfer::findings(&evidence),
         slow::findings(&evidence),
     ];
     let findings = ranked(all.concat());

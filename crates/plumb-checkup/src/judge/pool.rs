@@ -6,7 +6,7 @@
 use super::sentence::{capitalised, named, uncapitalised};
 use super::slow::queue;
 use super::throttled::is_the_limit;
-use super::{Evidence, one_a_server};
+use super::{Evidence, one_a_server, transfer};
 use crate::finding::{CheckupFinding, CheckupRemark, FaultCost, FaultKind};
 use crate::{CheckupLayer, CheckupOutcome, CheckupPart, Middle};
 use plumb_measure::{is_whole_time, real, show_count, show_ns};
@@ -27,6 +27,9 @@ const IDLE_MUCH_PCT: f64 = 60.0;
 /// Waits that make up this share of what was added are the reason; below the other they are not.
 const WAITS_ARE: f64 = 0.5;
 const WAITS_ARE_NOT: f64 = 0.2;
+/// What to look at where a line may be full.
+const LINE_NEXT: &str = "Compare with the rate of plumb net stream: is the line full, or a limiter on it, or the \
+                         processors at its ends?";
 
 /// Findings of full servers; remarks about this machine, where its processors were the limit.
 pub(super) fn judged(evidence: &Evidence<'_>) -> (Vec<CheckupFinding>, Vec<CheckupRemark>) {
@@ -65,6 +68,8 @@ enum Limit {
     Pool,
     /// Something the server waits for itself.
     Behind,
+    /// The line, or whoever writes the answers: their transfer takes longer.
+    Transfer,
     /// The processors of the machine that asks and serves.
     ThisMachine,
     /// Its processors are busy, but others keep them so.
@@ -117,6 +122,7 @@ impl<'a> Knee<'a> {
                 true => Limit::ThisMachine,
                 false => Limit::FarMachine,
             },
+            _ if transfer::grown(self.first, self.last).is_some() => Limit::Transfer,
             None if idle => Limit::Pool,
             Some(share) if idle_much && share <= WAITS_ARE_NOT => Limit::Behind,
             _ if busy.is_none() => Limit::Unknown,
@@ -228,6 +234,12 @@ impl<'a> Knee<'a> {
                  reports no queue. {knee}{}{busy}.",
                 self.grower()
             ),
+            Limit::Transfer => format!(
+                "brings no more through for more users: a line, or what writes its answers, is at its limit. \
+                 {knee}{}{busy}.",
+                transfer::grown(self.first, self.last)
+                    .map_or_else(String::new, |it| format!("; {it}")),
+            ),
             Limit::Unknown | Limit::Nobody => format!(
                 "does no more for more users: a pool of it is full, or its processors are busy. \
                  {knee}{waited}{busy}."
@@ -261,10 +273,8 @@ impl<'a> Knee<'a> {
 
     fn next(&self, limit: Limit) -> &'static str {
         match limit {
-            _ if self.is_network() => {
-                "Compare with the rate of plumb net stream: is the line full, or a limiter on it, or \
-                 the processors at its ends?"
-            }
+            _ if self.is_network() => LINE_NEXT,
+            Limit::Transfer => LINE_NEXT,
             Limit::Pool => {
                 "Raise the number of its work processes, threads or connections (of plumb app \
                  serve: --work-processes) while processors idle, and shorten the step; stop where \

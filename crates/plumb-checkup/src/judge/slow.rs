@@ -1,6 +1,7 @@
 //! Servers that work long on one operation of one user.
 
 use super::sentence::named;
+use super::transfer::Transfer;
 use super::{Evidence, one_a_server, stalled_at, usable};
 use crate::finding::{CheckupFinding, FaultCost, FaultKind};
 use crate::middle::SAMPLES_MIN;
@@ -89,6 +90,9 @@ fn slow(
         Some(_) => "works long",
         None => "takes long, or something before its port does",
     };
+    if told.is_none() && Transfer::of(outcome).is_some() {
+        return None; // its answer began early
+    }
     let (cost, how) = told.or_else(|| left(evidence, part, outcome))?;
     if cost.low_ns < least {
         return None;
@@ -138,7 +142,7 @@ fn attributed(outcome: &CheckupOutcome) -> Option<(FaultCost, String)> {
 /// What the server tells of its time, waits in its queue aside.
 fn told(outcome: &CheckupOutcome) -> Option<(FaultCost, String)> {
     let (whole_ns, median) = (outcome.mean_ns?, outcome.median?);
-    let ns = all_told(outcome).saturating_sub(queue(outcome).unwrap_or(0)).min(whole_ns);
+    let ns = told_work(outcome)?.min(whole_ns);
     // of times that may lie within each other the largest is surely its own; a total is, all of it
     let (sure, by) = match (largest(outcome), whole(outcome)) {
         (Some((name, most)), None) => (most, largest_of_it(name, most, ns)),
@@ -169,6 +173,13 @@ fn tells_a_part(outcome: &CheckupOutcome) -> bool {
 fn all_told(outcome: &CheckupOutcome) -> u64 {
     let told = outcome.told_ns.values();
     whole(outcome).unwrap_or_else(|| told.fold(0, |sum: u64, ns| sum.saturating_add(*ns)))
+}
+
+/// What the server tells of its work on one operation, waits in its queue aside, nanoseconds; `None` where
+/// it tells of nothing.
+pub(super) fn told_work(outcome: &CheckupOutcome) -> Option<u64> {
+    let told = !outcome.told_ns.is_empty();
+    told.then(|| all_told(outcome).saturating_sub(queue(outcome).unwrap_or(0)))
 }
 
 /// The total that the server names, nanoseconds.

@@ -3,6 +3,7 @@
 use super::loss::Loss;
 use super::sentence::named;
 use super::slow::whole;
+use super::transfer::Transfer;
 use super::{Evidence, one_a_server, stalled_at, stalled_ns};
 use crate::finding::{CheckupFinding, FaultCost, FaultKind};
 use crate::{CheckupLayer, CheckupOutcome, CheckupPart, Middle};
@@ -68,7 +69,9 @@ fn to_server(
     part: &CheckupPart,
     outcome: &CheckupOutcome,
 ) -> Option<CheckupFinding> {
-    let mean = attributed(outcome).or_else(|| untold(outcome));
+    // what its answer takes to come through is told as that
+    let whole = || untold(outcome).filter(|_| Transfer::of(outcome).is_none());
+    let mean = attributed(outcome).or_else(whole);
     // what segments that are lost or acknowledged late cost a mean of all is no length of the way; the
     // faster nine tenths and TCP's shortest round trip have none of it
     let waits = mean

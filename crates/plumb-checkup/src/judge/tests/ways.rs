@@ -112,3 +112,71 @@ fn without_an_account_the_kernel_tells_of_the_way() {
     let said = only(FaultKind::Wire, parts);
     assert!(said.contains("of which TCP's shortest round trip is 40.0 ms"), "{said}");
 }
+
+/// A page of `bytes` that takes `ns`, all but 2 ms of it from its first byte to its last.
+fn transferred(bytes: u64, ns: u64) -> CheckupOutcome {
+    let time = |ns: u64| Estimate {
+        mean_ns: i64::try_from(ns).unwrap(),
+        half_width_ns: Some(ns / 40),
+        count: 100,
+    };
+    let part = |kind, ns| TimePart { kind, time: time(ns), how: String::new() };
+    let parts = vec![part(PartKind::Transfer, ns - 2 * MS), part(PartKind::Rest, 2 * MS)];
+    let attribution = Attribution { client: time(ns), parts, ..Attribution::default() };
+    CheckupOutcome {
+        attribution: Some(attribution),
+        answer_bytes: Some(bytes),
+        tcp: Some(TcpTotals { rtt_min_ns: 12 * US, ..TcpTotals::default() }),
+        ..takes(ns)
+    }
+}
+
+#[test]
+fn an_answer_that_takes_long_to_come_through_is_no_slow_server() {
+    let mut parts = landscape(45, 1_900);
+    parts[3].outcome = Some(transferred(400_000, 402 * MS));
+    assert_eq!(
+        only(FaultKind::Transfer, parts.clone()),
+        "The answer of the application server takes long to come through: a flight list takes 402 ms at \
+         the mean, of which 400 ms pass between the first byte and the last, 400,000 bytes at 8.00 Mbit/s. \
+         Whether the line carries no more, or what writes the answer is no faster, cannot be told from \
+         here. It costs a user 400 ms of 402 ms an operation (390 ms to 402 ms)."
+    );
+    // nor is it a long way, where the server tells how little it works
+    let tells = |total: u64| CheckupOutcome {
+        told_ns: told(&[("total", total)]),
+        ..transferred(400_000, 402 * MS)
+    };
+    parts[3].outcome = Some(tells(MS));
+    only(FaultKind::Transfer, parts.clone());
+    // who works meanwhile, by its own account, or writes a few bytes is what takes long
+    for outcome in [tells(380 * MS), transferred(3_000, 402 * MS)] {
+        parts[3].outcome = Some(outcome);
+        only(FaultKind::Slow, parts.clone());
+    }
+}
+
+#[test]
+fn a_line_that_is_full_is_no_pool() {
+    let mut parts = landscape(45, 1_900);
+    parts.truncate(3);
+    for users in [1, 2, 4] {
+        let ns = 2 * MS + users * 100 * MS;
+        let outcome = CheckupOutcome {
+            throughput_per_s: real(users) * 1e9 / real(ns),
+            ..transferred(100_000, ns)
+        };
+        parts.push(with(if users == 1 { list() } else { by(users, list()) }, outcome));
+    }
+    let checkup = checkup(parts);
+    assert_eq!(kinds(&checkup), [FaultKind::Saturation, FaultKind::Transfer]);
+    let said = &checkup.verdict.findings[0].evidence;
+    assert!(
+        said.ends_with(
+            ": a line, or what writes its answers, is at its limit. A flight list takes 402 ms with 4 users \
+             and 102 ms with one, at 9.95/s and 9.80/s; its transfer grew from 100 ms to 400 ms, 100,000 \
+             bytes at 2.00 Mbit/s; its processors were 55 % busy."
+        ),
+        "{said}"
+    );
+}
