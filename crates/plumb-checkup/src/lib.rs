@@ -29,7 +29,7 @@ pub use path_check::{
     Judgement, PATH_CHECK_SCHEMA, PartOutcome, PathCheck, PathPart, PathTest, PathVerdict,
 };
 pub use verdict::{CheckupVerdict, LayerState, LayerVerdict, OwnTime};
-pub use waited::Waited;
+pub use waited::{AcknowledgedAtOnce, Waited};
 
 /// Version of the form of [`Checkup`].
 pub const CHECKUP_SCHEMA: &str = "plumb.checkup/2";

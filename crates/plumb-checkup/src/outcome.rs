@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Middle, Waited};
+use super::{AcknowledgedAtOnce, Middle, Waited};
 use plumb_measure::{
     Account, Attribution, Calls, CpuQuota, Distribution, Estimate, FindingKind, ForeignProcess,
     HostUse, PairRecord, PartKind, ResultRecord, RoundTripMeans, RunRecord, TcpTotals, Transport,
@@ -118,9 +118,12 @@ pub struct CheckupOutcome {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub waited: Option<Waited>,
     /// The operations that waited for an acknowledgement that the other side delayed; absent where
-    /// no such stall was recognized.
+    /// no such stall was recognized, or as many took as long without such a wait.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub delayed: Option<Waited>,
+    /// The same operation without such waits, measured where the stall was recognized.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub at_once: Option<AcknowledgedAtOnce>,
 }
 
 impl CheckupOutcome {
@@ -139,6 +142,27 @@ impl CheckupOutcome {
                 ..Self::default()
             },
         }
+    }
+
+    /// True where its operations may have waited for acknowledgements, and nobody has tried yet what they
+    /// take without.
+    #[must_use]
+    pub fn may_wait_for_acknowledgements(&self) -> bool {
+        self.delayed.is_some() && self.at_once.is_none()
+    }
+
+    /// Takes in what came of the same with acknowledgements that this side sent at once: where the
+    /// operations take as long, they waited for none.
+    pub fn compare_acknowledged(&mut self, at_once: &Self) {
+        let (Some(delayed), Some(tried)) = (self.delayed, AcknowledgedAtOnce::of(at_once)) else {
+            return;
+        };
+        if tried.is_as_long(delayed, self.operations) {
+            self.delayed = None;
+            let kind = FindingKind::DelayedAcknowledgement;
+            self.validity.reasons.retain(|finding| finding.kind != kind);
+        }
+        self.at_once = Some(tried);
     }
 
     /// No record came of it, because of `error`.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::CheckupOutcome;
+use crate::middle::SAMPLES_MIN;
 use plumb_measure::{Distribution, RTO_MIN_NS, may_be_delayed};
 
 /// Operations that waited, and for how long.
@@ -11,6 +13,59 @@ pub struct Waited {
     pub operations: u64,
     /// What they took longer than others, all together, nanoseconds.
     pub excess_ns: u64,
+}
+
+/// Operations of a part that recognized waits for delayed acknowledgements, asked for once more with
+/// acknowledgements that this side sent at once.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AcknowledgedAtOnce {
+    /// Its run folder within that of the checkup.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub folder: Option<String>,
+    /// Correct answers.
+    pub operations: u64,
+    /// Of these, those that took as long as an acknowledgement is delayed.
+    pub as_long: u64,
+}
+
+impl AcknowledgedAtOnce {
+    /// One in so many of the share that took as long are left where acknowledgements were the reason.
+    const LEFT: u64 = 4;
+    /// The same where they are none.
+    const STILL: u64 = 2;
+
+    /// What came of it; `None` where its figures may not be used.
+    pub(super) fn of(outcome: &CheckupOutcome) -> Option<Self> {
+        let usable = outcome.stands() && outcome.validity.latency_valid && outcome.is_checked();
+        let times =
+            outcome.service_ns.as_ref().filter(|times| usable && times.count >= SAMPLES_MIN)?;
+        let waited = Waited::for_an_acknowledgement(times, 0)?;
+        Some(Self {
+            folder: outcome.folder.clone(),
+            operations: times.count,
+            as_long: waited.operations,
+        })
+    }
+
+    /// True where as many take as long as those of `operations` that were `delayed`, or nearly so.
+    pub(super) fn is_as_long(&self, delayed: Waited, operations: u64) -> bool {
+        self.share(Self::STILL, operations) >= self.before(delayed)
+    }
+
+    /// True where hardly any take as long as those of `operations` that were `delayed`.
+    pub(super) fn is_shorter(&self, delayed: Waited, operations: u64) -> bool {
+        self.share(Self::LEFT, operations) <= self.before(delayed)
+    }
+
+    /// So many times the share that took as long, in parts of both numbers of operations.
+    fn share(&self, times: u64, operations: u64) -> u128 {
+        u128::from(times) * u128::from(self.as_long) * u128::from(operations)
+    }
+
+    /// The share that was delayed, in the same.
+    fn before(&self, delayed: Waited) -> u128 {
+        u128::from(delayed.operations) * u128::from(self.operations)
+    }
 }
 
 impl Waited {

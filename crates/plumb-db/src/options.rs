@@ -130,6 +130,9 @@ impl PingOptions {
         if load.driver.nagle {
             return wrong("--nagle is not for databases: every statement is sent at once");
         }
+        if load.driver.quick_ack {
+            return wrong("--quick-ack is not for databases: their drivers acknowledge as they do");
+        }
         load.driver.confirm_tick("a database server", None)?;
         let own = self.statement.is_some() || self.file.is_some();
         if self.ask.contains(&Which::Own) && !own {

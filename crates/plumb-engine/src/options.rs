@@ -140,6 +140,7 @@ impl LoadOptions {
             netns: self.netns.clone(),
             interval: self.interval(),
             nagle: self.driver.nagle.into(),
+            quick_ack: self.driver.quick_ack,
             tick: self.driver.tick(),
             standbys: Vec::new(),
             stamps: self.stamps.timestamps,

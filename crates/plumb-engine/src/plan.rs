@@ -93,6 +93,9 @@ pub struct LoadPlan {
     pub interval: Span,
     /// Whether the kernel may hold back what is sent over TCP.
     pub nagle: Nagle,
+    /// Whether what has come of an answer is acknowledged at once, whatever else is to be sent.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub quick_ack: bool,
     /// What is done about the tick of a processor that idles while the loop waits.
     pub tick: Tick,
     /// Servers that may have taken the place of the target: a connection that has ended, or could
@@ -127,6 +130,7 @@ impl LoadPlan {
             netns: Vec::new(),
             interval: Span::from_ms(1_000),
             nagle: Nagle::Off,
+            quick_ack: false,
             tick: Tick::Free,
             standbys: Vec::new(),
             stamps: None,
@@ -369,6 +373,7 @@ pub(crate) mod tests {
             pin: vec![3, 1],
             netns: vec!["a b".into()],
             nagle: Nagle::On,
+            quick_ack: true,
             tick: Tick::Held,
             ..plan()
         };

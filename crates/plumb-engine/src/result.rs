@@ -77,6 +77,7 @@ pub fn result_record<P>(
                 bytes_received: recorder.bytes_received,
                 slowest: &slowest,
                 tcp: load.tcp.as_ref(),
+                quick_ack: plan.quick_ack,
             })
             .with(load.transports.mixed())
             .with(load.transports.not_smc())

@@ -10,11 +10,13 @@ const MS: u64 = 1_000_000;
 /// How long Linux and other systems delay an acknowledgement: a round trip that waits for one takes
 /// that long, to a tick of the kernel's timer.
 const DELAYS: [Delay; 2] = [
-    Delay { words: "40 ms, as Linux", range: 38 * MS..52 * MS },
-    Delay { words: "200 ms, as Windows", range: 195 * MS..225 * MS },
+    Delay { words: "40 ms, as Linux", range: 38 * MS..52 * MS, tick: 5 * MS },
+    Delay { words: "200 ms, as Windows", range: 195 * MS..225 * MS, tick: 17 * MS },
 ];
 /// Fewer round trips of one length are no cluster.
 const CLUSTER_MIN: u64 = 3;
+/// Of those the share that lies within a tick of the timer, at least: three in four.
+const WITHIN_A_TICK: (u64, u64) = (3, 4);
 /// Segments of an answer of which a piece waits: the first piece, the rest, and an acknowledgement of
 /// its own.
 const SEGMENTS_MAX: u64 = 3;
@@ -44,12 +46,16 @@ pub struct StallEvidence<'a> {
     pub bytes_received: u64,
     /// What TCP did; `None` on other transports, which have none of these stalls.
     pub tcp: Option<&'a TcpTotals>,
+    /// Whether this side acknowledged everything at once, so that nobody waited for that.
+    pub quick_ack: bool,
 }
 
 /// How long acknowledgements are delayed.
 struct Delay {
     words: &'static str,
     range: Range<u64>,
+    /// The tick of the timer that ends them, and what a machine needs to wake, nanoseconds.
+    tick: u64,
 }
 
 impl StallEvidence<'_> {
@@ -59,7 +65,8 @@ impl StallEvidence<'_> {
         let Some(tcp) = self.tcp else {
             return Vec::new();
         };
-        let delayed = DELAYS.iter().find_map(|delay| self.delayed_acknowledgement(tcp, delay));
+        let mut delays = DELAYS.iter().filter(|_| !self.quick_ack);
+        let delayed = delays.find_map(|delay| self.delayed_acknowledgement(tcp, delay));
         let found = [
             (FindingKind::DelayedAcknowledgement, delayed),
             (FindingKind::Retransmission, self.retransmission()),
@@ -71,15 +78,18 @@ impl StallEvidence<'_> {
         found.into_iter().filter_map(named).collect()
     }
 
-    /// Round trips cluster where only a delayed acknowledgement puts them: the path itself is much
-    /// faster, small answers came in pieces, the first of them early, and nothing was lost.
+    /// Round trips cluster where a delayed acknowledgement puts them: the path itself is much
+    /// faster, small answers came in pieces, the first of them early, and nothing was lost. A server
+    /// that works for exactly so long behind its first piece looks the same.
     fn delayed_acknowledgement(&self, tcp: &TcpTotals, delay: &Delay) -> Option<String> {
         let operations = self.service.count();
         let width = delay.range.end - delay.range.start;
         let stalled = between(self.service, &delay.range);
         let beside = between(self.service, &(delay.range.start - width / 2..delay.range.start))
             + between(self.service, &(delay.range.end..delay.range.end + width / 2));
-        let cluster = stalled >= CLUSTER_MIN && beside * 2 <= stalled;
+        let (least, of) = WITHIN_A_TICK;
+        let narrow = densest(self.service, delay) * of >= stalled * least;
+        let cluster = stalled >= CLUSTER_MIN && beside * 2 <= stalled && narrow;
         let fast_path = tcp.rtt_min_ns > 0 && tcp.rtt_min_ns * 2 < delay.range.start;
         let answer_bytes = self.bytes_received.checked_div(operations)?;
         let pieces = tcp.segments_received.saturating_sub(operations) * 2 >= stalled;
@@ -95,10 +105,10 @@ impl StallEvidence<'_> {
         let whole = grouped(operations);
         Some(format!(
             "{} of {whole} round trips took about {} delays an acknowledgement, on a path that \
-             needs {}: {whole} answers came in {}, the first bytes early, with {}; the server \
-             writes an answer in pieces, and with Nagle's algorithm on, the last one waits for \
-             the acknowledgement of the first: write each answer at once, or set TCP_NODELAY \
-             there",
+             needs {}: {whole} answers came in {}, the first bytes early, with {}; either the server \
+             writes an answer in pieces under Nagle's algorithm, and the last one waits for the \
+             acknowledgement of the first, or it works for so long between them: --quick-ack tells, \
+             with which a wait is gone",
             grouped(stalled),
             delay.words,
             show_ns(tcp.rtt_min_ns),
@@ -145,6 +155,14 @@ impl StallEvidence<'_> {
     }
 }
 
+/// The most values of its range that lie within one tick of each other.
+fn densest(histogram: &Histogram, delay: &Delay) -> u64 {
+    let Range { start, end } = delay.range;
+    let windows = (start..end).step_by(usize::try_from(MS).unwrap_or(1));
+    let counts = windows.map(|from| between(histogram, &(from..(from + delay.tick).min(end))));
+    counts.max().unwrap_or(0)
+}
+
 /// Values in a range, as far as the buckets of a histogram tell.
 fn between(histogram: &Histogram, range: &Range<u64>) -> u64 {
     histogram.count_at_or_below(range.end - 1) - histogram.count_at_or_below(range.start - 1)
@@ -183,6 +201,7 @@ mod tests {
             slowest: NONE,
             bytes_received: service.count() * 1_000,
             tcp: Some(tcp),
+            quick_ack: false,
         }
     }
 
@@ -223,6 +242,12 @@ mod tests {
         let tcp = tcp(200);
         let spread = StallEvidence { first_byte: &first_byte, ..evidence(&spread, &tcp) };
         assert_eq!(spread.findings(), [], "no cluster");
+        let work = times(0, (0..100).map(|n| 36 * MS + n * MS * 14 / 100));
+        let work = StallEvidence { first_byte: &first_byte, ..evidence(&work, &tcp) };
+        assert_eq!(work.findings(), [], "work of any length between 36 and 50 ms");
+        let at_once = StallEvidence { quick_ack: true, ..evidence(&service, &tcp) };
+        let at_once = StallEvidence { first_byte: &first_byte, ..at_once };
+        assert_eq!(at_once.findings(), [], "nobody waited for an acknowledgement");
         let empty = Histogram::new();
         assert_eq!(evidence(&empty, &tcp).findings(), []);
     }

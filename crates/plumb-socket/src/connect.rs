@@ -79,6 +79,12 @@ impl SocketOptions {
     }
 }
 
+/// Has the kernel acknowledge what has come over `socket` now (`TCP_QUICKACK`). It goes back to its own
+/// ways by itself, so this is said anew after every read; a socket that is none of TCP has nothing to acknowledge.
+pub fn acknowledge_at_once(socket: BorrowedFd<'_>) {
+    let _ = sockopt::set_tcp_quickack(socket, true);
+}
+
 /// Starts to connect, without waiting. The socket does not block; it is writable once it is decided
 /// whether that worked, which [`finish_connect`] says.
 ///

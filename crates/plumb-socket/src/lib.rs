@@ -26,8 +26,8 @@ mod turns;
 
 pub use address::{Address, Endpoint, Family, show_address};
 pub use connect::{
-    Connection, Nagle, SocketOptions, finish_connect, make_blocking, make_nonblocking, reachable,
-    start_connect,
+    Connection, Nagle, SocketOptions, acknowledge_at_once, finish_connect, make_blocking,
+    make_nonblocking, reachable, start_connect,
 };
 pub use destination::{Destination, Renewal};
 pub use error::{Error, connect_failure};

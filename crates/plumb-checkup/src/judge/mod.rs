@@ -50,6 +50,7 @@ pub(super) fn judge(checkup: &Checkup) -> CheckupVerdict {
         slow::findings(&evidence),
     ];
     let findings = ranked(all.concat());
+    remarks.extend(stall::remarks(&evidence));
     remarks.extend(waits::remarks(&evidence, &ways, &findings));
     remarks.extend(names::remarks(&evidence));
     remarks.extend(quota::remarks(&evidence, &findings));

@@ -1,12 +1,12 @@
-//! Stalls that the runs recognized themselves: answers in pieces, whose last one waits for a delayed
+//! Stalls that the runs recognized: answers in pieces, whose last one waits for a delayed
 //! acknowledgement, and connects whose first segment is lost.
 
 use super::loss::waits_cost;
-use super::sentence::named;
+use super::sentence::{capitalised, named};
 use super::{Evidence, one_a_server};
-use crate::finding::{CheckupFinding, FaultKind};
-use crate::{CheckupOutcome, CheckupPart};
-use plumb_measure::{Finding, FindingKind};
+use crate::finding::{CheckupFinding, CheckupRemark, FaultKind};
+use crate::{CheckupOutcome, CheckupPart, Waited};
+use plumb_measure::{Finding, FindingKind, counted, grouped, show_ns};
 
 /// The servers whose runs recognized a stall.
 pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<CheckupFinding> {
@@ -16,28 +16,62 @@ pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<CheckupFinding> {
     [one_a_server(&delayed), one_a_server(&connects)].concat()
 }
 
+/// Operations that took as long as an acknowledgement is delayed, as a sentence begins with them.
+fn told(outcome: &CheckupOutcome, delayed: Waited) -> String {
+    let rtt_ns = outcome.tcp.map_or(0, |tcp| tcp.rtt_min_ns);
+    let mean_ns = rtt_ns.saturating_add(delayed.excess_ns / delayed.operations.max(1));
+    format!(
+        "{} of {} took {} at the mean, as long as an acknowledgement is delayed, on a path that needs {}",
+        grouped(delayed.operations),
+        counted(outcome.operations, "operation"),
+        show_ns(mean_ns),
+        show_ns(rtt_ns),
+    )
+}
+
 fn delayed(part: &CheckupPart, outcome: &CheckupOutcome) -> Option<CheckupFinding> {
-    let stall = recognized(outcome, FindingKind::DelayedAcknowledgement)?;
+    let delayed = outcome.delayed?;
+    let tried = outcome.at_once.as_ref().filter(|it| it.is_shorter(delayed, outcome.operations))?;
+    let text = format!(
+        "{}; with acknowledgements that this side sent at once, {} of {} did: an answer is written in \
+         pieces under Nagle's algorithm, and the last one waits for the acknowledgement of the first",
+        told(outcome, delayed),
+        grouped(tried.as_long),
+        grouped(tried.operations),
+    );
     let next = "Write each answer at once, or set TCP_NODELAY, in that server or in the proxy before \
                 it.";
-    let cost = waits_cost(outcome.delayed, outcome);
-    let found = finding(FaultKind::DelayedAcknowledgement, part, stall, next);
-    Some(CheckupFinding { cost, ..found })
+    let found = finding(FaultKind::DelayedAcknowledgement, part, &text, next);
+    Some(CheckupFinding { cost: waits_cost(outcome.delayed, outcome), ..found })
+}
+
+/// One for each operation of which nobody tried, or could tell, whether it waits for acknowledgements.
+pub(super) fn remarks(evidence: &Evidence<'_>) -> Vec<CheckupRemark> {
+    let found = evidence.yardsticks().filter_map(|(part, outcome)| {
+        let waited = outcome.delayed.filter(|_| delayed(part, outcome).is_none())?;
+        let server = &part.server;
+        let text = format!(
+            "{}: {}. Whether the {server} waits for the acknowledgement of a first piece of its answer under \
+             Nagle's algorithm, or works for so long behind it, is not known; --quick-ack of its measurement \
+             tells.",
+            capitalised(&named(&part.operation)),
+            told(outcome, waited),
+        );
+        let untold = Some(format!("whether the {server} waits for acknowledgements"));
+        Some(CheckupRemark { name: "stalls".into(), text, untold })
+    });
+    found.collect()
 }
 
 fn unconnected(part: &CheckupPart, outcome: &CheckupOutcome) -> Option<CheckupFinding> {
-    let stall = recognized(outcome, FindingKind::ConnectRetransmission)?;
+    let is_one = |finding: &&Finding| finding.kind == FindingKind::ConnectRetransmission;
+    let stall = outcome.validity.reasons.iter().find(is_one)?;
     let next = "Look at the queue of the listener (ss -lnt, nstat TcpExtListenOverflows there), and at \
                 firewalls on the way; connections that are kept need no connect.";
-    Some(finding(FaultKind::Loss, part, stall, next))
+    Some(finding(FaultKind::Loss, part, stall.text.trim_end_matches('.'), next))
 }
 
-fn recognized(outcome: &CheckupOutcome, kind: FindingKind) -> Option<&Finding> {
-    outcome.validity.reasons.iter().find(|finding| finding.kind == kind)
-}
-
-fn finding(kind: FaultKind, part: &CheckupPart, stall: &Finding, next: &str) -> CheckupFinding {
-    let text = stall.text.trim_end_matches('.');
+fn finding(kind: FaultKind, part: &CheckupPart, text: &str, next: &str) -> CheckupFinding {
     CheckupFinding {
         kind,
         layer: Some(part.layer),

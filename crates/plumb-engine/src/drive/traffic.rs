@@ -2,7 +2,7 @@
 
 use plumb_link::Link;
 use plumb_measure::{Answer, FailureKind, Outcome};
-use plumb_socket::Time;
+use plumb_socket::{Time, acknowledge_at_once};
 
 use super::script::NOTHING_SENT_NS;
 use super::slow::SlowOp;
@@ -52,6 +52,11 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     pub(super) fn read(&mut self, index: usize) -> Result<bool, EngineError> {
         let before = self.reads;
         self.read_turn(index)?;
+        if self.job.plan.quick_ack
+            && let Some(channel) = self.conns[index].phase.channel()
+        {
+            acknowledge_at_once(channel.socket());
+        }
         Ok(self.reads > before)
     }
 

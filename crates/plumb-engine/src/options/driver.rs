@@ -27,6 +27,11 @@ pub struct DriverOptions {
     #[arg(long, help_heading = "Transport")]
     pub nagle: bool,
 
+    /// Acknowledge at once what has come of an answer (TCP_QUICKACK): what a server waits for under Nagle's
+    /// algorithm is then gone, and what it works for is not
+    #[arg(long, help_heading = "Transport")]
+    pub quick_ack: bool,
+
     /// Round trips by which this program's own cost, the floor, is measured before a load; 0: it is not
     /// measured [default: 20000; 10000 of a driver of databases]
     #[arg(long, value_name = "N", env = "PLUMB_FLOOR", hide_env_values = true)]
@@ -83,6 +88,9 @@ impl DriverOptions {
         options.insert("lag".into(), json!(self.lag));
         options.insert("interval".into(), json!(self.interval_of(length)));
         options.insert("nagle".into(), json!(self.nagle));
+        if self.quick_ack {
+            options.insert("quick-ack".into(), json!(true));
+        }
         if let Some(round_trips) = self.floor {
             options.insert("floor".into(), json!(round_trips));
         }

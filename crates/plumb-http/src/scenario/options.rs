@@ -149,6 +149,7 @@ impl DriveOptions {
             netns: Vec::new(),
             interval: self.driver.interval_of(self.length(file)),
             nagle: self.driver.nagle.into(),
+            quick_ack: self.driver.quick_ack,
             tick: self.driver.tick(),
             standbys: Vec::new(),
             stamps: None,

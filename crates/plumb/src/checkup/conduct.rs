@@ -19,6 +19,23 @@ use crate::remote::{MEASURED_ON, measure_there};
 /// be used either.
 const SPOILED_MAX: usize = 3;
 
+/// Who measures the parts, and where their runs and their figures go.
+struct Way<'a> {
+    remote: Option<&'a RemoteSelector>,
+    folder: &'a CheckFolder,
+    receivers: &'a Receivers,
+    stop: &'a Stop,
+}
+
+/// When this side acknowledges what has come of an answer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Acknowledging {
+    /// When the kernel does.
+    AsUsual,
+    /// At once: a server that waits for it answers sooner.
+    AtOnce,
+}
+
 /// Measures every part of `checkup` and judges the layers. On a machine that is busy with other
 /// work it gives up early.
 ///
@@ -32,14 +49,22 @@ pub(super) fn carry_out(
     receivers: &Receivers,
     stop: &Stop,
 ) -> anyhow::Result<()> {
+    let way = Way { remote, folder, receivers, stop };
     let mut spoiled = 0;
     for number in 0..checkup.parts.len() {
         if stop.asked() || spoiled == SPOILED_MAX {
             break;
         }
-        let outcome = attempt(checkup, number, remote, folder, receivers, stop)?;
+        let mut outcome = attempt(checkup, number, Acknowledging::AsUsual, &way)?;
         if stop.asked() {
             break; // half a part is none
+        }
+        let is_yardstick = checkup.parts[number].role == PartRole::Yardstick;
+        if is_yardstick && outcome.may_wait_for_acknowledgements() {
+            let at_once = attempt(checkup, number, Acknowledging::AtOnce, &way)?;
+            if !stop.asked() {
+                outcome.compare_acknowledged(&at_once);
+            }
         }
         spoiled = if meets_others(&outcome) { spoiled + 1 } else { 0 };
         checkup.parts[number].outcome = Some(outcome);
@@ -108,15 +133,18 @@ pub(super) fn keep(checkup: &mut Checkup, folder: &CheckFolder) -> anyhow::Resul
 fn attempt(
     checkup: &mut Checkup,
     number: usize,
-    remote: Option<&RemoteSelector>,
-    folder: &CheckFolder,
-    receivers: &Receivers,
-    stop: &Stop,
+    acknowledging: Acknowledging,
+    &Way { remote, folder, receivers, stop }: &Way<'_>,
 ) -> anyhow::Result<CheckupOutcome> {
     let part = checkup.parts[number].clone();
-    let name = format!("{:02}-{}", number + 1, name(&part));
+    let (tried, option) = match acknowledging {
+        Acknowledging::AsUsual => ("", None),
+        Acknowledging::AtOnce => ("-acknowledged-at-once", Some("--quick-ack".to_owned())),
+    };
+    let name = format!("{:02}-{}{tried}", number + 1, name(&part));
     let (shown, path) = folder.part(&name)?;
-    let words = with_further(&part.words, &[into_folder(&path)?]);
+    let further: Vec<String> = option.into_iter().chain([into_folder(&path)?]).collect();
+    let words = with_further(&part.words, &further);
     let title = format!("{}, {} s left: ", part.server, checkup.left_ns() / 1_000_000_000);
     let measured = measurement(&words).and_then(|mut job| {
         if let Some(remote) = remote {

@@ -127,64 +127,6 @@ fn a_segment_or_two_and_waits_without_any_are_no_loss() {
 }
 
 #[test]
-fn a_delayed_acknowledgement_is_neither_a_long_way_nor_work() {
-    for at in [0, 1] {
-        let mut parts = landscape(45, 1_900);
-        let outcome = against(
-            CheckupOutcome {
-                delayed: Some(Waited { operations: 990, excess_ns: 990 * 40 * MS }),
-                mean_ns: Some(39_640 * US),
-                ..takes(40 * MS + 21 * US)
-            },
-            FindingKind::DelayedAcknowledgement,
-            Scope::Nothing,
-            "990 of 1,000 round trips took about 40 ms",
-        );
-        parts[at].outcome = Some(outcome);
-        let said = only(FaultKind::DelayedAcknowledgement, parts);
-        assert!(said.contains("990 of 1,000 round trips took about 40 ms. It costs a"), "{said}");
-        assert!(said.contains(" costs a user 39.6 ms of 39.6 ms an operation (37.1 ms"), "{said}");
-    }
-}
-
-#[test]
-fn a_median_that_waited_is_no_way_and_one_that_did_not_is() {
-    let stalled = |of_1000: u64, median: u64, rtt_ns: u64| {
-        let excess_ns = of_1000 * (40 * MS - rtt_ns);
-        let outcome = CheckupOutcome {
-            delayed: Some(Waited { operations: of_1000, excess_ns }),
-            tcp: Some(TcpTotals { rtt_min_ns: rtt_ns, ..TcpTotals::default() }),
-            mean_ns: Some(rtt_ns + excess_ns / 1_000),
-            ..takes(median)
-        };
-        let text = "round trips cluster at 40 ms";
-        against(outcome, FindingKind::DelayedAcknowledgement, Scope::Nothing, text)
-    };
-    for at in [0, 1] {
-        // 60 % of the messages wait, on a way of 0.1 ms
-        let mut parts = landscape(45, 1_900);
-        parts[at].outcome = Some(stalled(600, 40 * MS, 100 * US));
-        only(FaultKind::DelayedAcknowledgement, parts);
-    }
-    // 30 % wait, on a way of 10 ms to a server that tells nothing, or to a host
-    let parts = vec![with(locks(), stalled(300, 10 * MS, 10 * MS))];
-    assert_eq!(kinds(&checkup(parts))[..2], [FaultKind::Wire, FaultKind::DelayedAcknowledgement]);
-    let parts = vec![with(network(), stalled(300, 10 * MS, 10 * MS))];
-    assert_eq!(kinds(&checkup(parts)), [FaultKind::Wire, FaultKind::DelayedAcknowledgement]);
-}
-
-#[test]
-fn connects_that_are_sent_again_are_named_by_what_the_run_says() {
-    let mut parts = landscape(45, 1_900);
-    let text = "3 of 9 connects took a second or longer";
-    let outcome = parts[3].outcome.take().unwrap();
-    let kind = FindingKind::ConnectRetransmission;
-    parts[3].outcome = Some(against(outcome, kind, Scope::Nothing, text));
-    let said = only(FaultKind::Loss, parts);
-    assert!(said.contains("stalls over a flight list: 3 of 9 connects took a second"), "{said}");
-}
-
-#[test]
 fn a_slow_statement_is_the_database() {
     let mut parts = landscape(45, 1_900);
     parts.push(with(statement(), attributed(50 * MS, 30 * US)));
@@ -432,7 +374,8 @@ fn an_operation_that_stood_still_is_no_fault_and_is_not_passed_over() {
     );
     let delayed = Some(Waited { operations: 1, excess_ns: 205 * MS });
     parts[1].outcome = Some(CheckupOutcome { delayed, ..waits(1_551 * US) });
-    assert_eq!(checkup(parts.clone()).verdict.remarks, [], "that is what it waited for");
+    let stalled = checkup(parts.clone()).verdict.remarks;
+    assert_eq!(stalled.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), ["stalls"]);
     parts[1].outcome = Some(waits(60 * MS));
     assert_eq!(checkup(parts).verdict.remarks, [], "a fortieth of the time");
 }

@@ -4,6 +4,7 @@ mod faults;
 mod limits;
 mod names;
 mod quota;
+mod stalls;
 mod ways;
 
 use super::*;
