@@ -159,9 +159,10 @@ impl CheckupOutcome {
         };
         if tried.is_as_long(delayed, self.operations) {
             self.delayed = None;
-            let kind = FindingKind::DelayedAcknowledgement;
-            self.validity.reasons.retain(|finding| finding.kind != kind);
         }
+        // that it may be one of two things is no longer so
+        let kind = FindingKind::DelayedAcknowledgement;
+        self.validity.reasons.retain(|finding| finding.kind != kind);
         self.at_once = Some(tried);
     }
 
