@@ -11,7 +11,7 @@ use super::{Accepted, Ending, Filter, Kept, Message, QueueError, QueueLimits, Se
 /// A group takes at most so many messages, or bytes; at least one message.
 const GROUP_MESSAGES: usize = 256;
 const GROUP_BYTES: u64 = 1 << 20;
-/// And so many changes, with so many bytes of what they note; at least one.
+/// And so many changes, with so many bytes of what they keep; at least one.
 const GROUP_CHANGES: usize = 1_024;
 /// Bytes of messages that may wait for the writer: a disk that stands still fills no memory.
 const UNFLUSHED_MAX: u64 = 64 << 20;
@@ -23,6 +23,9 @@ pub(super) struct Accept {
     pub(super) answer: oneshot::Sender<Result<Accepted, QueueError>>,
 }
 
+/// Who waits for how many executions something was about.
+pub(super) type Counted = mpsc::Sender<Result<u64, QueueError>>;
+
 /// What else is to be written down.
 #[derive(Debug)]
 pub(super) enum Change {
@@ -31,9 +34,9 @@ pub(super) enum Change {
     /// An execution that did not come through the queue.
     Note(Message, Settled),
     /// Failed executions are to be done again; how many.
-    Retry(Filter, mpsc::Sender<u64>),
+    Retry(Filter, Counted),
     /// Executions are to be forgotten; how many.
-    Forget(Filter, mpsc::Sender<u64>),
+    Forget(Filter, Counted),
     /// The clock was set back: retries are due from its new time on.
     Rebase,
 }
@@ -52,11 +55,12 @@ pub(super) struct Outcome {
 }
 
 impl Change {
-    /// Bytes of an execution that is to be noted.
-    fn noted(&self) -> Option<u64> {
+    /// Bytes of documents and traces that it writes.
+    pub(super) fn written_bytes(&self) -> u64 {
         match self {
-            Self::Note(message, settled) => Some(noted_bytes(message, settled)),
-            Self::Settle(_) | Self::Retry(..) | Self::Forget(..) | Self::Rebase => None,
+            Self::Note(message, settled) => noted_bytes(message, settled),
+            Self::Settle(outcome) => outcome.written_bytes(),
+            Self::Retry(..) | Self::Forget(..) | Self::Rebase => 0,
         }
     }
 }
@@ -66,6 +70,13 @@ impl Outcome {
     pub(super) fn of(settled: Settled, lane: i64, failures: u32, bytes: u64) -> Self {
         let Settled { id, ending, kept } = settled;
         Self { id: id.0, lane, failures, bytes, ending, kept }
+    }
+
+    /// Bytes of the document and the trace, where they are kept.
+    fn written_bytes(&self) -> u64 {
+        let trace = self.kept.as_ref().map_or(0, |kept| kept.trace.len() as u64);
+        let is_kept = self.kept.is_some() || matches!(self.ending, Ending::Dead { .. });
+        trace + if is_kept { self.bytes } else { 0 }
     }
 }
 
@@ -200,15 +211,16 @@ impl Inbox {
     }
 
     fn take_changes(&mut self, into: &mut Vec<Change>) {
-        let mut noted = 0;
+        let mut written = 0;
         while into.len() < GROUP_CHANGES
-            && noted < GROUP_BYTES
+            && written < GROUP_BYTES
             && let Some(change) = self.changes.pop_front()
         {
-            if let Some(bytes) = change.noted() {
+            let bytes = change.written_bytes();
+            if matches!(change, Change::Note(..)) {
                 self.notes.leave(bytes);
-                noted += bytes;
             }
+            written += bytes;
             into.push(change);
         }
     }

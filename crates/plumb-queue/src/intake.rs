@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::inbox::{Accept, Change, Group, Inbox};
+use super::inbox::{Accept, Change, Counted, Group, Inbox};
 use super::{Accepted, Filter, Message, QueueError, Settled};
 
 /// What waits for the writer, and how the writer learns of it.
@@ -65,10 +65,10 @@ impl Intake {
     }
 
     /// Has the writer do something, and waits for how many it was about.
-    fn ask(&self, question: impl FnOnce(mpsc::Sender<u64>) -> Change) -> Result<u64, QueueError> {
+    fn ask(&self, question: impl FnOnce(Counted) -> Change) -> Result<u64, QueueError> {
         let (reply, answer) = mpsc::channel();
         self.change([question(reply)])?;
-        answer.recv().map_err(|_| QueueError::Store(self.lost.into()))
+        answer.recv().unwrap_or_else(|_| Err(QueueError::Store(self.lost.into())))
     }
 
     /// What is to be written next, waited for as long as `patience`; and whether more may come.

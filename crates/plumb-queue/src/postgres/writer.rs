@@ -167,7 +167,7 @@ impl Writer {
         }
         for (change, count) in changes.into_iter().zip(effects.counts) {
             if let Change::Retry(_, reply) | Change::Forget(_, reply) = change {
-                let _ = reply.send(count);
+                let _ = reply.send(Ok(count));
             }
         }
     }

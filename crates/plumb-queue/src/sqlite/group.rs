@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::super::inbox::{Accept, Change};
-use super::super::{Accepted, ExecutionId, Message};
+use super::super::{Accepted, ExecutionId};
+use super::asked::{Asked, AskedFor, Slice, Table};
 use super::board::{Board, Move};
-use super::records::Records;
+use super::records::{Moved, Records};
 
 /// What is to be written, beside what was asked for.
 #[derive(Clone, Copy, Debug)]
@@ -23,8 +24,8 @@ pub(super) struct Effects {
     /// In the order of the accepts.
     pub(super) accepted: Vec<Accepted>,
     pub(super) moves: Vec<Move>,
-    /// How many each change was about, in their order.
-    pub(super) counts: Vec<u64>,
+    /// What was done of what somebody asked for.
+    pub(super) slice: Slice,
     /// Messages that wait or run no longer, and their bytes.
     pub(super) left: (u64, u64),
     /// Messages that wait again, and their bytes.
@@ -70,40 +71,67 @@ impl Writing<'_> {
     /// Writes one change down.
     pub(super) fn change(&mut self, change: &Change) -> rusqlite::Result<()> {
         let now_ms = self.moment.now_ms;
-        let count = match change {
+        match change {
             Change::Settle(outcome) => {
                 let due_ms = self.records.settle(outcome, now_ms)?;
                 self.settled(outcome, due_ms);
-                1
             }
-            Change::Note(message, settled) => self.note(message, settled)?,
-            Change::Retry(filter, _) => {
-                let most = self.moment.room.min(filter.most as u64);
-                let revived = self.records.revive(filter, most)?;
-                let count = revived.len() as u64;
-                for moved in revived {
-                    self.effects.entered.0 += 1;
-                    self.effects.entered.1 += moved.bytes;
-                    self.moment.room = self.moment.room.saturating_sub(1);
-                    if moved.noted {
-                        self.effects.arrived += 1;
-                    } else {
-                        self.effects.dead -= 1;
-                    }
-                    let (lane, id, order_key) = (moved.lane, moved.id, moved.order_key);
-                    self.effects.moves.push(Move::Revived { lane, id, order_key });
-                }
-                count
+            Change::Note(message, settled) => {
+                let lane = self.lane(&message.transaction)?;
+                self.records.note(lane, message, settled, now_ms)?;
             }
-            Change::Forget(filter, _) => self.forget(filter)?,
             Change::Rebase => {
                 self.records.rebase(now_ms)?;
                 self.effects.moves.push(Move::Rebased);
-                0
             }
-        };
-        self.effects.counts.push(count);
+            // they come as what is asked for
+            Change::Retry(..) | Change::Forget(..) => {}
+        }
         Ok(())
+    }
+
+    /// Does a slice of what somebody asked for.
+    pub(super) fn asked(&mut self, asked: &Asked) -> rusqlite::Result<()> {
+        let is_running = |id| self.board.is_some_and(|board| board.is_running(id));
+        let slice = self.records.slice(asked, self.moment.room, is_running)?;
+        match (asked.what, slice.table) {
+            (AskedFor::Retry, _) => {
+                self.records.revive(&slice.found)?;
+                slice.found.iter().for_each(|moved| self.revived(moved));
+            }
+            (AskedFor::Drop, Some(table)) => {
+                self.records.forget(table, &slice.found)?;
+                slice.found.iter().for_each(|moved| self.forgotten(table, moved));
+            }
+            (AskedFor::Drop, None) => {}
+        }
+        self.effects.slice = slice;
+        Ok(())
+    }
+
+    fn revived(&mut self, moved: &Moved) {
+        self.effects.entered.0 += 1;
+        self.effects.entered.1 += moved.bytes;
+        if moved.noted {
+            self.effects.arrived += 1;
+        } else {
+            self.effects.dead -= 1;
+        }
+        let (lane, id, order_key) = (moved.lane, moved.id, moved.order_key.clone());
+        self.effects.moves.push(Move::Revived { lane, id, order_key });
+    }
+
+    fn forgotten(&mut self, table: Table, moved: &Moved) {
+        match table {
+            Table::Done => {}
+            Table::Dead => self.effects.dead -= i64::from(!moved.noted),
+            Table::Waiting(_) => {
+                self.effects.left.0 += 1;
+                self.effects.left.1 += moved.bytes;
+                let (lane, id, order_key) = (moved.lane, moved.id, moved.order_key.clone());
+                self.effects.moves.push(Move::Forgotten { lane, id, order_key });
+            }
+        }
     }
 
     fn settled(&mut self, outcome: &super::super::inbox::Outcome, due_ms: Option<u64>) {
@@ -118,31 +146,6 @@ impl Writing<'_> {
         if matches!(outcome.ending, super::super::Ending::Dead { .. }) {
             self.effects.dead += 1;
         }
-    }
-
-    fn note(
-        &mut self,
-        message: &Message,
-        settled: &super::super::Settled,
-    ) -> rusqlite::Result<u64> {
-        let lane = self.lane(&message.transaction)?;
-        self.records.note(lane, message, settled, self.moment.now_ms)?;
-        Ok(1)
-    }
-
-    fn forget(&mut self, filter: &super::super::Filter) -> rusqlite::Result<u64> {
-        let Some(board) = self.board else { return Ok(0) };
-        let forgotten = self.records.forget(filter, |id| board.is_running(id))?;
-        let count = forgotten.count();
-        let dead = forgotten.dead.iter().filter(|moved| !moved.noted).count();
-        self.effects.dead -= i64::try_from(dead).unwrap_or(i64::MAX);
-        for moved in forgotten.waiting {
-            self.effects.left.0 += 1;
-            self.effects.left.1 += moved.bytes;
-            let (lane, id, order_key) = (moved.lane, moved.id, moved.order_key);
-            self.effects.moves.push(Move::Forgotten { lane, id, order_key });
-        }
-        Ok(count)
     }
 
     fn lane(&mut self, name: &Arc<str>) -> rusqlite::Result<i64> {

@@ -3,8 +3,10 @@
 //! One thread writes ([`writer`]). It takes what waits ([`inbox`](super::inbox)), writes it down in one
 //! transaction ([`group`], [`records`]) and flushes it; meanwhile the next group gathers. Messages
 //! of each transaction wait in a table of their own and are given out in the order of their ids
-//! ([`claims`]); where a claim stands is known in memory only ([`board`]).
+//! ([`claims`]); where a claim stands is known in memory only ([`board`]). What is asked for of any number of
+//! messages is done in slices, between the groups ([`asked`]).
 
+mod asked;
 mod board;
 mod claims;
 mod column;

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params, params_fr
 
 use super::super::inbox::Outcome;
 use super::super::parameters::encode;
-use super::super::{Ending, Filter, Kept, Message, Settled, State};
+use super::super::{Ending, Kept, Message, Settled};
 use super::column::{read, stored};
 use super::schema;
 
@@ -75,6 +75,16 @@ impl Records {
         self.connection.execute_batch(&schema::message_table(number))?;
         self.lanes.insert(name.clone(), number);
         Ok((number, true))
+    }
+
+    /// The number of the transaction `name`, if there was a message of it.
+    pub(super) fn number_of(&self, name: &str) -> Option<i64> {
+        self.lanes.get(name).copied()
+    }
+
+    /// Transactions; their numbers go from 1 to this.
+    pub(super) fn lanes_count(&self) -> i64 {
+        i64::try_from(self.lanes.len()).unwrap_or(i64::MAX)
     }
 
     pub(super) fn number(&self, name: &str) -> rusqlite::Result<Option<u64>> {
@@ -209,7 +219,7 @@ impl Records {
         Ok(())
     }
 
-    fn remove(&self, lane: i64, id: u64, put_off: bool) -> rusqlite::Result<()> {
+    pub(super) fn remove(&self, lane: i64, id: u64, put_off: bool) -> rusqlite::Result<()> {
         let text = format!("DELETE FROM message_{lane} WHERE id = ?");
         self.connection.prepare_cached(&text)?.execute([stored(id)])?;
         if put_off {
@@ -242,101 +252,16 @@ impl Records {
         self.write_message(&text, first, message)
     }
 
-    /// Puts dead messages back among those that wait, `most` of them and the oldest first.
-    pub(super) fn revive(&self, filter: &Filter, most: u64) -> rusqlite::Result<Vec<Moved>> {
-        if filter.state.is_some_and(|state| state != State::Failed) {
-            return Ok(Vec::new());
-        }
-        let found = self.ended("dead", filter, most)?;
-        for moved in &found {
-            let lane = moved.lane;
-            let text = format!(
-                "INSERT INTO message_{lane} (id, {COLUMNS})
-                 SELECT id, {COLUMNS} FROM dead WHERE id = ?"
-            );
-            self.connection.prepare_cached(&text)?.execute([stored(moved.id)])?;
-            self.remove_ended("dead", moved.id)?;
-        }
-        Ok(found)
-    }
-
-    /// Forgets what ended and what waits, but for what `is_running`: what waited, and what was dead.
-    pub(super) fn forget(
-        &self,
-        filter: &Filter,
-        is_running: impl Fn(u64) -> bool,
-    ) -> rusqlite::Result<Forgotten> {
-        let mut forgotten = Forgotten::default();
-        let meant = |state| filter.state.is_none_or(|wanted| wanted == state);
-        let left = |so_far: &Forgotten| (filter.most as u64).saturating_sub(so_far.count());
-        if meant(State::Failed) {
-            forgotten.dead = self.ended("dead", filter, left(&forgotten))?;
-            forgotten.dead.iter().try_for_each(|moved| self.remove_ended("dead", moved.id))?;
-        }
-        if meant(State::Done) {
-            let done = self.ended("done", filter, left(&forgotten))?;
-            done.iter().try_for_each(|moved| self.remove_ended("done", moved.id))?;
-            forgotten.done = done.len() as u64;
-        }
-        for (name, lane) in &self.lanes {
-            let other = filter.transaction.as_ref().is_some_and(|wanted| **wanted != **name);
-            if !meant(State::Waiting) || other {
-                continue;
-            }
-            for moved in self.waiting(*lane, filter, left(&forgotten), &is_running)? {
-                self.remove(*lane, moved.id, true)?;
-                forgotten.waiting.push(moved);
-            }
-        }
-        Ok(forgotten)
-    }
-
-    fn ended(&self, table: &str, filter: &Filter, most: u64) -> rusqlite::Result<Vec<Moved>> {
+    /// Copies a message that is dead to those that wait.
+    pub(super) fn move_back(&self, moved: &Moved) -> rusqlite::Result<()> {
         let text = format!(
-            "SELECT id, bytes, order_key, lane, noted FROM {table}
-             WHERE (?1 IS NULL OR id = ?1) AND (?2 IS NULL OR id < ?2)
-             AND (?3 IS NULL OR lane = ?3) ORDER BY id LIMIT ?4"
+            "INSERT INTO message_{} (id, {COLUMNS}) SELECT id, {COLUMNS} FROM dead WHERE id = ?",
+            moved.lane
         );
-        let lane = match &filter.transaction {
-            None => None,
-            Some(name) => match self.lanes.get(name.as_str()) {
-                None => return Ok(Vec::new()),
-                known => known.copied(),
-            },
-        };
-        let mut statement = self.connection.prepare_cached(&text)?;
-        let values = params![
-            filter.id.map(|id| stored(id.0)),
-            filter.before.map(|id| stored(id.0)),
-            lane,
-            stored(most)
-        ];
-        let found = statement.query_map(values, |row| moved(row, row.get(3)?, row.get(4)?))?;
-        found.collect()
+        self.connection.prepare_cached(&text)?.execute([stored(moved.id)]).map(|_| ())
     }
 
-    fn waiting(
-        &self,
-        lane: i64,
-        filter: &Filter,
-        most: u64,
-        is_running: &impl Fn(u64) -> bool,
-    ) -> rusqlite::Result<Vec<Moved>> {
-        let text = format!(
-            "SELECT id, bytes, order_key FROM message_{lane}
-             WHERE (?1 IS NULL OR id = ?1) AND (?2 IS NULL OR id < ?2) ORDER BY id"
-        );
-        let mut statement = self.connection.prepare_cached(&text)?;
-        let values =
-            params![filter.id.map(|id| stored(id.0)), filter.before.map(|id| stored(id.0))];
-        let found = statement.query_map(values, |row| moved(row, lane, false))?;
-        let waits = |found: &rusqlite::Result<Moved>| {
-            found.as_ref().map_or(true, |moved| !is_running(moved.id))
-        };
-        found.filter(waits).take(usize::try_from(most).unwrap_or(usize::MAX)).collect()
-    }
-
-    fn remove_ended(&self, table: &str, id: u64) -> rusqlite::Result<()> {
+    pub(super) fn remove_ended(&self, table: &str, id: u64) -> rusqlite::Result<()> {
         let text = format!("DELETE FROM {table} WHERE id = ?");
         self.connection.prepare_cached(&text)?.execute([stored(id)]).map(|_| ())
     }
@@ -385,21 +310,9 @@ impl Records {
     }
 }
 
-/// What was forgotten.
-#[derive(Debug, Default)]
-pub(super) struct Forgotten {
-    pub(super) waiting: Vec<Moved>,
-    pub(super) dead: Vec<Moved>,
-    pub(super) done: u64,
-}
-
-impl Forgotten {
-    pub(super) fn count(&self) -> u64 {
-        (self.waiting.len() + self.dead.len()) as u64 + self.done
-    }
-}
-
-fn moved(row: &Row<'_>, lane: i64, noted: bool) -> rusqlite::Result<Moved> {
+/// A row of `id, bytes, order_key, lane, noted`.
+pub(super) fn moved(row: &Row<'_>) -> rusqlite::Result<Moved> {
+    let (lane, noted) = (row.get(3)?, row.get(4)?);
     Ok(Moved { id: read(row, 0)?, bytes: read(row, 1)?, order_key: row.get(2)?, lane, noted })
 }
 

@@ -10,6 +10,7 @@ use rusqlite::{Connection, ErrorCode};
 use super::super::QueueError;
 use super::super::inbox::{Accept, Change, Group};
 use super::super::intake::lock;
+use super::asked::{Asked, AskedFor};
 use super::board::{Board, Move};
 use super::column::read;
 use super::group::{Effects, Moment, Writing};
@@ -20,8 +21,12 @@ use super::shared::Shared;
 /// How long the writer waits for something to do before it looks after what is kept too long.
 const IDLE: Duration = Duration::from_secs(1);
 const CLEAN_EVERY_NS: u64 = 1_000_000_000;
-/// Changes in one transaction when the disk is full: their log fits into the reserve.
+/// Changes in one transaction when the disk is full, and bytes of what they keep, but for one alone:
+/// their log fits into the reserve.
 const TIGHT_CHANGES: usize = 64;
+const TIGHT_BYTES: u64 = 1 << 20;
+/// So many changes that a full disk does not take one after the other: no more are tried for now.
+const STUCK_MAX: usize = 16;
 /// Of the write-ahead log.
 const FRAME_BYTES: u64 = PAGE_BYTES + 24;
 /// What is written down of ids.
@@ -35,6 +40,8 @@ pub(super) struct Writer {
     place: HeldFolder,
     /// Changes that the full disk has not taken.
     put_by: VecDeque<Change>,
+    /// What somebody waits for.
+    asked: VecDeque<Asked>,
     /// The disk is full: messages are refused.
     tight: bool,
     clean_at_ns: u64,
@@ -59,6 +66,7 @@ impl Writer {
             records,
             place,
             put_by: VecDeque::new(),
+            asked: VecDeque::new(),
             tight,
             clean_at_ns: 0,
             shrink_at_ns: 0,
@@ -70,14 +78,16 @@ impl Writer {
     /// Writes until the queue is closed and all is on disk.
     pub(super) fn run(mut self) {
         loop {
-            let (group, more) = self.shared.intake.next_group(IDLE);
+            let patience = if self.asked.is_empty() { IDLE } else { Duration::ZERO };
+            let (group, more) = self.shared.intake.next_group(patience);
             let nothing = group.accepts.is_empty() && group.changes.is_empty();
-            let worked = self.work(group);
+            // what somebody waits for is done between the groups: it holds up none of them for long
+            let worked = self.work(group).and_then(|()| self.next_slice());
             if let Err(Unwritten::Broken(why)) = worked {
                 self.shared.end(QueueError::Store(why));
                 return;
             }
-            if nothing && !more {
+            if nothing && !more && self.asked.is_empty() {
                 break;
             }
         }
@@ -87,34 +97,55 @@ impl Writer {
         let _ = self.checkpoint("TRUNCATE");
     }
 
-    fn work(&mut self, mut group: Group) -> Result<(), Unwritten> {
+    fn work(&mut self, group: Group) -> Result<(), Unwritten> {
+        let Group { accepts, changes } = group;
+        let (changes, asked) = Asked::out_of(changes);
+        self.asked.extend(asked);
         if self.tight {
             self.loosen();
         }
         if self.tight {
-            self.refuse(std::mem::take(&mut group.accepts));
-            self.put_by(group.changes);
+            self.refuse(accepts);
+            self.put_by(changes);
             return self.work_tightly();
         }
-        let mut changes = Vec::from(std::mem::take(&mut self.put_by));
-        changes.append(&mut group.changes);
-        match self.commit(&group.accepts, &changes) {
+        let changes: Vec<Change> =
+            std::mem::take(&mut self.put_by).into_iter().chain(changes).collect();
+        match self.commit(&accepts, &changes, None) {
             Ok(effects) => {
-                self.answer(group.accepts, changes, effects);
+                answer(accepts, effects);
                 self.checkpoint_when_large()
             }
             Err(Unwritten::NoRoom) => {
                 self.tight = true;
-                self.refuse(group.accepts);
+                self.refuse(accepts);
                 self.put_by(changes);
                 self.work_tightly()
             }
             Err(Unwritten::Broken(why)) => {
-                let error = QueueError::Store(why.clone());
-                tell_all(group.accepts, &error);
+                tell_all(accepts, &QueueError::Store(why.clone()));
                 Err(Unwritten::Broken(why))
             }
         }
+    }
+
+    /// Does the next slice of what somebody waits for, in the room of the reserve where there is no other;
+    /// each of them has its turn.
+    fn next_slice(&mut self) -> Result<(), Unwritten> {
+        let Some(mut asked) = self.asked.pop_front() else { return Ok(()) };
+        match self.commit(&[], &[], Some(&asked)) {
+            Ok(effects) => self.asked.extend(asked.done(&effects.slice)),
+            Err(Unwritten::NoRoom) => {
+                self.tight = true;
+                if self.make_room()? || asked.lessen() {
+                    self.asked.push_front(asked);
+                } else {
+                    asked.refuse(&self.full());
+                }
+            }
+            Err(broken) => return Err(broken),
+        }
+        if self.tight { self.checkpoint("PASSIVE") } else { self.checkpoint_when_large() }
     }
 
     /// Looks whether there is room again.
@@ -143,26 +174,35 @@ impl Writer {
         connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
     }
 
-    /// Settles what can be settled, in the room of the reserve where there is no other.
+    /// Settles what can be settled, in the room of the reserve where there is no other. What does not
+    /// fit holds up nothing else.
     fn work_tightly(&mut self) -> Result<(), Unwritten> {
-        while !self.put_by.is_empty() {
-            let slice: Vec<Change> =
-                self.put_by.drain(..self.put_by.len().min(TIGHT_CHANGES)).collect();
-            match self.commit(&[], &slice) {
-                Ok(effects) => self.answer(Vec::new(), slice, effects),
-                Err(Unwritten::NoRoom) => {
-                    slice.into_iter().rev().for_each(|change| self.put_by.push_front(change));
-                    if !self.place.release_reserve() {
-                        break;
-                    }
-                    self.checkpoint("PASSIVE")?;
-                    continue;
+        let mut left = std::mem::take(&mut self.put_by);
+        let (mut stuck, mut most) = (Vec::new(), TIGHT_CHANGES);
+        while !left.is_empty() && stuck.len() < STUCK_MAX {
+            let slice = tight_slice(&mut left, most);
+            match self.commit(&[], &slice, None) {
+                Ok(_) => self.checkpoint("PASSIVE")?,
+                Err(Unwritten::NoRoom) if self.make_room()? => put_back(&mut left, slice),
+                Err(Unwritten::NoRoom) if slice.len() > 1 => {
+                    most = slice.len() / 2;
+                    put_back(&mut left, slice);
                 }
+                Err(Unwritten::NoRoom) => stuck.extend(slice),
                 Err(broken) => return Err(broken),
             }
-            self.checkpoint("PASSIVE")?;
         }
+        left.extend(stuck);
+        self.put_by = left;
         Ok(())
+    }
+
+    /// Gives the reserve up, if it is held; true when it was. The log is emptied, which may have grown by
+    /// what was taken back.
+    fn make_room(&mut self) -> Result<bool, Unwritten> {
+        let made = self.place.release_reserve();
+        self.checkpoint("TRUNCATE")?;
+        Ok(made)
     }
 
     /// Keeps changes for when there is room; what did not come through the queue has none.
@@ -177,16 +217,24 @@ impl Writer {
         }
         let bytes: u64 = accepts.iter().map(|accept| accept.message.body.len() as u64).sum();
         lock(&self.shared.intake.inbox).left(accepts.len() as u64, bytes);
-        let text = format!(
+        tell_all(accepts, &QueueError::Store(self.full()));
+    }
+
+    fn full(&self) -> String {
+        format!(
             "the disk of {} is full; messages are accepted again once {} MiB of it are free",
             self.place.folder().display(),
             (self.place.wanted_bytes() >> 20).max(1)
-        );
-        tell_all(accepts, &QueueError::Store(text));
+        )
     }
 
     /// Writes all of it in one transaction, or nothing.
-    fn commit(&mut self, accepts: &[Accept], changes: &[Change]) -> Result<Effects, Unwritten> {
+    fn commit(
+        &mut self,
+        accepts: &[Accept],
+        changes: &[Change],
+        asked: Option<&Asked>,
+    ) -> Result<Effects, Unwritten> {
         let now_ns = self.shared.clock.now_ns();
         let moment = self.shared.moment();
         let cleans = now_ns >= self.clean_at_ns && {
@@ -195,14 +243,15 @@ impl Writer {
             self.clean_at_ns = if expired { now_ns } else { now_ns + CLEAN_EVERY_NS };
             expired
         };
-        if accepts.is_empty() && changes.is_empty() && !cleans {
+        if accepts.is_empty() && changes.is_empty() && asked.is_none() && !cleans {
             return Ok(Effects::default());
         }
         let shared = Arc::clone(&self.shared);
-        let forgets = changes.iter().any(|change| matches!(change, Change::Forget(..)));
-        // nobody claims what is being forgotten
-        let board = forgets.then(|| lock(&shared.board));
-        let written = self.transaction(accepts, changes, moment, cleans, board.as_deref());
+        let drops = asked.is_some_and(|asked| asked.what == AskedFor::Drop);
+        // nobody claims what is being dropped
+        let board = drops.then(|| lock(&shared.board));
+        let what = (accepts, changes, asked);
+        let written = self.transaction(what, moment, cleans, board.as_deref());
         let (mut effects, horizon) = written.map_err(|error| self.undone(&error))?;
         if let Some(horizon) = horizon {
             lock(&shared.ids).written(horizon);
@@ -215,8 +264,7 @@ impl Writer {
 
     fn transaction(
         &mut self,
-        accepts: &[Accept],
-        changes: &[Change],
+        (accepts, changes, asked): (&[Accept], &[Change], Option<&Asked>),
         moment: Moment,
         cleans: bool,
         board: Option<&Board>,
@@ -232,6 +280,7 @@ impl Writer {
             }
         }
         changes.iter().try_for_each(|change| writing.change(change))?;
+        asked.map_or(Ok(()), |asked| writing.asked(asked))?;
         let Writing { records, effects, .. } = writing;
         let horizon = highest.and_then(|id| lock(&shared.ids).horizon_for(id));
         if let Some(horizon) = horizon {
@@ -257,19 +306,6 @@ impl Writer {
         match undone.and_then(|()| self.records.reload()) {
             Ok(()) => unwritten(error),
             Err(worse) => Unwritten::Broken(worse.to_string()),
-        }
-    }
-
-    /// Tells everybody that waited.
-    fn answer(&self, accepts: Vec<Accept>, changes: Vec<Change>, effects: Effects) {
-        for (accept, accepted) in accepts.into_iter().zip(effects.accepted) {
-            // whoever asked may be gone
-            let _ = accept.answer.send(Ok(accepted));
-        }
-        for (change, count) in changes.into_iter().zip(effects.counts) {
-            if let Change::Retry(_, reply) | Change::Forget(_, reply) = change {
-                let _ = reply.send(count);
-            }
         }
     }
 
@@ -326,6 +362,31 @@ fn applied(shared: &Shared, board: Option<MutexGuard<'_, Board>>, effects: &mut 
     inbox.entered(effects.entered.0, effects.entered.1);
     drop(inbox);
     lock(&shared.cost).counted(effects.arrived, effects.dead);
+}
+
+/// Tells everybody that waited.
+fn answer(accepts: Vec<Accept>, effects: Effects) {
+    for (accept, accepted) in accepts.into_iter().zip(effects.accepted) {
+        // whoever asked may be gone
+        let _ = accept.answer.send(Ok(accepted));
+    }
+}
+
+/// The first of `left`: `most` of them, and as many bytes as a full disk may be given; one at least.
+fn tight_slice(left: &mut VecDeque<Change>, most: usize) -> Vec<Change> {
+    let (mut slice, mut bytes) = (Vec::new(), 0);
+    while slice.len() < most
+        && bytes < TIGHT_BYTES
+        && let Some(change) = left.pop_front()
+    {
+        bytes += change.written_bytes();
+        slice.push(change);
+    }
+    slice
+}
+
+fn put_back(left: &mut VecDeque<Change>, slice: Vec<Change>) {
+    slice.into_iter().rev().for_each(|change| left.push_front(change));
 }
 
 fn tell_all(accepts: Vec<Accept>, error: &QueueError) {

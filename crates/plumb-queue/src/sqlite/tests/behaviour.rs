@@ -316,6 +316,50 @@ fn the_log_is_moved_into_the_database_again_and_again() {
 }
 
 #[test]
+fn any_number_is_retried_and_dropped_and_the_log_of_it_stays_small() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), HeldClock::new());
+    let queue = open(folder.path(), &clock);
+    let send = |name: &str, count: usize, body: &str| {
+        let answers = (0..count).map(|_| queue.accept(message(name, body))).collect::<Vec<_>>();
+        for answer in answers {
+            answer.blocking_recv().unwrap().unwrap();
+        }
+    };
+    let fail_all = || {
+        while let claimed @ [_, ..] = &claim(&queue, 100)[..] {
+            let ended =
+                claimed.iter().map(|one| Settled { id: one.id, ending: dead(), kept: None });
+            queue.settle(ended.collect()).unwrap();
+            flush(&queue);
+        }
+    };
+    send("orders", 600, "x");
+    send("pictures", 100, &"x".repeat(50_000));
+    fail_all();
+    let all = Filter { most: usize::MAX, ..Filter::default() };
+    let orders = Filter { transaction: Some("orders".into()), ..all.clone() };
+    assert_eq!(queue.retry(&Filter { most: 300, ..orders.clone() }).unwrap(), 300);
+    let before =
+        queue.list(&Filter { state: Some(State::Waiting), most: 400, ..Filter::default() });
+    let before = before.unwrap().iter().map(|one| one.id).max();
+    assert_eq!(
+        queue.retry(&Filter { before, ..orders.clone() }).unwrap(),
+        0,
+        "they are the oldest"
+    );
+    assert_eq!(queue.retry(&all).unwrap(), 400);
+    assert_eq!((queue.figures().waiting, queue.figures().failed), (700, 0));
+    fail_all();
+    assert_eq!(queue.retry(&orders).unwrap(), 600);
+    assert_eq!(queue.forget(&Filter { most: 90, ..all.clone() }).unwrap(), 90);
+    assert_eq!(queue.forget(&orders).unwrap(), 600);
+    assert_eq!(queue.forget(&all).unwrap(), 10);
+    assert_eq!((queue.figures().waiting, queue.figures().failed), (0, 0));
+    // 256 KiB and a group or a slice more, where 100 pictures are 5 MB
+    assert!(queue.figures().log_max_bytes < 3 << 20, "{:?}", queue.figures());
+}
+
+#[test]
 fn a_queue_keeps_its_id_and_no_other_has_it() {
     let clock = HeldClock::new();
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -1,5 +1,5 @@
-//! A disk without room: messages are refused, settlements are not, and it goes on when there is
-//! room again.
+//! A disk without room: messages are refused, settlements, retries and drops are not, and it goes on
+//! when there is room again.
 //!
 //! The disk is a file system of 12 MiB in memory, in a mount namespace of a child process.
 
@@ -7,19 +7,31 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::process::Command;
 
+use super::super::super::{Claimed, ExecutionId, State};
 use super::*;
 
 const FOLDER: &str = "PLUMB_QUEUE_TEST_SMALL_DISK";
 
 #[test]
 fn a_full_disk_refuses_and_drains_when_there_is_room() {
+    child("on_the_small_disk");
+}
+
+#[test]
+fn retries_and_drops_of_any_number_hold_nothing_up_on_a_full_disk() {
+    child("retried_and_dropped_on_the_small_disk");
+}
+
+/// Runs the test `name` on a disk of its own.
+fn child(name: &str) {
     let folder = tempfile::tempdir().unwrap();
     let script = "mount -t tmpfs -o size=12m tmpfs \"$1\" || exit 77; exec \"$2\" --exact \
-                  sqlite::tests::full_disk::on_the_small_disk --nocapture";
+                  sqlite::tests::full_disk::\"$3\" --nocapture";
     let output = Command::new("unshare")
         .args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"])
         .arg(folder.path())
         .arg(std::env::current_exe().unwrap())
+        .arg(name)
         .env(FOLDER, folder.path())
         .output();
     let Ok(output) = output else {
@@ -44,17 +56,7 @@ fn on_the_small_disk() {
     let small = QueueLimits { log_bytes: 1 << 20, reserve_bytes: 2 << 20, ..limits() };
     let queue = SqliteQueue::open(folder, small, clock.clone()).unwrap();
     let body = "x".repeat(10_000);
-    let mut accepted = Vec::new();
-    let refused = loop {
-        match accept(&queue, message("orders", &body)) {
-            Ok(one) => accepted.push(one.id),
-            Err(error) => break error,
-        }
-        assert!(accepted.len() < 2_000, "12 MiB were to be full");
-    };
-    println!("the disk was full after {}: {refused}", accepted.len());
-    assert!(refused.to_string().contains("is full"), "{refused}");
-    assert!(accepted.len() > 200, "{}", accepted.len());
+    let accepted = fill_up(&queue, &body);
     fill(folder);
     assert!(accept(&queue, message("orders", &body)).is_err(), "nothing has changed");
     // settlements of every kind are taken without any room but the reserve
@@ -76,6 +78,53 @@ fn on_the_small_disk() {
     let queue = open(folder, &clock);
     assert_eq!((queue.figures().waiting, queue.figures().failed), (1, dead));
     assert_eq!(claim(&queue, 10)[0].id, again.id);
+}
+
+/// Another child.
+#[test]
+fn retried_and_dropped_on_the_small_disk() {
+    let Ok(folder) = std::env::var(FOLDER) else { return };
+    let folder = Path::new(&folder);
+    let clock = HeldClock::new();
+    let small = QueueLimits { log_bytes: 256 << 10, reserve_bytes: 4 << 20, ..limits() };
+    let queue = SqliteQueue::open(folder, small, clock.clone()).unwrap();
+    let under_way = accept(&queue, message("others", "x")).unwrap().id;
+    assert_eq!(claim(&queue, 1)[0].id, under_way);
+    let body = "x".repeat(50_000);
+    let accepted = fill_up(&queue, &body).len();
+    while let claimed @ [_, ..] = &claim(&queue, 10)[..] {
+        let ended = |one: &Claimed| Settled { id: one.id, ending: dead(), kept: None };
+        queue.settle(claimed.iter().map(ended).collect()).unwrap();
+        flush(&queue);
+    }
+    let all = Filter { state: Some(State::Failed), most: usize::MAX, ..Filter::default() };
+    let retried = queue.retry(&all).unwrap();
+    assert_eq!(retried, accepted as u64);
+    settle(&queue, under_way, Ending::Done);
+    assert_eq!((queue.figures().waiting, queue.figures().failed), (retried, 0));
+    fill(folder);
+    let waiting = Filter { state: None, ..all };
+    assert_eq!(queue.forget(&waiting).unwrap(), retried);
+    assert_eq!(queue.figures().waiting, 0);
+    fs::remove_file(folder.join("filler")).unwrap();
+    clock.pass(2_000);
+    accept(&queue, message("orders", &body)).unwrap();
+}
+
+/// Messages until one is refused because the disk is full.
+fn fill_up(queue: &SqliteQueue, body: &str) -> Vec<ExecutionId> {
+    let mut accepted = Vec::new();
+    let refused = loop {
+        match accept(queue, message("orders", body)) {
+            Ok(one) => accepted.push(one.id),
+            Err(error) => break error,
+        }
+        assert!(accepted.len() < 2_000, "12 MiB were to be full");
+    };
+    println!("the disk was full after {}: {refused}", accepted.len());
+    assert!(refused.to_string().contains("is full"), "{refused}");
+    assert!(accepted.len() * body.len() > 2 << 20, "{}", accepted.len());
+    accepted
 }
 
 /// Takes what room is left.
