@@ -25,6 +25,8 @@ pub struct MemoryGroups {
 pub struct MemoryGroup {
     version: Version,
     folder: PathBuf,
+    /// Processes that the kernel had ended in it before it was this one's.
+    ended_before: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,22 +134,32 @@ impl MemoryGroups {
         Err(NotEnforced("this machine has no memory groups (cgroups)".into()))
     }
 
-    /// Makes a group of at most `limit` bytes, swap included.
+    /// Makes a group of at most `limit` bytes, swap included. One of this name that is there already is
+    /// taken: processes that a node has left behind keep it for as long as they run.
     ///
     /// # Errors
     /// [`NotEnforced`] says what the kernel refused.
     pub fn make(&self, name: &str, limit: ByteSize) -> Result<MemoryGroup, NotEnforced> {
         let folder = self.own.join(name);
-        std::fs::create_dir(&folder).map_err(|error| no(&folder.display(), &error))?;
-        let group = MemoryGroup { version: self.version, folder };
+        let was_there = match std::fs::create_dir(&folder) {
+            Ok(()) => false,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => true,
+            Err(error) => return Err(no(&folder.display(), &error)),
+        };
+        let mut group = MemoryGroup { version: self.version, folder, ended_before: 0 };
+        group.ended_before = group.ended().unwrap_or(0);
         let names = self.version.names();
-        group.write(names.limit, &limit.bytes().to_string())?;
+        // a kernel that does not count swap has no such file
+        let has_swap = group.folder.join(names.swap).exists();
         let swap = match self.version {
             Version::One => limit.bytes(),
             Version::Two => 0,
         };
-        // a kernel that does not count swap has no such file
-        if group.folder.join(names.swap).exists() {
+        if was_there && has_swap && self.version == Version::One {
+            group.write(names.swap, "-1")?; // memory with swap is never less than memory alone
+        }
+        group.write(names.limit, &limit.bytes().to_string())?;
+        if has_swap {
             group.write(names.swap, &swap.to_string())?;
         }
         Ok(group)
@@ -190,9 +202,14 @@ impl MemoryGroup {
         self.read(self.version.names().peak)?.trim().parse().ok()
     }
 
-    /// How many processes the kernel ended in it because the limit did not suffice.
+    /// How many processes the kernel ended in it because the limit did not suffice, since it was made or
+    /// taken.
     #[must_use]
     pub fn ended_by_limit(&self) -> Option<u64> {
+        Some(self.ended()?.saturating_sub(self.ended_before))
+    }
+
+    fn ended(&self) -> Option<u64> {
         let text = self.read(self.version.names().events)?;
         let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "))?;
         count.trim().parse().ok()
@@ -301,7 +318,11 @@ mod tests {
         std::fs::write(own.join("cgroup.subtree_control"), "cpu memory\n").unwrap();
         let again = groups.clone().ready();
         assert_eq!(again, Ok(groups.clone()), "it is divided already");
-        let twice = groups.make("node-1", mib(64)).unwrap_err().to_string();
-        assert!(twice.contains("node-1"), "{twice}");
+        // one that somebody is still in is taken, and what was ended in it before is nobody's any more
+        let taken = groups.make("node-1", mib(32)).unwrap();
+        assert_eq!(read("node-1/memory.max"), (32 << 20).to_string());
+        assert_eq!(taken.ended_by_limit(), Some(0));
+        std::fs::write(own.join("node-1/memory.events"), "max 3\noom_kill 3\n").unwrap();
+        assert_eq!((taken.ended_by_limit(), group.ended_by_limit()), (Some(1), Some(3)));
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -178,20 +179,40 @@ fn nodes_end_with_whoever_started_them() {
 #[test]
 fn the_memory_of_a_node_is_bounded_or_it_is_said_that_it_is_not() {
     let nodes = Nodes::start(&["--nodes", "1", "--memory", "128MiB"]);
-    let process = nodes.process(1).expect("node 1 runs").as_raw_nonzero();
-    let groups = fs::read_to_string(format!("/proc/{process}/cgroup")).expect("it runs");
-    let own = format!("plumb-{}-node-1", nodes.server.id());
-    match groups.lines().find_map(|line| line.split_once(&own).map(|_| line)) {
-        Some(group) => {
-            let path = group.rsplit(':').next().expect("a path");
-            let limits = [
-                format!("/sys/fs/cgroup/memory{path}/memory.limit_in_bytes"),
-                format!("/sys/fs/cgroup{path}/memory.max"),
-            ];
-            let limit = limits.iter().find_map(|path| fs::read_to_string(path).ok());
-            assert_eq!(limit.expect("a limit").trim(), (128_u64 << 20).to_string());
-        }
-        None => assert!(nodes.server.log().contains("not enforced"), "{groups}"),
+    let bounded = |process: Pid| {
+        let process = process.as_raw_nonzero();
+        let groups = fs::read_to_string(format!("/proc/{process}/cgroup")).expect("it runs");
+        let own = format!("plumb-{}-node-1", nodes.server.id());
+        let Some(group) = groups.lines().find(|line| line.contains(&own)) else {
+            let said = nodes.server.log();
+            assert!(
+                said.contains("not enforced") && !said.contains("File exists"),
+                "{said}{groups}"
+            );
+            return None;
+        };
+        let path = group.rsplit(':').next().expect("a path");
+        let folders = ["/sys/fs/cgroup/memory", "/sys/fs/cgroup"].map(|it| format!("{it}{path}"));
+        let limits = ["memory.limit_in_bytes", "memory.max"];
+        let limit = folders.iter().zip(limits).find_map(|(folder, limit)| {
+            Some((folder, fs::read_to_string(format!("{folder}/{limit}")).ok()?))
+        });
+        let (folder, limit) = limit.expect("a limit");
+        assert_eq!(limit.trim(), (128_u64 << 20).to_string());
+        Some(folder.clone())
+    };
+    let process = nodes.process(1).expect("node 1 runs");
+    if let Some(folder) = bounded(process) {
+        // somebody whom the node leaves behind keeps its group
+        let mut left = Command::new("sleep").arg("600").spawn().expect("it is there");
+        let joined = fs::write(format!("{folder}/cgroup.procs"), left.id().to_string());
+        kill_process(process, Signal::KILL).expect("it is ours");
+        let other = until(|| nodes.process(1).filter(|pid| *pid != process));
+        nodes.until_done(&nodes.send("b"));
+        let again = bounded(other);
+        left.kill().and_then(|()| left.wait()).expect("it is ours");
+        joined.expect("its group takes more");
+        assert_eq!(again, Some(folder));
     }
     nodes.until_done(&nodes.send("a"));
 }
