@@ -53,15 +53,14 @@ pub(super) fn read(
         if head.interim() {
             continue;
         }
-        let media_type = RawHead::new(&bytes).values("content-type").next().unwrap_or_default();
+        let said = RawHead::new(&bytes);
+        let media_type = said.values("content-type").next().unwrap_or_default();
         let media_type = media_type.split(';').next().unwrap_or_default().trim().to_owned();
+        let location = said.values("location").next().map(|it| it.trim().to_owned());
         let mut told = Vec::new();
-        add_below("backend", &RawHead::new(&bytes), &mut told);
-        let body = body(from, &head, most)?;
-        return Ok((
-            BackEndAnswer { status: head.status, media_type, body, told },
-            head.keep_alive,
-        ));
+        add_below("backend", &said, &mut told);
+        let (status, body) = (head.status, body(from, &head, most)?);
+        return Ok((BackEndAnswer { status, media_type, location, body, told }, head.keep_alive));
     }
 }
 
@@ -175,6 +174,8 @@ mod tests {
             assert_eq!((answer.status, answer.media_type.as_str()), (201, "text/xml"));
             assert_eq!((answer.body.as_slice(), keep), (&b"abc"[..], keeps), "{rest}");
         }
+        let moved = "HTTP/1.1 302 Found\r\nLocation: /log-on\r\nContent-Length: 0\r\n\r\n";
+        assert_eq!(answer(moved).unwrap().0.location.as_deref(), Some("/log-on"));
         let empty = "HTTP/1.1 204 No Content\r\n\r\n";
         assert_eq!(answer(empty).unwrap().0.body, b"");
     }

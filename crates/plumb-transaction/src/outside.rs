@@ -175,6 +175,8 @@ pub struct BackEndAnswer {
     pub status: u16,
     /// Of its body.
     pub media_type: String,
+    /// Where it sends whoever asks (`Location`).
+    pub location: Option<String>,
     /// What it sent.
     pub body: Vec<u8>,
     /// What it told of its own time: names below `backend`, and nanoseconds.

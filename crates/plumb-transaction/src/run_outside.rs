@@ -1,6 +1,7 @@
 //! Actions that reach outside, as they are done: statements and calls of back ends.
 
 use plumb_scenario::variables::{Names, Value, Variables};
+use plumb_wire::secret::masked_url;
 
 use super::document::Document;
 use super::failure::{FailureKind, Trouble};
@@ -79,7 +80,7 @@ impl Execution<'_, '_> {
         let answer = self.outside.call(&request)?;
         self.traced(Traced::BackEnd { target: &target, answer: &answer });
         let looks = call.used.iter().any(|(name, _)| &**name == "status");
-        if !looks && answer.status >= 400 {
+        if !looks && !is_success(answer.status) {
             return Err(unwelcome(call, &answer));
         }
         for (name, slot) in &call.used {
@@ -91,7 +92,7 @@ impl Execution<'_, '_> {
             };
             variables.set(*slot, Value::text(&text));
         }
-        if call.replaces && answer.status < 400 {
+        if call.replaces && is_success(answer.status) {
             let is_json = answer.media_type.contains("json");
             let body = answer.body.into();
             self.document =
@@ -109,17 +110,26 @@ fn no_column(name: &str, answer: &SqlAnswer) -> String {
     }
 }
 
+/// Whether a back end has done what it was asked for: one that sends the request elsewhere has not.
+fn is_success(status: u16) -> bool {
+    (200..300).contains(&status)
+}
+
 /// An answer that is none of success, where the transaction does not look at the status itself.
 fn unwelcome(call: &BackEndCall, answer: &BackEndAnswer) -> Trouble {
+    let (back_end, method, status) = (&call.back_end, &call.method, answer.status);
+    let elsewhere = match &answer.location {
+        Some(location) if (300..400).contains(&status) => {
+            format!(", which is not followed, to {}", masked_url(location))
+        }
+        _ => String::new(),
+    };
     let problem = format!(
-        "the back end {} answers {} {}: {}",
-        call.back_end,
-        call.method,
-        answer.status,
+        "the back end {back_end} answers {method} {status}{elsewhere}: {}",
         shown(&answer.body)
     );
     // what the server cannot do now it may do later; what it does not like stays so
-    let lost = answer.status >= 500 || [408, 425, 429].contains(&answer.status);
+    let lost = status >= 500 || [408, 425, 429].contains(&status);
     Trouble { kind: if lost { FailureKind::Lost } else { FailureKind::Refused }, problem }
 }
 

@@ -8,11 +8,17 @@ use super::{
 };
 
 /// Writes down what it is asked, and gives the same answer to each.
-#[derive(Default)]
 struct Notebook {
     asked: Vec<String>,
     sql: SqlAnswer,
     back_end: BackEndAnswer,
+}
+
+impl Default for Notebook {
+    fn default() -> Self {
+        let back_end = BackEndAnswer { status: 200, ..BackEndAnswer::default() };
+        Self { asked: Vec::new(), sql: SqlAnswer::default(), back_end }
+    }
 }
 
 impl Notebook {
@@ -136,7 +142,7 @@ fn a_call_sends_the_document_or_a_text_and_its_answer_is_used() {
         status: 200,
         media_type: "application/json".into(),
         body: b"{\"R\": {\"N\": [1, 2]}}".to_vec(),
-        told: Vec::new(),
+        ..BackEndAnswer::default()
     };
     let mut outside = Notebook { back_end, ..Notebook::default() };
     let (completed, lines) = done(text, &mut outside);
@@ -165,6 +171,25 @@ fn an_answer_that_is_none_of_success_ends_the_transaction_unless_it_looks_at_it(
         let looks = format!("{call}[[action]]\nrespond = \"${{erp.status}} ${{erp.body}}\"\n");
         let completed = done(&looks, &mut outside).0.unwrap();
         assert_eq!(completed.text, format!("{status} no <b>"));
+    }
+}
+
+#[test]
+fn a_back_end_that_sends_elsewhere_has_done_nothing() {
+    let call = "[[action]]\nname = \"erp\"\ncall = \"sap\"\ntarget = \"/\"\nas = \"document\"\n";
+    let rows = "[[action]]\nname = \"rows\"\nrepeat = \"/A/B\"\nassign = { t = \".\" }\n[[action.do]]\nlog = \"one\"\n\
+                [[action]]\nrespond = \"${erp.status}: ${rows.rows}\"\n";
+    let location = Some("/log-on?token=abc123".to_owned());
+    for status in [301, 302, 303, 304, 307] {
+        let back_end = BackEndAnswer { status, location: location.clone(), ..Default::default() };
+        let mut outside = Notebook { back_end, ..Notebook::default() };
+        let failed = done(call, &mut outside).0.unwrap_err();
+        assert_eq!(failed.kind, FailureKind::Refused);
+        let problem = format!("answers POST {status}, which is not followed, to /log-on?token=");
+        assert!(failed.problem.contains(&problem) && !failed.problem.contains("abc"), "{failed}");
+        // a transaction that looks at it goes on with the document that there was
+        let completed = done(&format!("{call}{rows}"), &mut outside).0.unwrap();
+        assert_eq!(completed.text, format!("{status}: 2"));
     }
 }
 
