@@ -1,6 +1,6 @@
 //! The folder of one run.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +16,8 @@ use crate::place::Place;
 pub struct RunFolder {
     place: Place,
     intervals: Option<File>, // open from the first line on
+    /// Bytes of the interval log that were added whole.
+    logged_bytes: u64,
 }
 
 impl RunFolder {
@@ -39,7 +41,7 @@ impl RunFolder {
     }
 
     fn at(place: Place) -> Self {
-        Self { place, intervals: None }
+        Self { place, intervals: None, logged_bytes: 0 }
     }
 
     /// Where the folder is.
@@ -61,7 +63,7 @@ impl RunFolder {
     }
 
     /// Adds lines to `intervals.hlog` and hands them to the system, so that an interruption leaves
-    /// every line that was added.
+    /// every line that was added. Of lines that cannot be written none is left.
     ///
     /// # Errors
     /// [`FolderError::Write`] when the file cannot be made or written, or is already there.
@@ -75,7 +77,18 @@ impl RunFolder {
                 none.insert(made.map_err(write)?)
             }
         };
-        file.write_all(lines.as_bytes()).and_then(|()| file.flush()).map_err(write)
+        if let Err(cause) = file.write_all(lines.as_bytes()).and_then(|()| file.flush()) {
+            let _ = file.set_len(self.logged_bytes); // a line that stays is cut, and no reader takes it
+            return Err(write(cause));
+        }
+        self.logged_bytes += lines.len() as u64;
+        Ok(())
+    }
+
+    /// Removes an interval log that lacks lines, so that its room is there for the record.
+    pub fn give_up_intervals(&mut self) {
+        self.intervals = None;
+        let _ = fs::remove_file(self.path().join(INTERVALS)); // then it stays as it is
     }
 
     /// Writes `report.html` and says where it is.

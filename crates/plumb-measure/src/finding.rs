@@ -57,6 +57,8 @@ pub enum FindingKind {
     Untold,
     /// Operations are missing in the file of single operations.
     SamplesLeftOut,
+    /// The interval log could not be written to its end.
+    LogIncomplete,
     /// Messages waited for an acknowledgement that the other side delayed.
     DelayedAcknowledgement,
     /// Operations waited until lost segments were sent again.

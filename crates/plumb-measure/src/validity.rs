@@ -203,6 +203,14 @@ impl Validity {
         self.and(found.filter(|_| operations > 0))
     }
 
+    /// The same verdict with a remark: the interval log could not be written to its end, because of
+    /// `cause`.
+    #[must_use]
+    pub fn without_intervals(self, cause: &str) -> Self {
+        let text = format!("no interval log is kept, the figures hold all: {cause}");
+        self.and(finding(FindingKind::LogIncomplete, Scope::Nothing, text))
+    }
+
     /// The same verdict with the stalls of TCP that the figures show.
     #[must_use]
     pub fn with_stalls(self, evidence: &StallEvidence<'_>) -> Self {

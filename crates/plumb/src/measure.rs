@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use clap::ArgMatches;
 use plumb_command::{Exit, carry_out, colour, exit, plain, signals};
 use plumb_engine::clock::{self, MonotonicClock};
@@ -25,7 +25,7 @@ use crate::far::FarHostWatch;
 use crate::host_watch::{HostWatch, Unwatched};
 use crate::metrics::{Metrics, Receivers};
 use crate::pipeline::{self, VerdictFiles};
-use crate::progress::Onlooker;
+use crate::progress::{INCOMPLETE, Onlooker};
 use crate::remote::Drivers;
 use crate::report::page_of;
 use crate::{host, layers};
@@ -51,7 +51,7 @@ pub(crate) fn run_layer(
             let printed = print(&run, None, job.output());
             files.write(|| pipeline::of_run(&run.record, run.folder.path()))?;
             printed?;
-            Ok(run.exit())
+            Ok(run.kept()?.exit())
         }
     }
 }
@@ -60,9 +60,36 @@ pub(crate) fn run_layer(
 pub(crate) struct Run {
     pub(crate) record: RunRecord,
     pub(crate) folder: RunFolder,
+    /// Why its folder lacks something; the figures are whole all the same.
+    pub(crate) unkept: Option<anyhow::Error>,
 }
 
 impl Run {
+    /// The run of `record`, written into its `folder` with its page as far as there is room; `before`
+    /// is what went wrong there meanwhile.
+    pub(crate) fn keep(
+        record: RunRecord,
+        folder: RunFolder,
+        before: Option<anyhow::Error>,
+    ) -> Self {
+        let mut run = Self { record, folder, unkept: None };
+        let written = run.folder.write_record(&run.record).map_err(anyhow::Error::from);
+        // the gravest first: without its record a folder is no run
+        run.unkept = written.err().or(before).or(run.report().err());
+        run
+    }
+
+    /// The run, for whoever needs what lies in its folder.
+    ///
+    /// # Errors
+    /// When something could not be written there.
+    pub(crate) fn kept(self) -> anyhow::Result<Self> {
+        match self.unkept {
+            Some(error) => Err(error),
+            None => Ok(self),
+        }
+    }
+
     /// What the run means for whoever called.
     pub(crate) fn exit(&self) -> Exit {
         Exit::of(&self.record)
@@ -139,9 +166,7 @@ pub(crate) fn measure_with(
     keeper.onlooker.over();
     let Keeper { mut record, onlooker, host_watch, drivers, metrics, .. } = keeper;
     let watched = host_watch.map_or_else(|_| Vec::new(), HostWatch::stop);
-    if let Some(trouble) = onlooker.trouble {
-        return Err(trouble).context("the interval log is incomplete");
-    }
+    let incomplete = onlooker.trouble;
     tell_slow_names(&mut record);
     record.status = match ran {
         Err(error) if record.results.is_empty() => {
@@ -159,10 +184,13 @@ pub(crate) fn measure_with(
         Ok(()) if cut_short(&record) => Status::Broken,
         Ok(()) => Status::Complete,
     };
-    drivers.end(folder.path())?;
-    let run = Run { record, folder };
-    run.folder.write_record(&run.record)?;
-    run.report()?;
+    if let Some(error) = &incomplete {
+        folder.give_up_intervals();
+        record.validity = record.validity.without_intervals(&error.to_string());
+    }
+    let unkept = drivers.end(folder.path()).err();
+    let unkept = incomplete.map(|error| anyhow!(error).context(INCOMPLETE)).or(unkept);
+    let run = Run::keep(record, folder, unkept);
     if let Some(metrics) = metrics {
         metrics.end(run.record.validity.valid);
     }
@@ -292,7 +320,9 @@ impl Watch for Keeper<'_> {
             .collect();
         self.record.validity =
             Validity::of_all(named.iter().map(|(name, validity)| (name.as_str(), *validity)));
-        self.onlooker.folder().write_record(&self.record)?;
+        if let Err(error) = self.onlooker.folder().write_record(&self.record) {
+            self.onlooker.warn(&error.to_string()); // written again at the end
+        }
         Ok(())
     }
 }
@@ -347,12 +377,14 @@ pub(crate) fn print(
         markdown::render(&run.record)
     } else {
         let headline = headline.map(|text| format!("{}\n", terminal::paragraph(text)));
+        let page = run.folder.path().join("report.html");
+        let page = page.exists().then(|| format!("report: {}\n", page.display()));
         let show = if output.brief { terminal::summary } else { terminal::render };
         format!(
-            "{}{}report: {}\n",
+            "{}{}{}",
             headline.unwrap_or_default(),
             colour::for_stdout(&show(&run.record)),
-            run.folder.path().join("report.html").display()
+            page.unwrap_or_default()
         )
     })
 }

@@ -40,8 +40,8 @@ enum Acknowledging {
 /// work it gives up early.
 ///
 /// # Errors
-/// When the folder cannot be written. A part that cannot be measured is what a checkup is there to
-/// find.
+/// When the folder cannot be written; `checkup` then holds what was measured, and says so. A part that
+/// cannot be measured is what a checkup is there to find.
 pub(super) fn carry_out(
     checkup: &mut Checkup,
     remote: Option<&RemoteSelector>,
@@ -49,29 +49,37 @@ pub(super) fn carry_out(
     receivers: &Receivers,
     stop: &Stop,
 ) -> anyhow::Result<()> {
-    let way = Way { remote, folder, receivers, stop };
+    let measured = all_parts(checkup, &Way { remote, folder, receivers, stop });
+    checkup.status = ended(checkup, measured.as_ref().err(), stop);
+    measured.and(keep(checkup, folder))
+}
+
+/// Measures one part after the other, until there is a reason to give up.
+fn all_parts(checkup: &mut Checkup, way: &Way<'_>) -> anyhow::Result<()> {
+    let Way { folder, stop, .. } = *way;
     let mut spoiled = 0;
     for number in 0..checkup.parts.len() {
         if stop.asked() || spoiled == SPOILED_MAX {
             break;
         }
-        let mut outcome = attempt(checkup, number, Acknowledging::AsUsual, &way)?;
+        let (mut outcome, mut unkept) = attempt(checkup, number, Acknowledging::AsUsual, way)?;
         if stop.asked() {
             break; // half a part is none
         }
         let is_yardstick = checkup.parts[number].role == PartRole::Yardstick;
         if is_yardstick && outcome.may_wait_for_acknowledgements() {
-            let at_once = attempt(checkup, number, Acknowledging::AtOnce, &way)?;
+            let (at_once, unkept_at_once) =
+                attempt(checkup, number, Acknowledging::AtOnce, way)?;
+            unkept = unkept.or(unkept_at_once);
             if !stop.asked() {
                 outcome.compare_acknowledged(&at_once);
             }
         }
         spoiled = if meets_others(&outcome) { spoiled + 1 } else { 0 };
         checkup.parts[number].outcome = Some(outcome);
-        keep(checkup, folder)?;
+        unkept.map_or(Ok(()), Err).and(keep(checkup, folder))?;
     }
-    checkup.status = ended(checkup, stop);
-    keep(checkup, folder)
+    Ok(())
 }
 
 /// Has `checkup`, where it is complete, say what idle processors cost this machine, of which others may
@@ -101,13 +109,17 @@ fn meets_others(outcome: &CheckupOutcome) -> bool {
     reasons.any(|it| it.kind == FindingKind::ForeignLoad && it.scope == Scope::Everything)
 }
 
-/// How a checkup ended whose measurements are over.
-fn ended(checkup: &mut Checkup, stop: &Stop) -> Status {
+/// How a checkup ended whose measurements are over, because of `trouble` with its folder if there was any.
+fn ended(checkup: &mut Checkup, trouble: Option<&anyhow::Error>, stop: &Stop) -> Status {
     let open = checkup.parts.iter().filter(|part| part.outcome.is_none()).count();
-    match (stop.asked(), open) {
-        (true, _) => Status::Interrupted,
-        (false, 0) => Status::Complete,
-        (false, open) => {
+    match (stop.asked(), open, trouble) {
+        (true, ..) => Status::Interrupted,
+        (false, 0, _) => Status::Complete,
+        (false, open, Some(trouble)) => {
+            checkup.troubles.push(format!("given up with {open} parts to measure: {trouble:#}"));
+            Status::Broken
+        }
+        (false, open, None) => {
             checkup.troubles.push(format!(
                 "given up: {SPOILED_MAX} measurements in a row met other work on {}, so the {open} \
                  that were left were not made",
@@ -129,13 +141,14 @@ pub(super) fn keep(checkup: &mut Checkup, folder: &CheckFolder) -> anyhow::Resul
     Ok(())
 }
 
-/// Measures one part; the first record of a remote says on which machine.
+/// Measures one part, and says why its run could not be kept, if that is so; the first record of a remote
+/// says on which machine.
 fn attempt(
     checkup: &mut Checkup,
     number: usize,
     acknowledging: Acknowledging,
     &Way { remote, folder, receivers, stop }: &Way<'_>,
-) -> anyhow::Result<CheckupOutcome> {
+) -> anyhow::Result<(CheckupOutcome, Option<anyhow::Error>)> {
     let part = checkup.parts[number].clone();
     let (tried, option) = match acknowledging {
         Acknowledging::AsUsual => ("", None),
@@ -154,7 +167,7 @@ fn attempt(
         measure(job.as_mut(), &command, &title, receivers, stop)
     });
     Ok(match measured {
-        Ok(Run { record, .. }) => {
+        Ok(Run { record, unkept, .. }) => {
             if checkup.host.is_none() {
                 let name = record.plan.options.get(MEASURED_ON).and_then(|name| name.as_str());
                 checkup.remote = name.map(str::to_owned).or(checkup.remote.take());
@@ -162,14 +175,12 @@ fn attempt(
             }
             let mut outcome = CheckupOutcome::of(&record, shown);
             advice::of_handshakes(&mut outcome.validity.reasons);
-            outcome
+            (outcome, unkept)
         }
         Err(error) => {
             let not_offered = part.role == PartRole::WhereOffered && is_another_server(&error);
-            CheckupOutcome {
-                not_offered,
-                ..CheckupOutcome::none(advice::for_a_file(&one_line(&error)))
-            }
+            let none = CheckupOutcome::none(advice::for_a_file(&one_line(&error)));
+            (CheckupOutcome { not_offered, ..none }, None)
         }
     })
 }

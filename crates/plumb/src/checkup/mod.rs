@@ -124,14 +124,19 @@ fn measure_all(
         return Err(error);
     }
     announce(&checkup);
-    conduct::carry_out(&mut checkup, remote, &folder, receivers, stop)?;
+    let mut kept = conduct::carry_out(&mut checkup, remote, &folder, receivers, stop);
+    if kept.is_err() && checkup.parts.iter().all(|part| part.outcome.is_none()) {
+        return kept.map(|()| Exit::DidNotRun);
+    }
     // what idle processors cost is known of this machine only
     if remote.is_none() {
-        conduct::idle(&mut checkup, &folder, output.host.foreign_limit.share, stop)?;
+        let limit = output.host.foreign_limit.share;
+        kept = kept.and(conduct::idle(&mut checkup, &folder, limit, stop));
     }
     let printed = print(&checkup, output, folder.path());
     files.write(|| pipeline::of_checkup(&checkup, folder.path()))?;
     printed?;
+    kept?;
     Ok(match () {
         () if stop.asked() => Exit::Interrupted,
         () if checkup.has_findings() => Exit::Finding,

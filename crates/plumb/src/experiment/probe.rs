@@ -17,7 +17,7 @@ use plumb_measure::Span;
 use super::of_shell::{self, ShellFigure};
 use super::words::{depth, or_of_shell, split};
 use crate::job::{into_folder, known, leaf, measurement, parse, receivers, watching, with_options};
-use crate::measure::measure;
+use crate::measure::{Run, measure};
 use crate::{layers, progress};
 
 /// Intervals that a block is written down in: fine enough to cut off a warm-up.
@@ -151,7 +151,9 @@ impl Probe {
                 let receivers = receivers(&words)?;
                 let command: Vec<String> =
                     std::iter::once("plumb".to_owned()).chain(words).collect();
-                measure(job.as_mut(), &command, title, &receivers, stop).map(drop)
+                measure(job.as_mut(), &command, title, &receivers, stop)
+                    .and_then(Run::kept)
+                    .map(drop)
             }
             ProbeCommand::Shell { command, timeout, taken } => {
                 let command = command.fill(|name| known.get(name).cloned()).text();

@@ -87,11 +87,12 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     };
     password_is_at_hand(&check.target)?;
     announce(&check);
-    if let Err(error) = carry_out(&mut check, &folder, &receivers, &stop) {
-        if check.parts.iter().all(|part| part.outcome.is_none()) && options.resume.is_none() {
+    let kept = carry_out(&mut check, &folder, &receivers, &stop);
+    if kept.is_err() && check.parts.iter().all(|part| part.outcome.is_none()) {
+        if options.resume.is_none() {
             folder.discard();
         }
-        return Err(error);
+        return kept.map(|()| Exit::DidNotRun);
     }
     let printed = print(&check, &options.output, folder.path());
     files.write(|| {
@@ -99,6 +100,7 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
         if stop.asked() { verdict.interrupted() } else { verdict }
     })?;
     printed?;
+    kept?;
     Ok(if stop.asked() {
         Exit::Interrupted
     } else if check.worst() == Judgement::Bad {
@@ -212,7 +214,9 @@ fn carry_out(
         if stop.asked() {
             break; // half a part is none
         }
-        check.parts[number].outcome = Some(outcome?);
+        let (outcome, unkept) = outcome?;
+        check.parts[number].outcome = Some(outcome);
+        unkept.map_or(Ok(()), Err)?;
         folder.write_check(check)?;
         folder.write_report(&path_check::html(check))?;
     }
@@ -221,7 +225,7 @@ fn carry_out(
     Ok(())
 }
 
-/// Measures one part.
+/// Measures one part, and says why its run could not be kept, if that is so.
 ///
 /// # Errors
 /// When nothing can be measured at all: the first part cannot begin, for another reason than that
@@ -232,7 +236,7 @@ fn attempt(
     folder: &CheckFolder,
     receivers: &Receivers,
     stop: &Stop,
-) -> anyhow::Result<PartOutcome> {
+) -> anyhow::Result<(PartOutcome, Option<anyhow::Error>)> {
     let part = &check.parts[number];
     let name = part.test.name().replace(' ', "-");
     let (shown, path) = folder.part(&format!("{:02}-{name}-{}B", number + 1, part.size_bytes))?;
@@ -246,13 +250,12 @@ fn attempt(
     let command = ["plumb", "net", part.test.verb(), &check.target].map(String::from);
     let command: Vec<String> = command.into_iter().chain(words).collect();
     match measure(job.as_mut(), &command, &title, receivers, stop) {
-        Ok(run) => Ok(outcome(&run, shown)),
+        Ok(run) => Ok((outcome(&run, shown), run.unkept)),
         Err(error) if number == 0 && !unanswered(&error) => Err(error),
-        Err(error) => Ok(PartOutcome {
-            unanswered: unanswered(&error),
-            error: Some(format!("{error:#}")),
-            ..PartOutcome::default()
-        }),
+        Err(error) => {
+            let (unanswered, error) = (unanswered(&error), Some(format!("{error:#}")));
+            Ok((PartOutcome { unanswered, error, ..PartOutcome::default() }, None))
+        }
     }
 }
 

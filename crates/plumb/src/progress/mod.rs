@@ -5,12 +5,16 @@ mod live;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _, Write as _};
 
+use plumb_command::exit;
 use plumb_engine::{IntervalRecords, Sampler};
 use plumb_folder::{FolderError, RunFolder};
 use plumb_measure::{Span, Transport, hdr, show_ns};
 use rustix::termios::tcgetwinsize;
 
 use live::Live;
+
+/// What is said of an interval log that lacks lines.
+pub(crate) const INCOMPLETE: &str = "the interval log is incomplete";
 
 /// Writes each interval into the run folder, and shows it.
 pub(crate) struct Onlooker<'a> {
@@ -22,7 +26,7 @@ pub(crate) struct Onlooker<'a> {
     labels: BTreeMap<String, String>,
     /// Start of the run, on the monotonic clock.
     began_ns: u64,
-    /// The first error of the folder; the run goes on without its interval log.
+    /// Why the interval log lacks lines; the run goes on without it.
     pub(crate) trouble: Option<FolderError>,
 }
 
@@ -54,6 +58,12 @@ impl<'a> Onlooker<'a> {
     /// The folder, between two points.
     pub(crate) fn folder(&mut self) -> &mut RunFolder {
         self.folder
+    }
+
+    /// Says at once what cannot be written, so that nobody waits for it.
+    pub(crate) fn warn(&mut self, trouble: &str) {
+        self.live.clear();
+        exit::note(&format!("{trouble}; the run goes on, and prints its figures when it ends"));
     }
 
     /// The run is over: leaves the terminal as it was.
@@ -106,8 +116,11 @@ impl Sampler for Onlooker<'_> {
                 lines += &hdr::log_line(&tag, start_ns, figures.duration_ns, histogram);
             }
         }
-        if let Err(error) = self.folder.append_intervals(&lines) {
-            self.trouble.get_or_insert(error);
+        if self.trouble.is_none()
+            && let Err(error) = self.folder.append_intervals(&lines)
+        {
+            self.warn(&format!("{INCOMPLETE}: {error}"));
+            self.trouble = Some(error);
         }
         self.live.interval(records);
     }

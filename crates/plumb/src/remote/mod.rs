@@ -240,7 +240,8 @@ fn carried_out(
         own::check_files(&job.files(), order)?;
     }
     let drivers = if order.alone { Drivers::Here } else { drivers };
-    let run = measure_with(job.as_mut(), &words, ("", &Receivers::default()), stop, drivers)?;
+    let run =
+        measure_with(job.as_mut(), &words, ("", &Receivers::default()), stop, drivers)?.kept()?;
     // the run needs its intervals: they come first, while there is room
     let intervals = order.alone.then(|| run.folder.path().join(INTERVALS));
     let mut files: Vec<PathBuf> = intervals.into_iter().collect();

@@ -67,7 +67,7 @@ fn measured(options: &OnOptions) -> anyhow::Result<Exit> {
     let mut job = measurement(&words)?;
     let run = measure_there(&options.remote, job.as_mut(), &words, &stop)?;
     print(&run, None, job.output())?;
-    Ok(run.exit())
+    Ok(run.kept()?.exit())
 }
 
 /// Has a remote start a server, and says what it says.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use plumb_engine::Stop;
 use plumb_engine::clock;
 use plumb_engine::layer::Measure;
@@ -52,11 +52,12 @@ pub(crate) fn measure_there(
     };
     record.plan.command = secret::masked_words(&[&["plumb".to_owned()], words].concat());
     record.plan.options.insert(MEASURED_ON.into(), json!(name));
+    let mut unkept = None;
     for (name, bytes) in files {
-        fs::write(folder.path().join(name), bytes)?;
+        let path = folder.path().join(name);
+        let written = fs::write(&path, bytes);
+        let written = written.with_context(|| format!("cannot write {}", path.display()));
+        unkept = unkept.or(written.err());
     }
-    let run = Run { record, folder };
-    run.folder.write_record(&run.record)?;
-    run.report()?;
-    Ok(run)
+    Ok(Run::keep(record, folder, unkept))
 }

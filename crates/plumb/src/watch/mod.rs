@@ -104,6 +104,7 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
             let at = clock::utc(clock::wall_ns());
             let run = watch.next_run(&at);
             let measured = options.measure(&watch.path(&run), &receivers, &stop);
+            let measured = measured.and_then(Run::kept);
             match stop.asked() {
                 true => watch.discard(&run), // half a measurement is none
                 false => watch.keep((at, run), measured, options.keep),
