@@ -4,13 +4,15 @@
 //! holds them as they are, a [`Sample`] says what happened between two of them in percent, rates
 //! and bytes. A [`Recorder`] takes samples on a thread of its own and writes them down; a
 //! [`Usage`] sums up the samples of a run, a [`Ledger`] says whose work it was. A [`FarRecorder`]
-//! does the same with the samples that another machine serves. [`Host`] is the layer as the program
+//! does the same with the samples that another machine serves. A [`HiccupMeter`] notices when this process
+//! stood still. [`Host`] is the layer as the program
 //! sees it.
 
 mod error;
 pub mod facts;
 pub mod far;
 mod foreign;
+mod hiccups;
 mod idle;
 mod monitor;
 mod options;
@@ -33,6 +35,7 @@ pub use far::{FarHost, FarRecorder, FarServe, FarServeOptions};
 pub use foreign::{
     CpuPerOperation, ForeignLoad, ForeignWork, Ledger, NotMeasured, Side, TICKS_MIN, WINDOW_MIN_NS,
 };
+pub use hiccups::HiccupMeter;
 pub use idle::{IdleOptions, idle_cost};
 pub use monitor::{Cost, Monitor, MonitorPlan};
 pub use options::WatchedOptions;

@@ -34,6 +34,8 @@ pub enum FindingKind {
     Outlasting,
     /// The load generator, not the target, was the limit.
     DriverLimited,
+    /// The load generator stood still: it was stopped, or its machine slept.
+    DriverStopped,
     /// Work began later than the plan allows although a connection was free.
     SchedulingLag,
     /// The content of the answers varied in length.

@@ -84,6 +84,26 @@ impl Validity {
         Self { foreign_limit: Some(limit), ..self.and(found) }
     }
 
+    /// The same verdict where the load generator stood still for so many nanoseconds, each time, if it
+    /// did.
+    #[must_use]
+    pub fn with_hiccups(self, stood_ns: &[u64]) -> Self {
+        let longest_ns = stood_ns.iter().max().copied().unwrap_or(0);
+        let times = match stood_ns.len() {
+            0 | 1 => show_ns(longest_ns),
+            several => {
+                let all = show_ns(stood_ns.iter().sum());
+                format!("{all} in {several} parts, the longest {}", show_ns(longest_ns))
+            }
+        };
+        let text = format!(
+            "the load generator stood still for {times}: it was stopped, or its machine was suspended or \
+             paused; nothing was asked then, and answers waited for it"
+        );
+        let found = finding(FindingKind::DriverStopped, Scope::Everything, text);
+        self.and(found.filter(|_| !stood_ns.is_empty()))
+    }
+
     /// The same verdict where nobody watched the machine that drove the load, because of `cause`,
     /// under `limit`.
     #[must_use]

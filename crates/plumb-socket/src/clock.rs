@@ -19,6 +19,12 @@ impl Clock for MonotonicClock {
     }
 }
 
+/// Nanoseconds of `CLOCK_BOOTTIME`: as the monotonic clock, with the time in which the machine was suspended.
+#[must_use]
+pub fn boot_ns() -> u64 {
+    nanoseconds(clock_gettime(ClockId::Boottime))
+}
+
 /// A seed for whoever names none: of the wall clock as much as every reader of JSON keeps exact,
 /// below 2^53.
 #[must_use]

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 use clap::ArgMatches;
 use plumb_command::{Exit, carry_out, colour, exit, plain, signals};
 use plumb_engine::clock::{self, MonotonicClock};
@@ -13,6 +13,7 @@ use plumb_engine::layer::{Job, JobError, Measure, Outline, RemoteLoad, SpreadPoi
 use plumb_engine::options::OutputOptions;
 use plumb_engine::{Gate, IntervalRecords, LoadResult, Sampler, Stop, take_slow_names};
 use plumb_folder::RunFolder;
+use plumb_host::HiccupMeter;
 use plumb_measure::{
     Clock as _, FindingKind, Floor, Plan, Program, ResultRecord, RunRecord, SCHEMA, Status, Target,
     Transport, Validity, hdr,
@@ -124,6 +125,7 @@ pub(crate) fn measure_with(
 ) -> anyhow::Result<Run> {
     raise_descriptor_limit();
     let far_host = FarHostWatch::reach(&job.output().host)?;
+    let hiccups = HiccupMeter::start().context("cannot start another thread")?;
     let outline = job.outline();
     let start_ns = clock::wall_ns();
     let mut folder = open_folder(job.output(), &outline, start_ns)?;
@@ -158,7 +160,7 @@ pub(crate) fn measure_with(
     let title = format!("{title}{} {} {} ", outline.layer, outline.verb, outline.target);
     let onlooker = Onlooker::new(&mut folder, &title, (outline.points, outline.takes), began_ns);
     let mut keeper =
-        Keeper { record, onlooker, host_watch, metrics, began_ns, drivers, start: None };
+        Keeper { record, onlooker, host_watch, hiccups, metrics, began_ns, drivers, start: None };
     let ran = match keeper.drivers {
         Drivers::Remotes(_) => job.spread().and_then(|job| lead(job, &mut keeper, stop)),
         Drivers::Here | Drivers::Led { .. } => job.run(&mut keeper, stop),
@@ -168,22 +170,19 @@ pub(crate) fn measure_with(
     let watched = host_watch.map_or_else(|_| Vec::new(), HostWatch::stop);
     let incomplete = onlooker.trouble;
     tell_slow_names(&mut record);
-    record.status = match ran {
-        Err(error) if record.results.is_empty() => {
+    if let Err(error) = ran {
+        if record.results.is_empty() {
             for file in &watched {
                 let _ = std::fs::remove_file(file); // what is left stays for whoever looks
             }
             folder.discard();
             return Err(plain(error));
         }
-        Err(error) => {
-            record.validity = record.validity.cut_short_by(&error.to_string());
-            Status::Broken
-        }
-        Ok(()) if stop.asked() => Status::Interrupted,
-        Ok(()) if cut_short(&record) => Status::Broken,
-        Ok(()) => Status::Complete,
-    };
+        record.validity = record.validity.cut_short_by(&error.to_string());
+        record.status = Status::Broken;
+    } else {
+        record.status = status(&record, stop);
+    }
     if let Some(error) = &incomplete {
         folder.give_up_intervals();
         record.validity = record.validity.without_intervals(&error.to_string());
@@ -203,6 +202,15 @@ fn tell_slow_names(record: &mut RunRecord) {
     if !record.results.is_empty() {
         let validity = std::mem::take(&mut record.validity);
         record.validity = validity.with_slow_names(&slow);
+    }
+}
+
+/// How a run ended whose job has done what it could.
+fn status(record: &RunRecord, stop: &Stop) -> Status {
+    match () {
+        () if stop.asked() => Status::Interrupted,
+        () if cut_short(record) => Status::Broken,
+        () => Status::Complete,
     }
 }
 
@@ -255,6 +263,7 @@ struct Keeper<'a> {
     record: RunRecord,
     onlooker: Onlooker<'a>,
     host_watch: Result<HostWatch, Unwatched>,
+    hiccups: HiccupMeter,
     metrics: Option<Metrics>,
     began_ns: u64,
     drivers: Drivers,
@@ -301,6 +310,11 @@ impl Watch for Keeper<'_> {
         match &mut self.host_watch {
             Ok(host_watch) => host_watch.testify(&mut result, began_ns),
             Err(unwatched) => unwatched.testify(&mut result),
+        }
+        // remotes say of themselves what they did
+        if !matches!(self.drivers, Drivers::Remotes(_)) {
+            let stood_ns = self.hiccups.between(began_ns, began_ns + result.duration_ns);
+            result.validity = std::mem::take(&mut result.validity).with_hiccups(&stood_ns);
         }
         if let Some(start) = self.start.take() {
             start.testify(&mut result, &mut self.record.plan.options);
