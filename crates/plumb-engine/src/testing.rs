@@ -104,6 +104,8 @@ pub(crate) struct Manner {
     pub(crate) close_after: usize,
     /// Closes the connection instead of giving this answer, counted over all connections.
     pub(crate) hang_up_at: usize,
+    /// Gives every answer twice whose number, counted over all connections, this divides.
+    pub(crate) twice_every: usize,
     /// Says nothing more on the connection instead of giving this answer, counted over all connections.
     pub(crate) silent_from: usize,
 }
@@ -116,6 +118,7 @@ impl Default for Manner {
             piece: usize::MAX,
             close_after: usize::MAX,
             hang_up_at: usize::MAX,
+            twice_every: usize::MAX,
             silent_from: usize::MAX,
         }
     }
@@ -226,6 +229,9 @@ impl Talk {
                 *answers += 1;
                 self.due.clear();
                 return;
+            }
+            if (*answers + 1).is_multiple_of(manner.twice_every) && line.ends_with(b"\n") {
+                line.extend_from_within(..);
             }
             let piece = line.len().min(manner.piece);
             stream.write_all(&line[..piece]).unwrap();

@@ -10,7 +10,7 @@ use std::num::NonZeroU32;
 
 use plumb_engine::{Next, Op, Protocol, StampedRequests, Step, Then};
 use plumb_measure::{Answer, FailureKind, Outcome, Residence, ServerHalf, ServerTimes};
-use plumb_wire::http::{Ask, Body, Framing, Head, HeadError, Memo, RawHead};
+use plumb_wire::http::{Ask, Body, Framing, Head, HeadError, Memo, RawHead, ends_idle_connection};
 
 pub(crate) use judge::Judge;
 pub use judge::Limits;
@@ -312,6 +312,9 @@ impl Protocol for Probe {
         _: &mut Vec<u8>,
     ) -> Step {
         let Some(op) = op else {
+            if ends_idle_connection(bytes) {
+                return Step::Leave { consumed: bytes.len() };
+            }
             let text = || match speaks_http2(bytes) {
                 true => ONLY_HTTP2.to_owned(), // it does not wait to be asked
                 false => "sent bytes that nobody asked for".to_owned(),

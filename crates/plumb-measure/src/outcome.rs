@@ -66,11 +66,14 @@ pub enum FailureKind {
     StreamReset,
     /// The server ended a connection of HTTP/2 with an error.
     ConnectionError,
+    /// The other side sent an answer while none was due: one that came twice, or belongs to nothing.
+    /// Its connection was given up.
+    Unasked,
 }
 
 impl FailureKind {
     /// Every kind, in the order in which reports list them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::ConnectRefused,
         Self::ConnectTimedOut,
         Self::ConnectFailed,
@@ -92,6 +95,7 @@ impl FailureKind {
         Self::StreamRefused,
         Self::StreamReset,
         Self::ConnectionError,
+        Self::Unasked,
     ];
 
     /// True of a failure that an answer shows; false where none came.
@@ -118,7 +122,8 @@ impl FailureKind {
             | Self::Collided
             | Self::CheckFailed
             | Self::NothingExtracted
-            | Self::Late => true,
+            | Self::Late
+            | Self::Unasked => true,
         }
     }
 
@@ -147,6 +152,7 @@ impl FailureKind {
             Self::StreamRefused => "stream-refused",
             Self::StreamReset => "stream-reset",
             Self::ConnectionError => "connection-error",
+            Self::Unasked => "unasked",
         }
     }
 }
@@ -161,7 +167,12 @@ pub struct Failures {
 impl Failures {
     /// Counts one failure.
     pub fn count(&mut self, kind: FailureKind) {
-        self.counts[kind as usize] += 1;
+        self.add(kind, 1);
+    }
+
+    /// Counts `n` failures of one kind.
+    pub fn add(&mut self, kind: FailureKind, n: u64) {
+        self.counts[kind as usize] += n;
     }
 
     /// How often `kind` happened.

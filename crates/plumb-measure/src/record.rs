@@ -257,6 +257,10 @@ pub struct Recorder {
     /// Connections that the other side ended while nothing was due on them.
     #[serde(deserialize_with = "count")]
     pub quiet_closes: u64,
+    /// Connections that were given up because the other side answered while nothing was due on them:
+    /// failures, of no operation.
+    #[serde(deserialize_with = "count")]
+    pub unasked: u64,
     /// Operations that could not begin in time and were given up.
     #[serde(deserialize_with = "count")]
     pub dropped: u64,
@@ -361,6 +365,7 @@ impl Recorder {
     #[must_use]
     pub fn failures(&self) -> Failures {
         let mut all = self.connect_failures;
+        all.add(FailureKind::Unasked, self.unasked);
         self.rows.iter().for_each(|row| all.merge(&row.failures));
         all
     }
@@ -382,6 +387,7 @@ impl Recorder {
         self.start_up.merge(&other.start_up);
         self.connect_failures.merge(&other.connect_failures);
         self.quiet_closes += other.quiet_closes;
+        self.unasked += other.unasked;
         self.dropped += other.dropped;
         self.outlasting += other.outlasting;
         self.bytes_sent += other.bytes_sent;
@@ -418,6 +424,7 @@ impl Recorder {
         self.start_up.clear();
         self.connect_failures = Failures::default();
         self.quiet_closes = 0;
+        self.unasked = 0;
         self.dropped = 0;
         self.outlasting = 0;
         self.bytes_sent = 0;

@@ -78,9 +78,12 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         self.greeting_failed(index, kind, complaint)
     }
 
-    /// Books what was under way on an open connection as failed, the oldest as `kind`.
+    /// Books what was under way on an open connection as failed, the oldest as `kind`. Where nothing was,
+    /// bytes that are wrong are an answer that nobody asked for; anything else is how the other side ends a
+    /// connection that is not needed.
     pub(super) fn lose(&mut self, index: usize, kind: FailureKind) {
         match self.conns[index].flights.pop_front() {
+            None if kind == FailureKind::Garbled => self.recorder.unasked += 1,
             None => self.recorder.quiet_closes += 1,
             Some(flight) => {
                 self.in_flight -= 1;

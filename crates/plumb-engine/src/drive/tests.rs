@@ -230,6 +230,15 @@ fn a_server_that_closes_after_each_answer_loses_nothing() {
 }
 
 #[test]
+fn an_answer_that_comes_twice_is_a_failure_and_no_end_of_a_connection() {
+    let outcome = drive(&plan(), Manner { twice_every: 10, ..Manner::default() });
+    let recorder = &outcome.recorder;
+    assert_eq!((recorder.operations(), recorder.quiet_closes), (100, 0));
+    assert_eq!(recorder.failures().of(FailureKind::Unasked), recorder.failures().total());
+    assert_eq!(recorder.unasked, 10);
+}
+
+#[test]
 fn a_connection_closed_instead_of_an_answer_is_a_failure_and_the_load_goes_on() {
     let plan = LoadPlan { connections: connections(2), ..plan() };
     let outcome = drive(&plan, Manner { hang_up_at: 50, ..Manner::default() });

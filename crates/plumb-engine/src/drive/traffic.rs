@@ -201,7 +201,10 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         digest: &mut Digest,
     ) {
         let Some(mut flight) = flight else {
-            digest.trouble = Some(FailureKind::Garbled);
+            digest.trouble = Some(match answer.outcome {
+                Outcome::Failed(kind) => kind, // it may say why it ends the connection
+                Outcome::Ok | Outcome::Refused => FailureKind::Garbled,
+            });
             return;
         };
         let conn = &mut self.conns[index];

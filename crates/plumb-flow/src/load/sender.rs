@@ -9,7 +9,7 @@ use plumb_measure::{
     Answer, FailureKind, LoadPart, Outcome, Residence, ServerTimes, ToldNames, TraceId,
 };
 use plumb_trace::{Traces, insert_parent, traced_answer, traced_step};
-use plumb_wire::http::{Body, Head, Memo, RawHead, told};
+use plumb_wire::http::{Body, Head, Memo, RawHead, ends_idle_connection, told};
 
 use super::messages::Requests;
 use super::options::ModeName;
@@ -322,6 +322,9 @@ impl Protocol for Sender {
         _: &mut Vec<u8>,
     ) -> Step {
         if op.is_none() {
+            if ends_idle_connection(bytes) {
+                return Step::Leave { consumed: bytes.len() };
+            }
             let text = || "sent bytes that nobody asked for".to_owned();
             return self.garbled(bytes.len(), None, text);
         }

@@ -109,7 +109,7 @@ fn filled(seed: u64) -> Recorder {
     recorder.lag.record(seed * 79);
     recorder.start_up.record(seed * 80);
     (recorder.resumed, recorder.quiet_closes, recorder.dropped) = (seed, 2 * seed, 3 * seed);
-    recorder.outlasting = 8 * seed;
+    (recorder.outlasting, recorder.unasked) = (8 * seed, 9 * seed);
     (recorder.bytes_sent, recorder.bytes_received) = (4 * seed, 5 * seed);
     (recorder.passes, recorder.idle_passes) = (6 * seed, 7 * seed);
     recorder

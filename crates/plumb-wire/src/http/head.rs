@@ -58,6 +58,16 @@ impl Head {
     }
 }
 
+/// True of `bytes` that a server sends before it ends a connection on which nothing is asked (408,
+/// Request Timeout): no answer to anything.
+///
+/// # Source
+/// RFC 9110, section 15.5.9.
+#[must_use]
+pub fn ends_idle_connection(bytes: &[u8]) -> bool {
+    [b"HTTP/1.1 408", b"HTTP/1.0 408"].iter().any(|start| bytes.starts_with(*start))
+}
+
 /// Why bytes are no head of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeadError {
@@ -289,6 +299,12 @@ mod tests {
         assert!(head("HTTP/1.1 100 Continue\r\n\r\n", Ask::Content).unwrap().interim());
         let tunnel = head("HTTP/1.1 200 OK\r\n\r\n", Ask::Connect).unwrap();
         assert_eq!((tunnel.framing, tunnel.keep_alive), (Framing::Length(0), true));
+    }
+
+    #[test]
+    fn only_a_request_time_out_ends_an_idle_connection() {
+        assert!(ends_idle_connection(b"HTTP/1.1 408 Request Timeout\r\n\r\n"));
+        assert!(!ends_idle_connection(b"HTTP/1.1 200 OK\r\n\r\n"));
     }
 
     #[test]

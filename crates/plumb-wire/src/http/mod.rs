@@ -26,7 +26,7 @@ pub use body::{Body, BodyError, Taken};
 pub use challenge::{basic_realm, negotiate_token};
 pub use date::cookie_date;
 pub use digest::{DigestAlgorithm, DigestChallenge, NoDigest};
-pub use head::{Ask, Framing, HEAD_BYTES_MAX, Head, HeadError, RawHead};
+pub use head::{Ask, Framing, HEAD_BYTES_MAX, Head, HeadError, RawHead, ends_idle_connection};
 pub use memo::Memo;
 pub use set_cookie::{SetCookie, path_matches};
 pub use stamp::{ASK_HEADER, MessageName, StampedRequest, TOLD_HEADER};

@@ -68,8 +68,7 @@ fn all_parts(checkup: &mut Checkup, way: &Way<'_>) -> anyhow::Result<()> {
         }
         let is_yardstick = checkup.parts[number].role == PartRole::Yardstick;
         if is_yardstick && outcome.may_wait_for_acknowledgements() {
-            let (at_once, unkept_at_once) =
-                attempt(checkup, number, Acknowledging::AtOnce, way)?;
+            let (at_once, unkept_at_once) = attempt(checkup, number, Acknowledging::AtOnce, way)?;
             unkept = unkept.or(unkept_at_once);
             if !stop.asked() {
                 outcome.compare_acknowledged(&at_once);

@@ -22,6 +22,7 @@ const HANGS: Manner = Manner {
     piece: usize::MAX,
     close_after: usize::MAX,
     hang_up_at: usize::MAX,
+    twice_every: usize::MAX,
     silent_from: 11,
 };
 

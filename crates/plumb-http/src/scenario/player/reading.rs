@@ -8,7 +8,7 @@ use plumb_scenario::extract::Address;
 use plumb_scenario::file::Cookies;
 use plumb_scenario::variables::{Slot, Value};
 use plumb_wire::charset::Charset;
-use plumb_wire::http::{Body, Head, RawHead};
+use plumb_wire::http::{Body, Head, RawHead, ends_idle_connection};
 
 use super::super::coding::Coding;
 use super::super::origin::Origins;
@@ -55,6 +55,9 @@ impl Player {
         bytes: &[u8],
     ) -> Reading {
         if op.is_none() {
+            if ends_idle_connection(bytes) {
+                return Reading::Leave { consumed: bytes.len() };
+            }
             return Reading::broken(FailureKind::Garbled, bytes.len(), None);
         }
         let number = user.exchange.step;
