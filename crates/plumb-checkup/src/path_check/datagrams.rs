@@ -1,15 +1,7 @@
 //! What datagrams say of a path.
 
-use super::{Judgement, NOT_VALID, PartOutcome, PathPart};
-use plumb_measure::{DatagramFlow, Span, counted, grouped, show_ns};
-
-/// From this loss on TCP no longer carries much over a long way.
-///
-/// # Source
-/// Mathis, Semke, Mahdavi, Ott: The macroscopic behavior of the TCP congestion avoidance algorithm
-/// (1997): its rate is at most `segment / round trip * 1.22 / sqrt(loss)`; at 1 % that is twelve
-/// segments a round trip.
-const BAD_LOSS: f64 = 0.01;
+use super::{BAD_LOSS, Judgement, NOT_VALID, PartOutcome, PathPart};
+use plumb_measure::{DatagramFlow, counted, grouped, show_ns, show_plain};
 
 /// The judgement and its sentence.
 pub(super) fn judge(part: &PathPart, outcome: &PartOutcome) -> (Judgement, String) {
@@ -29,10 +21,15 @@ pub(super) fn judge(part: &PathPart, outcome: &PartOutcome) -> (Judgement, Strin
     }
     let lost: u64 = ways.iter().map(|(_, flow)| flow.lost).sum();
     let reordered: u64 = ways.iter().map(|(_, flow)| flow.reordered).sum();
+    let doubled: u64 = ways.iter().map(|(_, flow)| flow.duplicates).sum();
     let told: Vec<String> = ways.iter().map(|(way, flow)| of_way(way, flow)).collect();
-    let lasted = Span::from_ns(outcome.duration_ns.next_multiple_of(1_000_000));
-    let mut sentence =
-        format!("of datagrams of {} bytes in {lasted} {}.", part.size_bytes, told.join("; "));
+    let mut sentence = format!(
+        "of datagrams of {} bytes{} in {} {}.",
+        part.size_bytes,
+        rate(&ways),
+        show_ns(outcome.duration_ns),
+        told.join("; ")
+    );
     if outcome.failed() > 0 {
         sentence += &format!(" {} broke.", counted(outcome.failed(), "stream"));
         return (Judgement::Bad, sentence);
@@ -46,8 +43,14 @@ pub(super) fn judge(part: &PathPart, outcome: &PartOutcome) -> (Judgement, Strin
         sentence += " TCP sends again what is lost, and becomes slow.";
         return (Judgement::Bad, sentence);
     }
-    let judgement = if lost > 0 || reordered > 0 { Judgement::Look } else { Judgement::Fine };
+    let judgement = if lost + reordered + doubled > 0 { Judgement::Look } else { Judgement::Fine };
     (judgement, sentence)
+}
+
+/// How many bits a second were to be sent each way, as ` at 1,000 kbit/s`; nothing where that is not known.
+fn rate(ways: &[(&str, &DatagramFlow)]) -> String {
+    let asked = ways.iter().map(|(_, flow)| flow.asked_bits_per_s).fold(0.0, f64::max);
+    if asked > 0.0 { format!(" at {} kbit/s", show_plain(asked / 1e3)) } else { String::new() }
 }
 
 fn of_way(way: &str, flow: &DatagramFlow) -> String {
@@ -123,6 +126,17 @@ mod tests {
             text.contains("10 of 1,000 are lost there (1.00 %, at most 10 in a row)"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn datagrams_that_come_twice_are_looked_at() {
+        let flow =
+            DatagramFlow { duplicates: 65, asked_bits_per_s: 1e6, ..DatagramFlow::default() };
+        let twice = PartOutcome { from_server: Some(flow), ..outcome(0, 0) };
+        let (judgement, text) = judged(&twice);
+        assert_eq!(judgement, Judgement::Look, "{text}");
+        assert!(text.contains("of 200 bytes at 1,000 kbit/s in 2.00 s none of 1,000"), "{text}");
+        assert!(text.contains(", 65 datagrams doubled"), "{text}");
     }
 
     #[test]

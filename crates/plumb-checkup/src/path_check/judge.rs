@@ -1,7 +1,13 @@
 //! From what was measured to a sentence.
 
-use super::{Judgement, NOT_VALID, PartOutcome, PathPart, PathTest, datagrams};
-use plumb_measure::{Span, counted, grouped, show_ns, show_plain};
+mod again;
+mod failures;
+mod sizes;
+
+use super::{Judgement, NOT_VALID, PartOutcome, PathPart, PathTest, connects, datagrams};
+use again::Filling;
+use failures::Failed;
+use plumb_measure::{PartKind, Span, counted, grouped, may_be_delayed, real, show_ns, show_plain};
 
 /// Orders of magnitude of `tr2`, kB/s: what is usual over an Ethernet of that speed. No limits.
 ///
@@ -17,55 +23,73 @@ const FIBRE_KM_PER_MS: f64 = 100.0;
 const RETRANSMISSION_NS: u64 = 200_000_000;
 /// A message this much slower than the median of its size waited for something.
 const STALL_FACTOR: u64 = 10;
-/// A size this much slower than its neighbours waits with every message, as for a delayed
-/// acknowledgement.
-const SLOW_FACTOR: u64 = 3;
-const SLOW_NS: u64 = 30_000_000;
 /// Medians of two sizes that are this much apart, as a share of them, may be the same.
 const SAME_WITHIN: u64 = 10;
-/// Of fewer messages one that was lost is enough to make their median slow.
-const FEW: u64 = 5;
 
-/// What the parts of one test say; at least one part. `round_trip_ns` is the median of the smallest
-/// message, if it is known.
-pub(super) fn judge(
-    test: PathTest,
-    parts: &[&PathPart],
-    round_trip_ns: Option<u64>,
-) -> (Judgement, String) {
+/// What other tests of a check know.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Known<'a> {
+    /// What came of the round trip of the smallest message.
+    pub(super) round_trip: Option<&'a PartOutcome>,
+    /// What messages carried: [`PathCheck::carried_bits_per_s`](super::PathCheck::carried_bits_per_s).
+    pub(super) carried_bits_per_s: Option<f64>,
+}
+
+/// What the parts of one test say; at least one part.
+pub(super) fn judge(test: PathTest, parts: &[&PathPart], known: Known<'_>) -> (Judgement, String) {
     let measured: Vec<(&PathPart, &PartOutcome)> =
         parts.iter().filter_map(|part| Some((*part, part.outcome.as_ref()?))).collect();
-    if measured.len() < parts.len() {
+    if measured.len() < parts.len() && test != PathTest::Connects {
         let text = format!("{} of {} parts are measured", measured.len(), parts.len());
         return (Judgement::Open, text);
-    }
-    if test == PathTest::Sizes {
-        return sizes(&measured);
     }
     let Some((part, outcome)) = measured.first().copied() else {
         return (Judgement::Open, "nothing is measured".into());
     };
-    if test == PathTest::Datagrams {
-        return datagrams::judge(part, outcome);
+    match test {
+        PathTest::Sizes => return sizes::judge(&measured),
+        PathTest::Datagrams => return datagrams::judge(part, outcome),
+        PathTest::Connects => return connects::judge(measured.iter().map(|(_, it)| *it)),
+        PathTest::Throughput | PathTest::RoundTrip | PathTest::Idle | PathTest::Stability => {}
     }
     if let Some(error) = &outcome.error {
-        return (Judgement::Bad, format!("could not be measured: {error}"));
+        let slow = known.carried_bits_per_s.filter(|_| outcome.unanswered);
+        return match slow.and_then(|carried| too_slow(part, carried)) {
+            Some(text) => (Judgement::Look, text),
+            None => (Judgement::Bad, format!("could not be measured: {error}")),
+        };
     }
     match test {
-        PathTest::Throughput => throughput(part, outcome, round_trip_ns),
-        PathTest::RoundTrip => round_trip(outcome),
+        PathTest::Throughput => throughput(part, outcome, known.round_trip),
+        PathTest::RoundTrip => round_trip(part, outcome),
         PathTest::Idle => idle(part, outcome),
-        PathTest::Stability | PathTest::Sizes | PathTest::Datagrams => stability(part, outcome),
+        _ => stability(part, outcome, known.round_trip),
     }
+}
+
+/// That the messages of `part` take longer than an answer may on a line that carries so many bits a
+/// second, if they do.
+fn too_slow(part: &PathPart, carried_bits_per_s: f64) -> Option<String> {
+    let takes_s = 16.0 * real(part.size_bytes) / carried_bits_per_s;
+    let timeout = Span::from_ns(part.timeout_ns);
+    (takes_s * 1e9 > real(part.timeout_ns)).then(|| {
+        format!(
+            "no message of {} bytes came back within {timeout}; smaller ones carry {} kbit/s, at which \
+             it takes {takes_s:.1} s: the line is slow. Take a longer --timeout to \
+             measure it.",
+            part.size_bytes,
+            show_plain(carried_bits_per_s / 1e3)
+        )
+    })
 }
 
 fn throughput(
     part: &PathPart,
     outcome: &PartOutcome,
-    round_trip_ns: Option<u64>,
+    round_trip: Option<&PartOutcome>,
 ) -> (Judgement, String) {
     let Some(kb_s) = outcome.kb_per_s else {
-        return lost(outcome);
+        return lost(part, outcome);
     };
     let order = match kb_s {
         v if v > GIGABIT_KB_S / WITHIN => "more than Gigabit Ethernet reaches (about 100,000 kB/s)",
@@ -80,6 +104,7 @@ fn throughput(
         part.size_bytes,
         show_plain(kb_s)
     );
+    let lossy = again::judge([outcome], Filling::May);
     if let (Some(p50_ns), Some(max_ns)) = (outcome.p50_ns, outcome.max_ns)
         && stalled(p50_ns, max_ns)
     {
@@ -89,30 +114,60 @@ fn throughput(
             show_ns(max_ns),
             as_for([outcome])
         );
-        return looked_at(judged(outcome, sentence));
+        return at_least(lossy, looked_at(judged(part, outcome, sentence)));
     }
-    if let (Some(shortest), Some(p50)) = (round_trip_ns, outcome.p50_ns)
-        && shortest > p50 / 2
-        && shortest <= p50 + p50 / SAME_WITHIN
+    let Some((trip, p50_ns)) = round_trip.zip(outcome.p50_ns) else {
+        return at_least(lossy, judged(part, outcome, sentence));
+    };
+    if trip.delayed_acknowledgement.is_some() && may_be_delayed(p50_ns) {
+        sentence += &format!(
+            " They take {} at the median, as the smallest message does, which waits for a delayed \
+             acknowledgement: this is how fast that stall is, and not the line.",
+            show_ns(p50_ns)
+        );
+        return at_least(lossy, looked_at(judged(part, outcome, sentence)));
+    }
+    if let Some(shortest_ns) = trip.way_ns()
+        && shortest_ns > p50_ns / 2
+        && shortest_ns <= p50_ns + p50_ns / SAME_WITHIN
     {
         sentence += &format!(
-            " {} of the {} that a message takes are the round trip itself: the distance is the \
-             limit here, and the line may carry far more over several connections.",
-            show_ns(shortest.min(p50)),
-            show_ns(p50)
+            " {} of the {} that a message takes are the round trip itself: {}.",
+            show_ns(shortest_ns.min(p50_ns)),
+            show_ns(p50_ns),
+            limit(trip)
         );
     }
-    judged(outcome, sentence)
+    at_least(lossy, judged(part, outcome, sentence))
 }
 
-fn round_trip(outcome: &PartOutcome) -> (Judgement, String) {
+/// What the limit is where most of the time of a large message is that of the smallest, `trip`.
+fn limit(trip: &PartOutcome) -> &'static str {
+    let parts = trip.round_trip;
+    match parts.and_then(|parts| Some((parts.ns(PartKind::Wire)?, parts.whole_ns()))) {
+        Some((wire_ns, whole_ns)) if wire_ns > whole_ns / 2 => {
+            "the distance is the limit here, and the line may carry far more over several connections"
+        }
+        Some(_) => {
+            "what both machines do is the limit here, and the line may carry far more over several \
+             connections"
+        }
+        None => {
+            "the distance, or the server, is the limit here, and the line may carry far more over \
+             several connections"
+        }
+    }
+}
+
+fn round_trip(part: &PathPart, outcome: &PartOutcome) -> (Judgement, String) {
     let (Some(average_ms), Some(p50_ns)) = (outcome.average_ms, outcome.p50_ns) else {
-        return lost(outcome);
+        return lost(part, outcome);
     };
     let takes = format!(
         "the smallest message takes {average_ms:.3} ms on average (av2), {} at the median",
         show_ns(p50_ns)
     );
+    let lossy = again::judge([outcome], Filling::Not);
     if let Some(max_ns) = outcome.max_ns.filter(|max_ns| stalled(p50_ns, *max_ns)) {
         // then the average is that of the waiting, and no distance
         let sentence = format!(
@@ -120,21 +175,28 @@ fn round_trip(outcome: &PartOutcome) -> (Judgement, String) {
             show_ns(max_ns),
             as_for([outcome])
         );
-        return looked_at(judged(outcome, sentence));
+        return at_least(lossy, looked_at(judged(part, outcome, sentence)));
     }
     if outcome.delayed_acknowledgement.is_some() {
-        return judged(outcome, takes + "."); // as above
+        return at_least(lossy, judged(part, outcome, takes + ".")); // as above
     }
-    let reach = match average_ms {
-        v if v < 1.0 => "as within a building or a city".into(),
-        v => format!(
-            "light in fibre would go {:.0} km far and back in that time",
-            v * FIBRE_KM_PER_MS
-        ),
-    };
     let parts = outcome.round_trip.map(|it| [Some(it.finding()), it.stamp_cost()]);
     let parts = parts.into_iter().flatten().flatten().map(|text| format!(" {text}"));
-    judged(outcome, format!("{takes}: {reach}.{}", parts.collect::<String>()))
+    let sentence = format!("{takes}: {}.{}", reach(outcome, average_ms), parts.collect::<String>());
+    at_least(lossy, judged(part, outcome, sentence))
+}
+
+/// How far light would come in the time on the wire; where nobody told that, in all of the time.
+fn reach(outcome: &PartOutcome, average_ms: f64) -> String {
+    let wire_ns = outcome.round_trip.and_then(|parts| parts.ns(PartKind::Wire));
+    let (ms, time) = match wire_ns {
+        Some(ns) => (real(ns) / 1e6, "in the time on the wire"),
+        None => (average_ms, "in that time, less what the server takes of it"),
+    };
+    if ms < 1.0 {
+        return "as within a building or a city".into();
+    }
+    format!("light in fibre would go {:.0} km far and back {time}", ms * FIBRE_KM_PER_MS)
 }
 
 fn idle(part: &PathPart, outcome: &PartOutcome) -> (Judgement, String) {
@@ -170,25 +232,21 @@ fn idle(part: &PathPart, outcome: &PartOutcome) -> (Judgement, String) {
             let text = format!("a connection that was silent for {silence} still works.");
             (Judgement::Fine, text)
         }
-        _ => lost(outcome),
+        _ => lost(part, outcome),
     }
 }
 
-fn stability(part: &PathPart, outcome: &PartOutcome) -> (Judgement, String) {
+fn stability(
+    part: &PathPart,
+    outcome: &PartOutcome,
+    round_trip: Option<&PartOutcome>,
+) -> (Judgement, String) {
     let (Some(p50_ns), Some(max_ns)) = (outcome.p50_ns, outcome.max_ns) else {
-        return lost(outcome);
+        return lost(part, outcome);
     };
     let lasted = show_ns(outcome.duration_ns);
     if outcome.failed() > 0 || outcome.quiet_closes > 0 {
-        let text = format!(
-            "{} of {} messages of {} bytes failed in {lasted}, and connections were ended {} in \
-             between: the path, or the server, does not hold a connection.",
-            outcome.failed(),
-            outcome.failed() + outcome.operations,
-            part.size_bytes,
-            counted(outcome.quiet_closes, "time")
-        );
-        return (Judgement::Bad, text);
+        return (Judgement::Bad, failing(part, outcome, &format!(" in {lasted}")));
     }
     let text = format!(
         "{} messages of {} bytes in {lasted}, none failed; {} at the median, {} at most",
@@ -197,126 +255,12 @@ fn stability(part: &PathPart, outcome: &PartOutcome) -> (Judgement, String) {
         show_ns(p50_ns),
         show_ns(max_ns)
     );
+    let lossy = again::judge([outcome], Filling::of(outcome, round_trip));
     if stalled(p50_ns, max_ns) {
         let text = format!("{text}: at least one waited, {}.", as_for([outcome]));
-        return (Judgement::Look, text);
+        return at_least(lossy, (Judgement::Look, text));
     }
-    unless_delayed(outcome, text + ".")
-}
-
-fn sizes(measured: &[(&PathPart, &PartOutcome)]) -> (Judgement, String) {
-    let of = |test: fn(&PartOutcome) -> bool| {
-        measured.iter().filter(|(_, outcome)| test(outcome)).collect::<Vec<_>>()
-    };
-    let dead = of(PartOutcome::silent);
-    let first_dead = dead.iter().map(|(part, _)| part.size_bytes).min();
-    let largest_alive = measured
-        .iter()
-        .filter(|(_, outcome)| !outcome.silent())
-        .map(|(part, _)| part.size_bytes)
-        .max();
-    match (first_dead, largest_alive) {
-        (Some(_), None) => return (Judgement::Bad, "no size got any answer.".into()),
-        (Some(dead_bytes), Some(alive)) => {
-            let unanswered = dead.iter().all(|(_, it)| it.unanswered || it.failed() > 0);
-            let cause = dead.iter().find_map(|(_, outcome)| outcome.error.as_deref());
-            let text = if dead_bytes > alive && unanswered {
-                format!(
-                    "messages up to {alive} bytes come back, those from {dead_bytes} bytes on do \
-                     not: full packets are dropped without a word (a path MTU black hole). Let \
-                     ICMP \"fragmentation needed\" through, or lower the MTU or the MSS."
-                )
-            } else {
-                format!(
-                    "messages of {} bytes got no answer{}",
-                    names(&dead),
-                    cause.map_or_else(|| ".".into(), |cause| format!(": {cause}"))
-                )
-            };
-            return (Judgement::Bad, text);
-        }
-        (None, _) => {}
-    }
-    let failing = of(|outcome| outcome.failed() > 0);
-    if !failing.is_empty() {
-        let text = format!("some messages of {} bytes failed.", names(&failing));
-        return (Judgement::Bad, text);
-    }
-    let sizes = measured.iter().map(|(part, _)| part.size_bytes);
-    let (smallest, largest) = (sizes.clone().min().unwrap_or(0), sizes.max().unwrap_or(0));
-    let through =
-        format!("{} sizes from {smallest} to {largest} bytes get through", measured.len());
-    waiting(measured, &through)
-}
-
-/// `500, 520`.
-fn names(which: &[&(&PathPart, &PartOutcome)]) -> String {
-    let names: Vec<String> = which.iter().map(|(part, _)| part.size_bytes.to_string()).collect();
-    names.join(", ")
-}
-
-/// What sizes that all get through, as `through` says, waited for.
-fn waiting(measured: &[(&PathPart, &PartOutcome)], through: &str) -> (Judgement, String) {
-    let of = |test: fn(&PartOutcome) -> bool| {
-        measured.iter().filter(|(_, outcome)| test(outcome)).collect::<Vec<_>>()
-    };
-    let delayed = of(|outcome| outcome.delayed_acknowledgement.is_some());
-    if let [(part, outcome), ..] = &delayed[..]
-        && let Some(stall) = &outcome.delayed_acknowledgement
-    {
-        let (which, bytes) = (names(&delayed), part.size_bytes);
-        let text =
-            format!("{through}, but those of {which} bytes stall. At {bytes} bytes, {stall}.");
-        return (Judgement::Look, text);
-    }
-    let slower = (0..measured.len()).filter(|at| slower_than_neighbours(measured, *at));
-    let slower = slower.map(|at| &measured[at]);
-    let (lost, slow): (Vec<_>, Vec<_>) = slower.partition(|(_, outcome)| {
-        outcome.operations < FEW && outcome.max_ns.is_some_and(|max| max >= RETRANSMISSION_NS)
-    });
-    let mut stalling = of(|outcome| {
-        outcome.p50_ns.zip(outcome.max_ns).is_some_and(|(p50, max)| stalled(p50, max))
-    });
-    stalling.extend(lost);
-    stalling.sort_by_key(|(part, _)| part.size_bytes);
-    match (slow.is_empty(), stalling.is_empty()) {
-        (true, true) => (Judgement::Fine, format!("{through}, none of them stalls.")),
-        (false, _) => {
-            let text = format!(
-                "{through}, but those of {} bytes take far longer than their neighbours, as when \
-                 every message waits for a delayed acknowledgement.",
-                names(&slow)
-            );
-            (Judgement::Look, text)
-        }
-        (true, false) => {
-            let text = format!(
-                "{through}, but at {} bytes single messages waited, {}.",
-                names(&stalling),
-                as_for(stalling.iter().map(|(_, outcome)| *outcome))
-            );
-            (Judgement::Look, text)
-        }
-    }
-}
-
-/// True when the size at `at` takes far longer than both its neighbours, each of which may take less by
-/// as much as it is smaller: that is the time of the bytes on a slow line.
-fn slower_than_neighbours(measured: &[(&PathPart, &PartOutcome)], at: usize) -> bool {
-    let of =
-        |at: usize| measured.get(at).and_then(|(part, it)| Some((part.size_bytes, it.p50_ns?)));
-    let Some((bytes, here)) = of(at) else {
-        return false;
-    };
-    let as_large = |(other, p50): (u64, u64)| {
-        let larger = u128::from(bytes.max(other)) * u128::from(p50) / u128::from(other.max(1));
-        u64::try_from(larger).unwrap_or(u64::MAX)
-    };
-    let beside = [at.checked_sub(1).and_then(of), of(at + 1)];
-    let neighbour = beside.into_iter().flatten().map(as_large).max();
-    neighbour.is_some_and(|it| {
-        here > it.saturating_mul(SLOW_FACTOR) && here > it.saturating_add(SLOW_NS)
-    })
+    at_least(lossy, unless_delayed(outcome, text + "."))
 }
 
 fn stalled(p50_ns: u64, max_ns: u64) -> bool {
@@ -349,17 +293,46 @@ fn looked_at((judgement, text): (Judgement, String)) -> (Judgement, String) {
     }
 }
 
-fn lost(outcome: &PartOutcome) -> (Judgement, String) {
-    let kinds: Vec<String> =
-        outcome.failures.iter().map(|(kind, n)| format!("{} {kind}", grouped(*n))).collect();
-    let why = if kinds.is_empty() { "nothing came back".into() } else { kinds.join(", ") };
-    (Judgement::Bad, format!("no message came back: {why}."))
+/// The graver of two judgements, with both sentences.
+fn at_least(
+    lossy: Option<(Judgement, String)>,
+    (judgement, text): (Judgement, String),
+) -> (Judgement, String) {
+    match lossy {
+        Some((least, why)) => (judgement.max(least), format!("{text} {why}")),
+        None => (judgement, text),
+    }
+}
+
+fn lost(part: &PathPart, outcome: &PartOutcome) -> (Judgement, String) {
+    let failed = Failed::of([outcome]);
+    let kinds = failed.kinds();
+    let why = if kinds.is_empty() { "nothing came back".into() } else { kinds };
+    let conclusions = failed.conclusions(part.timeout_ns);
+    (Judgement::Bad, format!("no message came back as it should: {why}.{conclusions}"))
+}
+
+/// How many messages failed `meanwhile`, how, and what that says.
+fn failing(part: &PathPart, outcome: &PartOutcome, meanwhile: &str) -> String {
+    let failed = Failed::of([outcome]);
+    let messages = failed.messages();
+    let kinds = match messages {
+        0 => String::new(), // what was wrong is in the conclusions
+        _ => format!(" ({})", failed.kinds()),
+    };
+    format!(
+        "{} of {} of {} bytes failed{meanwhile}{kinds}.{}",
+        if messages == 0 { "none".into() } else { grouped(messages) },
+        counted(messages + outcome.operations, "message"),
+        part.size_bytes,
+        failed.conclusions(part.timeout_ns)
+    )
 }
 
 /// Figures that may not be used are looked at; those with failures are bad.
-fn judged(outcome: &PartOutcome, sentence: String) -> (Judgement, String) {
+fn judged(part: &PathPart, outcome: &PartOutcome, sentence: String) -> (Judgement, String) {
     if outcome.failed() > 0 {
-        let text = format!("{sentence} {} failed.", counted(outcome.failed(), "message"));
+        let text = format!("{sentence} In all, {}", failing(part, outcome, ""));
         (Judgement::Bad, text)
     } else if outcome.valid {
         unless_delayed(outcome, sentence)

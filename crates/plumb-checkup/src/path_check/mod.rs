@@ -1,27 +1,37 @@
 //! The check of a network path: five standard tests and one of datagrams, what came of each part, and
 //! what that says.
 
+mod connects;
 mod datagrams;
 mod judge;
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use judge::Known;
 use plumb_measure::{
     DatagramFlow, FindingKind, OneWay, Program, RecordError, ResultRecord, RoundTripMeans,
-    StreamFigures, read_versioned, written,
+    StreamFigures, bits_per_s, read_versioned, written,
 };
 
 /// Version of the form of [`PathCheck`].
 pub const PATH_CHECK_SCHEMA: &str = "plumb.net-check/1";
 /// Behind the figures of a run that may not be used.
 const NOT_VALID: &str = " The figures are not valid: see the run's report.";
+/// From this loss on TCP no longer carries much over a long way.
+///
+/// # Source
+/// Mathis, Semke, Mahdavi, Ott: The macroscopic behavior of the TCP congestion avoidance algorithm
+/// (1997): its rate is at most `segment / round trip * 1.22 / sqrt(loss)`; at 1 % that is twelve
+/// segments a round trip.
+const BAD_LOSS: f64 = 0.01;
 
 /// The tests, in the order in which they are carried out.
 ///
 /// # Source
-/// SAP Note 500235, which describes all but the last for niping.
+/// SAP Note 500235, which describes all but the last two for niping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathTest {
@@ -37,17 +47,20 @@ pub enum PathTest {
     Stability,
     /// What is lost, overtaken or late of datagrams, which TCP would hide.
     Datagrams,
+    /// How long names and connects take. It has no part of its own: every part shows it.
+    Connects,
 }
 
 impl PathTest {
     /// All of them, in order.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Throughput,
         Self::RoundTrip,
         Self::Sizes,
         Self::Idle,
         Self::Stability,
         Self::Datagrams,
+        Self::Connects,
     ];
 
     /// The name for people and folders.
@@ -60,6 +73,7 @@ impl PathTest {
             Self::Idle => "idle",
             Self::Stability => "stability",
             Self::Datagrams => "datagrams",
+            Self::Connects => "connects",
         }
     }
 
@@ -68,9 +82,12 @@ impl PathTest {
     pub fn verb(self) -> &'static str {
         match self {
             Self::Datagrams => "stream",
-            Self::Throughput | Self::RoundTrip | Self::Sizes | Self::Idle | Self::Stability => {
-                "ping"
-            }
+            Self::Throughput
+            | Self::RoundTrip
+            | Self::Sizes
+            | Self::Idle
+            | Self::Stability
+            | Self::Connects => "ping",
         }
     }
 }
@@ -147,6 +164,18 @@ pub struct PartOutcome {
     /// Segments that this side sent again; absent where nobody counted.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub retransmits: Option<u64>,
+    /// Segments with data that this side sent; absent where nobody counted.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub segments_sent: Option<u64>,
+    /// The longest connect, nanoseconds; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub connect_max_ns: Option<u64>,
+    /// What is known of connects whose first segment was sent again, in words; absent without any.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub connect_retransmission: Option<String>,
+    /// What is known of a name that took long to look up, in words; absent without any.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub slow_name: Option<String>,
     /// What became of the datagrams to the server.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub to_server: Option<DatagramFlow>,
@@ -170,8 +199,10 @@ impl PartOutcome {
         let flow = |of: fn(&StreamFigures) -> &Option<OneWay>| {
             of(result.stream.as_ref()?).as_ref()?.datagrams.clone()
         };
-        let mut findings = result.validity.reasons.iter();
-        let delayed = findings.find(|it| it.kind == FindingKind::DelayedAcknowledgement);
+        let found = |kind: FindingKind| {
+            let finding = result.validity.reasons.iter().find(|it| it.kind == kind);
+            finding.map(|it| it.text.clone())
+        };
         Self {
             folder: Some(folder),
             error: None,
@@ -186,10 +217,14 @@ impl PartOutcome {
             average_ms: niping.map(|figures| figures.av2_ms.unwrap_or(figures.avg_ms)),
             kb_per_s: niping.map(|figures| figures.tr2_kb_s.unwrap_or(figures.tr_kb_s)),
             retransmits: result.tcp.map(|tcp| tcp.retransmits),
+            segments_sent: result.tcp.map(|tcp| tcp.segments_sent),
+            connect_max_ns: result.connect_ns.as_ref().map(|times| times.max),
+            connect_retransmission: found(FindingKind::ConnectRetransmission),
+            slow_name: found(FindingKind::SlowName),
             to_server: flow(|stream| &stream.to_server),
             from_server: flow(|stream| &stream.from_server),
             round_trip: result.round_trip.as_ref().and_then(RoundTripMeans::of),
-            delayed_acknowledgement: delayed.map(|finding| finding.text.clone()),
+            delayed_acknowledgement: found(FindingKind::DelayedAcknowledgement),
         }
     }
 
@@ -257,17 +292,45 @@ impl PathCheck {
     /// What every test that is part of the check says so far.
     #[must_use]
     pub fn verdicts(&self) -> Vec<PathVerdict> {
-        let round_trips = self.parts.iter().filter(|part| part.test == PathTest::RoundTrip);
-        let round_trip_ns = round_trips.filter_map(|part| part.outcome.as_ref()?.way_ns()).next();
-        let tests = PathTest::ALL.into_iter();
-        tests
-            .map(|test| (test, self.parts.iter().filter(move |part| part.test == test).collect()))
-            .filter(|(_, parts): &(_, Vec<&PathPart>)| !parts.is_empty())
+        let trip = |part: &&PathPart| part.test == PathTest::RoundTrip;
+        let known = Known {
+            round_trip: self.parts.iter().find(trip).and_then(|part| part.outcome.as_ref()),
+            carried_bits_per_s: self.carried_bits_per_s(),
+        };
+        PathTest::ALL
+            .into_iter()
+            .map(|test| (test, self.parts_of(test)))
+            .filter(|(_, parts)| !parts.is_empty())
             .map(|(test, parts)| {
-                let (judgement, sentence) = judge::judge(test, &parts, round_trip_ns);
+                let (judgement, sentence) = judge::judge(test, &parts, known);
                 PathVerdict { test, judgement, sentence }
             })
             .collect()
+    }
+
+    /// The parts that tell something of `test`.
+    fn parts_of(&self, test: PathTest) -> Vec<&PathPart> {
+        let connected = |part: &PathPart| {
+            part.outcome.as_ref().is_some_and(|outcome| outcome.connect_max_ns.is_some())
+        };
+        let parts = self.parts.iter().filter(|part| match test {
+            PathTest::Connects => connected(part),
+            of => part.test == of,
+        });
+        parts.collect()
+    }
+
+    /// What the largest messages that came back so far carried in one direction, bits a second: a message
+    /// goes there, and comes back. Of small ones a shaper lets many pass faster than its rate. `None` as
+    /// long as none came back.
+    #[must_use]
+    pub fn carried_bits_per_s(&self) -> Option<f64> {
+        let came_back = self.parts.iter().filter_map(|part| {
+            let p50_ns = part.outcome.as_ref()?.p50_ns?;
+            Some((part.size_bytes, p50_ns))
+        });
+        let (bytes, p50_ns) = came_back.max_by_key(|(bytes, p50_ns)| (*bytes, Reverse(*p50_ns)))?;
+        Some(bits_per_s(bytes.saturating_mul(2), p50_ns))
     }
 
     /// The gravest judgement.

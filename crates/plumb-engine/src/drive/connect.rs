@@ -13,7 +13,7 @@ use plumb_socket::{
 use super::Drive;
 use crate::channel::Channel;
 use crate::conn::Phase;
-use crate::flight::Flight;
+use crate::flight::{Flight, Moment};
 use crate::plan::Waiting;
 use crate::protocol::Protocol;
 use crate::{Endpoint, EngineError};
@@ -214,10 +214,15 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             }
             Phase::Greeting { since, .. } if P::DATAGRAMS => self.greet_again(index, *since),
             Phase::Greeting { .. } => {
-                let text = format!(
-                    "accepted the connection but did not answer within {}",
-                    plan.connect_timeout
-                );
+                let limit = plan.connect_timeout;
+                let flight = self.conns[index].flights.front();
+                let text = match flight.is_some_and(|flight| flight.first != Moment::NONE) {
+                    true => format!(
+                        "began to answer, but the answer was not complete within {limit}: take a longer \
+                         time-out where the line is slow"
+                    ),
+                    false => format!("accepted the connection but did not answer within {limit}"),
+                };
                 self.greeting_failed(index, FailureKind::TimedOut, text)
             }
             Phase::Open { .. } => {

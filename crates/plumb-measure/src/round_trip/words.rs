@@ -97,7 +97,9 @@ impl RoundTripMeans {
         }
     }
 
-    fn whole_ns(&self) -> u64 {
+    /// All parts together.
+    #[must_use]
+    pub fn whole_ns(&self) -> u64 {
         let away_ns = match self.away {
             Away::Untold { away_ns } => away_ns,
             Away::Said { away_ns, server_ns } => away_ns + server_ns,

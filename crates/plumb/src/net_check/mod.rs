@@ -210,6 +210,10 @@ fn carry_out(
         if check.parts[number].outcome.is_some() {
             continue;
         }
+        if check.parts[number].test == PathTest::Datagrams {
+            let carried = check.carried_bits_per_s();
+            plan::set_rate(&mut check.parts[number], carried);
+        }
         let outcome = attempt(check, number, folder, receivers, stop);
         if stop.asked() {
             break; // half a part is none

@@ -3,7 +3,7 @@
 use clap::Args;
 use plumb_checkup::{PathPart, PathTest};
 use plumb_engine::options::{OutputOptions, TransportKind, TransportOptions};
-use plumb_measure::Span;
+use plumb_measure::{Span, truncated};
 
 use crate::job::watching;
 
@@ -24,10 +24,12 @@ const SIZES: [u64; 18] = [
 const SIZE_SHARE: u64 = 8;
 /// A pause between the messages of the long test, as the note's.
 const STABILITY_DELAY: &str = "100ms";
-/// Datagrams of the size of speech, so many that a loss of a tenth of a percent shows within seconds, and too
-/// few to fill any line.
+/// Datagrams of the size of speech, at most so many that a loss of a tenth of a percent shows within seconds.
 const DATAGRAM_BYTES: u64 = 200;
-const DATAGRAM_RATE: &str = "1Mbit";
+const DATAGRAM_KBIT_S: f64 = 1_000.0;
+/// Of what messages carried datagrams take this part: with their headers, and both ways at once, they fill
+/// no line.
+const DATAGRAM_SHARE: f64 = 0.25;
 /// What a part takes beside its measurement: connecting, the tool's floor, writing.
 const AROUND_NS: u64 = SECOND / 3;
 
@@ -169,7 +171,7 @@ impl ScaleOptions {
             "--transport=udp".into(),
             "--both".into(),
             format!("--size={DATAGRAM_BYTES}B"),
-            format!("--rate={DATAGRAM_RATE}"),
+            rate(DATAGRAM_KBIT_S),
             format!("--for={}", Span::from_ns(scale.throughput)),
             format!("--timeout={}", Span::from_ns(scale.timeout)),
         ];
@@ -183,6 +185,19 @@ impl ScaleOptions {
             words,
             outcome: None,
         }
+    }
+}
+
+fn rate(kbit_s: f64) -> String {
+    format!("--rate={}kbit", truncated(kbit_s).max(1))
+}
+
+/// Sets the rate of the datagrams of `part` by what messages carried, bits a second, where that is known.
+pub(super) fn set_rate(part: &mut PathPart, carried_bits_per_s: Option<f64>) {
+    let Some(carried) = carried_bits_per_s else { return };
+    let asked = rate((carried / 1e3 * DATAGRAM_SHARE).min(DATAGRAM_KBIT_S));
+    if let Some(word) = part.words.iter_mut().find(|word| word.starts_with("--rate=")) {
+        *word = asked;
     }
 }
 
@@ -234,6 +249,23 @@ mod tests {
         let sizes = SIZES.len() as u64;
         let around = (4 + sizes) * AROUND_NS;
         assert_eq!(total, (2 + 2 + 2 + 3) * SECOND + sizes * SECOND / 4 + around);
+    }
+
+    #[test]
+    fn datagrams_do_not_fill_a_slow_line() {
+        let command = ScaleOptions::augment_args(Command::new("check"));
+        let options = ScaleOptions::from_arg_matches(&command.get_matches_from(["check"])).unwrap();
+        let at = |carried_bits_per_s| {
+            let mut part = options.datagrams(&[]);
+            set_rate(&mut part, carried_bits_per_s);
+            part.words.into_iter().find(|word| word.starts_with("--rate=")).unwrap()
+        };
+        assert_eq!(at(None), "--rate=1000kbit");
+        assert_eq!(at(Some(1e10)), "--rate=1000kbit");
+        assert_eq!(at(Some(570_000.0)), "--rate=142kbit");
+        assert_eq!(at(Some(100.0)), "--rate=1kbit");
+        let stream = plumb_net::StreamOptions::augment_args(Command::new("stream"));
+        stream.try_get_matches_from(["stream", "127.0.0.1", "--rate=142kbit"]).unwrap();
     }
 
     #[test]

@@ -1,6 +1,6 @@
 use super::super::{PATH_CHECK_SCHEMA, PathCheck};
 use super::*;
-use plumb_measure::Program;
+use plumb_measure::{Away, Program, RoundTripMeans};
 
 const MS: u64 = 1_000_000;
 
@@ -35,7 +35,7 @@ fn part(test: PathTest, size_bytes: u64, outcome: Option<PartOutcome>) -> PathPa
 }
 
 fn one(test: PathTest, outcome: PartOutcome) -> (Judgement, String) {
-    judge(test, &[&part(test, 1_000, Some(outcome))], None)
+    judge(test, &[&part(test, 1_000, Some(outcome))], Known::default())
 }
 
 /// The verdict on sizes with these outcomes.
@@ -44,7 +44,7 @@ fn over(sizes: &[(u64, PartOutcome)]) -> (Judgement, String) {
         .iter()
         .map(|(bytes, outcome)| part(PathTest::Sizes, *bytes, Some(outcome.clone())))
         .collect();
-    judge(PathTest::Sizes, &parts.iter().collect::<Vec<_>>(), None)
+    judge(PathTest::Sizes, &parts.iter().collect::<Vec<_>>(), Known::default())
 }
 
 fn unanswered() -> PartOutcome {
@@ -71,18 +71,175 @@ fn throughput_is_named_by_its_order_of_magnitude() {
     }
     let foreign = PartOutcome { valid: false, ..outcome() };
     says(&one(PathTest::Throughput, foreign), Judgement::Look, "not valid");
-    says(&one(PathTest::Throughput, failed("reset", 3)), Judgement::Bad, "3 messages failed");
-    says(&one(PathTest::Throughput, failed("reset", 1)), Judgement::Bad, " 1 message failed");
+    says(
+        &one(PathTest::Throughput, failed("reset", 3)),
+        Judgement::Bad,
+        "3 of 103 messages of 1000 bytes failed (3 reset). Connections were ended 3 times",
+    );
+    says(
+        &one(PathTest::Throughput, failed("reset", 1)),
+        Judgement::Bad,
+        "1 of 101 messages of 1000 bytes failed (1 reset)",
+    );
+}
+
+/// What throughput says beside a round trip of the smallest message that came to `trip`.
+fn throughput_beside(trip: &PartOutcome, outcome: PartOutcome) -> (Judgement, String) {
+    let measured = part(PathTest::Throughput, 100_000, Some(outcome));
+    let known = Known { round_trip: Some(trip), ..Known::default() };
+    judge(PathTest::Throughput, &[&measured], known)
 }
 
 #[test]
 fn throughput_that_the_distance_bounds_is_told_from_a_slow_line() {
-    let measured = part(PathTest::Throughput, 100_000, Some(outcome()));
-    let of = |round_trip_ns| judge(PathTest::Throughput, &[&measured], Some(round_trip_ns));
+    let of = |ns| {
+        let trip = PartOutcome { p50_ns: Some(ns), ..outcome() };
+        throughput_beside(&trip, outcome())
+    };
     says(&of(900_000), Judgement::Fine, "900 us of the 1.00 ms that a message takes");
-    assert!(!of(100_000).1.contains("distance"));
+    assert!(!of(100_000).1.contains("limit"));
     says(&of(1_050_000), Judgement::Fine, "1.00 ms of the 1.00 ms that a message takes");
-    assert!(!of(44 * MS).1.contains("distance"), "something else makes the smallest message slow");
+    assert!(!of(44 * MS).1.contains("limit"), "something else makes the smallest message slow");
+}
+
+#[test]
+fn the_distance_is_named_as_the_limit_only_where_most_of_a_round_trip_is_the_wire() {
+    let told = |wire_ns, server_ns| RoundTripMeans {
+        sending_ns: 1_000,
+        waking_ns: 1_000,
+        away: Away::Told { wire_ns, server_waking_ns: 1_000, server_ns, server_sending_ns: 1_000 },
+        stamp_costs_ns: None,
+    };
+    let of = |round_trip| {
+        let trip =
+            PartOutcome { p50_ns: Some(900_000), average_ms: Some(25.7), round_trip, ..outcome() };
+        (throughput_beside(&trip, outcome()).1, one(PathTest::RoundTrip, trip).1)
+    };
+    let (limit, reach) = of(Some(told(800_000, 90_000)));
+    assert!(limit.contains(": the distance is the limit here"), "{limit}");
+    assert!(reach.contains("as within a building"), "{reach}");
+    let (limit, reach) = of(Some(told(25 * MS, 90_000)));
+    assert!(limit.contains(": the distance is the limit here"), "{limit}");
+    assert!(reach.contains("would go 2500 km far and back in the time on the wire."), "{reach}");
+    let (limit, reach) = of(Some(told(3_000, 25 * MS)));
+    assert!(limit.contains(": what both machines do is the limit here"), "{limit}");
+    assert!(reach.contains("as within a building"), "{reach}");
+    let (limit, reach) = of(None);
+    assert!(limit.contains(": the distance, or the server, is the limit here"), "{limit}");
+    assert!(reach.contains("in that time, less what the server takes of it."), "{reach}");
+}
+
+#[test]
+fn throughput_of_a_stall_is_not_that_of_the_line() {
+    let stall = Some("34 of 40 round trips took about 40 ms".to_owned());
+    let trip = PartOutcome { p50_ns: Some(44 * MS), delayed_acknowledgement: stall, ..outcome() };
+    let slow = PartOutcome { p50_ns: Some(46 * MS), max_ns: Some(50 * MS), ..outcome() };
+    let verdict = throughput_beside(&trip, slow);
+    says(&verdict, Judgement::Look, "46.0 ms at the median, as the smallest message does");
+    says(&throughput_beside(&trip, outcome()), Judgement::Fine, "of the order of Gigabit");
+}
+
+#[test]
+fn segments_that_are_sent_again_are_told_whatever_took_long() {
+    let trip = outcome();
+    let of = |test, again, sent, p50_ns| {
+        let (retransmits, segments_sent) = (Some(again), Some(sent));
+        let outcome = PartOutcome { retransmits, segments_sent, p50_ns: Some(p50_ns), ..outcome() };
+        let known = Known { round_trip: Some(&trip), ..Known::default() };
+        judge(test, &[&part(test, 10_000, Some(outcome))], known)
+    };
+    let said = "This side sent 20 of 1,350 segments again (1.48 %): packets are lost on the way";
+    says(&of(PathTest::RoundTrip, 20, 1_350, MS), Judgement::Bad, said);
+    says(&of(PathTest::Stability, 20, 1_350, 2 * MS), Judgement::Bad, said);
+    // messages whose bytes take time find out how much the line carries
+    says(&of(PathTest::Throughput, 20, 1_350, MS), Judgement::Look, "or a queue on it is full");
+    says(&of(PathTest::Stability, 20, 1_350, 5 * MS), Judgement::Look, "or a queue on it is full");
+    let few = of(PathTest::Stability, 4, 900, MS);
+    says(&few, Judgement::Look, "(0.44 %)");
+    assert!(!few.1.contains("becomes slow"), "{}", few.1);
+    for (again, sent) in [(2, 100), (3, 3_001), (0, 0)] {
+        says(&of(PathTest::Stability, again, sent, MS), Judgement::Fine, "none failed");
+    }
+    let size =
+        |again| PartOutcome { retransmits: Some(again), segments_sent: Some(500), ..outcome() };
+    let sizes = [(500, size(1)), (1_000, size(2)), (1_500, size(0))];
+    says(&over(&sizes), Judgement::Look, "none of them stalls. This side sent 3 of 1,500 segments");
+}
+
+#[test]
+fn the_largest_messages_say_what_a_line_carries() {
+    let sized = |bytes, ms| {
+        let outcome = PartOutcome { p50_ns: Some(ms * MS), ..outcome() };
+        part(PathTest::Sizes, bytes, Some(outcome))
+    };
+    let mut check = PathCheck {
+        schema: PATH_CHECK_SCHEMA.into(),
+        plumb: Program { version: String::new() },
+        started: String::new(),
+        target: String::new(),
+        parts: vec![part(PathTest::Throughput, 100_000, Some(unanswered()))],
+    };
+    assert_eq!(check.carried_bits_per_s(), None);
+    // what fits into the burst of a shaper passes at once
+    check.parts.extend([sized(1_000, 1), sized(40_000, 1_280)]);
+    let carried = check.carried_bits_per_s().unwrap();
+    assert!((carried - 500_000.0).abs() < 1.0, "{carried}");
+}
+
+#[test]
+fn a_line_that_is_too_slow_for_large_messages_is_slow_and_not_broken() {
+    let large = part(PathTest::Throughput, 100_000, Some(unanswered()));
+    let of = |carried_bits_per_s| {
+        let known = Known { carried_bits_per_s, ..Known::default() };
+        judge(PathTest::Throughput, &[&large], known)
+    };
+    // 10 s are granted
+    let slow = "smaller ones carry 140 kbit/s, at which it takes 11.4 s: the line is slow.";
+    says(&of(Some(140_000.0)), Judgement::Look, slow);
+    says(&of(Some(600_000.0)), Judgement::Bad, "could not be measured: no answer");
+    says(&of(None), Judgement::Bad, "could not be measured: no answer");
+}
+
+#[test]
+fn failures_are_named_and_each_kind_says_something_of_its_own() {
+    for test in [PathTest::Throughput, PathTest::RoundTrip, PathTest::Stability] {
+        let held = |verdict: &(Judgement, String)| {
+            assert!(!verdict.1.contains("does not hold"), "{}", verdict.1);
+        };
+        let changed = one(test, failed("garbled", 2));
+        says(&changed, Judgement::Bad, "2 of 102 messages of 1000 bytes failed");
+        says(&changed, Judgement::Bad, "(2 garbled). What came back is not what was sent");
+        held(&changed);
+        let late = one(test, failed("timed-out", 1));
+        says(&late, Judgement::Bad, "(1 timed-out). No answer came within 10s");
+        held(&late);
+        let twice = one(test, failed("unasked", 3));
+        says(&twice, Judgement::Bad, "none of 100 messages of 1000 bytes failed");
+        says(&twice, Judgement::Bad, "3 answers came that nobody had asked for");
+        held(&twice);
+        let closed = one(test, failed("closed", 2));
+        says(
+            &closed,
+            Judgement::Bad,
+            "ended 2 times in between: the path, or the server, does not",
+        );
+    }
+    let ended = one(PathTest::Stability, PartOutcome { quiet_closes: 2, ..outcome() });
+    says(
+        &ended,
+        Judgement::Bad,
+        "none of 100 messages of 1000 bytes failed in 10.0 s. Connections",
+    );
+    let verdict = over(&[(500, outcome()), (520, failed("garbled", 7))]);
+    says(&verdict, Judgement::Bad, "520 bytes do not all come back as they should (7 garbled).");
+    let never = PartOutcome { operations: 0, ..failed("garbled", 7) };
+    let verdict = over(&[(500, outcome()), (520, never.clone())]);
+    says(&verdict, Judgement::Bad, "no message of 520 bytes came back as it should (7 garbled).");
+    says(
+        &one(PathTest::RoundTrip, PartOutcome { average_ms: None, ..never }),
+        Judgement::Bad,
+        "no message came back as it should: 7 garbled. What came back is not",
+    );
 }
 
 #[test]
@@ -203,6 +360,13 @@ fn a_size_that_waits_every_time_is_told_from_one_that_waits_once() {
         PartOutcome { operations: 2, p50_ns: Some(41 * MS), max_ns: Some(44 * MS), ..outcome() };
     let verdict = over(&[(500, outcome()), (1_460, few_and_slow), (4_000, outcome())]);
     says(&verdict, Judgement::Look, "those of 1460 bytes take far longer");
+    let of_one =
+        PartOutcome { operations: 1, p50_ns: Some(151 * MS), max_ns: Some(151 * MS), ..outcome() };
+    let sent_again =
+        PartOutcome { operations: 2, p50_ns: Some(190 * MS), retransmits: Some(1), ..outcome() };
+    let verdict =
+        over(&[(500, of_one), (1_460, outcome()), (4_000, outcome()), (9_000, sent_again)]);
+    says(&verdict, Judgement::Look, "at 500, 9000 bytes single messages waited");
 }
 
 #[test]
@@ -225,6 +389,6 @@ fn what_a_slow_line_takes_for_more_bytes_is_no_wait() {
 #[test]
 fn what_is_not_measured_is_not_judged() {
     let parts = [part(PathTest::Sizes, 1, Some(outcome())), part(PathTest::Sizes, 2, None)];
-    let verdict = judge(PathTest::Sizes, &parts.iter().collect::<Vec<_>>(), None);
+    let verdict = judge(PathTest::Sizes, &parts.iter().collect::<Vec<_>>(), Known::default());
     says(&verdict, Judgement::Open, "1 of 2 parts");
 }
