@@ -133,6 +133,13 @@ impl Condition {
         self.left.slots().chain(right)
     }
 
+    /// True when nothing but variables decides it: as long as they stay it stays, and nothing is drawn
+    /// or counted by asking.
+    pub fn is_of_variables(&self) -> bool {
+        let right = self.comparison.as_ref().map(|(_, right)| right);
+        ![Some(&self.left), right].into_iter().flatten().any(Template::has_values)
+    }
+
     /// True when the step is to be done.
     ///
     /// # Errors

@@ -149,6 +149,11 @@ impl Template {
         }))
     }
 
+    /// True when a built-in value stands in it, which may be another one each time.
+    pub(crate) fn has_values(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part, Segment::Call(..)))
+    }
+
     /// Its text when it needs no variable.
     #[must_use]
     pub fn constant(&self) -> Option<&str> {

@@ -118,6 +118,12 @@ impl Value {
     pub fn list<T: Into<Arc<str>>>(texts: impl IntoIterator<Item = T>) -> Self {
         Self::List(texts.into_iter().map(Into::into).collect())
     }
+
+    /// True of a list of none.
+    #[must_use]
+    pub fn is_empty_list(&self) -> bool {
+        matches!(self, Self::List(values) if values.is_empty())
+    }
 }
 
 /// The values that all users of a scenario have in common: those of the file, of the scenario and

@@ -1,5 +1,6 @@
 //! Where a user stands in its program, and how it goes on.
 
+mod ending;
 mod frame;
 
 use std::sync::Arc;
@@ -74,7 +75,10 @@ impl Cursor {
                     self.at += 1;
                     match around.draw.think_ns(think) {
                         0 => {}
-                        ns => return Halt::Pause(ns),
+                        ns => {
+                            self.complete_ended(around);
+                            return Halt::Pause(ns);
+                        }
                     }
                 }
                 other => self.at = self.step(other, around),
@@ -107,7 +111,7 @@ impl Cursor {
     pub(crate) fn restart(&mut self, complete: &mut Vec<OperationGroup>) {
         self.at = 0;
         self.undecided = None;
-        while let Some(frame) = self.frames.pop() {
+        while let Some(mut frame) = self.frames.pop() {
             frame.complete(complete);
         }
     }
@@ -196,7 +200,7 @@ impl Cursor {
                 next
             }
             Instruction::GroupEnd => {
-                if let Some(frame) = self.frames.pop() {
+                if let Some(mut frame) = self.frames.pop() {
                     frame.complete(around.complete);
                 }
                 next

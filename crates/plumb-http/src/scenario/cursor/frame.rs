@@ -91,10 +91,26 @@ impl Frame {
         }
     }
 
-    /// A group that asked for something, all of it within the recorded part, is timed.
-    pub(super) fn complete(self, complete: &mut Vec<OperationGroup>) {
-        if let Self::Group { row, took_ns, counts: true, outcome, asked: true } = self {
-            complete.push(OperationGroup { row, took_ns, outcome });
+    /// True of a loop that has no turn behind this one, whatever comes. Whether one with a condition,
+    /// or with turns that all users share, has another is asked behind it.
+    pub(super) fn is_at_last_turn(&self) -> bool {
+        match self {
+            Self::Each { values, next, end, turns: Turns::Own, .. } => {
+                *next >= (*end).min(values.len())
+            }
+            Self::Repeat { left } => *left == 0,
+            Self::Each { turns: Turns::Shared(_), .. }
+            | Self::While { .. }
+            | Self::Group { .. } => false,
+        }
+    }
+
+    /// A group that asked for something, all of it within the recorded part, is timed, once.
+    pub(super) fn complete(&mut self, complete: &mut Vec<OperationGroup>) {
+        if let Self::Group { row, took_ns, counts: true, outcome, asked } = self
+            && std::mem::take(asked)
+        {
+            complete.push(OperationGroup { row: *row, took_ns: *took_ns, outcome: *outcome });
         }
     }
 }

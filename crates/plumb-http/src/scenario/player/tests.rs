@@ -181,6 +181,50 @@ fn a_user_thinks_as_behind_a_step_of_which_nobody_knows_whether_it_is_to_be_done
     }
 }
 
+/// Groups that are complete after each of `answers` answers and the pause behind it, `g` of a script
+/// whose steps in the group are `within`.
+fn groups_complete(within: &str, answers: usize) -> Vec<(usize, usize)> {
+    let group = "[[scenario.step]]\ngroup = \"g\"\n";
+    let mut player = player_of(&format!("{SCENARIO}think = \"500ms\"\n{group}{within}"));
+    let mut user = player.user(0);
+    let groups = |player: &mut Player| std::iter::from_fn(|| player.complete()).count();
+    let mut found = Vec::new();
+    for _ in 0..answers {
+        assert_eq!(after(&mut player, &mut user, 200), After::Pause(500_000_000), "{within}");
+        let answered = groups(&mut player);
+        player.resume(&mut user);
+        found.push((answered, groups(&mut player)));
+    }
+    found
+}
+
+#[test]
+fn a_group_is_complete_with_its_last_answer_whatever_thinks_behind_it() {
+    let step = |name: &str, key: &str, depth: usize| {
+        let table = format!("[[scenario.{}]]\n", vec!["step"; depth].join("."));
+        let get = if key.contains("repeat") || key.contains("while") || key.contains("group") {
+            String::new()
+        } else {
+            format!("get = \"/{name}\"\n")
+        };
+        format!("{table}{get}{key}\n")
+    };
+    let two = [step("a", "", 2), step("b", "", 2)].concat();
+    assert_eq!(groups_complete(&two, 2), [(0, 0), (1, 0)]);
+    let nested = [step("", "group = \"inner\"", 2), step("a", "", 3)].concat();
+    assert_eq!(groups_complete(&nested, 1), [(2, 0)]);
+    let repeated = [step("", "repeat = 2", 2), step("a", "", 3)].concat();
+    assert_eq!(groups_complete(&repeated, 2), [(0, 0), (1, 0)]);
+    let take = "extract = [{ name = \"v\", header = \"X\", default = \"no\" }]";
+    let holds = [step("a", take, 2), step("", "while = \"${v} == yes\"", 2), step("b", "", 3)];
+    assert_eq!(groups_complete(&holds.concat(), 1), [(1, 0)]);
+    let left_out = [step("a", take, 2), step("b", "if = \"${v} == yes\"", 2)].concat();
+    assert_eq!(groups_complete(&left_out, 1), [(1, 0)]);
+    // nobody knows yet
+    let drawn = [step("a", "", 2), step("b", "if = \"${random(1, 1)} == 2\"", 2)].concat();
+    assert_eq!(groups_complete(&drawn, 1), [(0, 1)]);
+}
+
 #[test]
 fn what_was_wrong_in_the_warm_up_is_told_from_what_was_wrong_behind_it() {
     let mut player = player_of(&format!("{SCENARIO}{STEP}"));
