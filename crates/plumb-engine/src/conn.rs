@@ -52,8 +52,10 @@ pub(crate) struct Conn<P: Protocol, L> {
     pub(crate) resume_at: Moment,
     /// Tells events of this life from those of an earlier one.
     pub(crate) generation: u32,
-    /// Lives since one in which an operation succeeded.
-    pub(crate) attempts: u32,
+    /// Lives since one in which something was asked.
+    pub(crate) attempts: u16,
+    /// An operation was answered in this life.
+    pub(crate) answered: bool,
     pub(crate) flights: Flights,
     pub(crate) wire: P::Wire,
     /// The number of its user, which is that of the user's own connection too.
@@ -91,7 +93,8 @@ impl ScriptState {
     const NONE: Self = Self { begins: Moment::NONE, here: false, resting: false, waited: false };
 }
 
-/// The first wait after a failed attempt; it doubles up to [`BACKOFF_MAX_NS`].
+/// The first wait after two attempts in a row that led to no request; it doubles up to
+/// [`BACKOFF_MAX_NS`].
 const BACKOFF_NS: u64 = 10_000_000;
 const BACKOFF_MAX_NS: u64 = 1_000_000_000;
 /// A hello by datagram is said again after this.
@@ -106,6 +109,7 @@ impl<P: Protocol, L> Conn<P, L> {
             resume_at: Moment::NONE,
             generation: 0,
             attempts: 0,
+            answered: false,
             flights: Flights::default(),
             wire: P::Wire::default(),
             owner,
@@ -124,7 +128,8 @@ impl<P: Protocol, L> Conn<P, L> {
         matches!(self.phase, Phase::Open { .. })
     }
 
-    /// How long to wait before the next attempt: nothing after a connection that had worked.
+    /// How long to wait before the next attempt: nothing after a life in which something was asked. However
+    /// that ended, what is due next fails or succeeds at the server, and not here.
     pub(crate) fn backoff_ns(&self) -> u64 {
         match self.attempts {
             0 => 0,

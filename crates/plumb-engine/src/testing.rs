@@ -106,6 +106,8 @@ pub(crate) struct Manner {
     pub(crate) hang_up_at: usize,
     /// Gives every answer twice whose number, counted over all connections, this divides.
     pub(crate) twice_every: usize,
+    /// Closes the connection instead of giving an answer that is due between these two moments.
+    pub(crate) hangs_up: (u64, u64),
     /// Says nothing more on the connection instead of giving this answer, counted over all connections.
     pub(crate) silent_from: usize,
 }
@@ -119,6 +121,7 @@ impl Default for Manner {
             close_after: usize::MAX,
             hang_up_at: usize::MAX,
             twice_every: usize::MAX,
+            hangs_up: (0, 0),
             silent_from: usize::MAX,
         }
     }
@@ -219,7 +222,8 @@ impl Talk {
             if *at > now {
                 return;
             }
-            if *answers + 1 == manner.hang_up_at {
+            let hangs_up = (manner.hangs_up.0..manner.hangs_up.1).contains(at);
+            if hangs_up || *answers + 1 == manner.hang_up_at {
                 *answers += 1;
                 self.stream = None;
                 return;

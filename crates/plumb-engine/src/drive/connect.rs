@@ -314,6 +314,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         let conn = &mut self.conns[index];
         let again = self.now + conn.backoff_ns();
         conn.attempts = conn.attempts.saturating_add(1);
+        conn.answered = false;
         conn.lives = conn.lives.wrapping_add(1);
         let retry_at = again.max(self.needs_none_before(index));
         self.conns[index].phase = Phase::Down { retry_at };

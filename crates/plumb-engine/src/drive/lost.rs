@@ -3,7 +3,7 @@
 use std::io;
 
 use plumb_link::{Link, tls};
-use plumb_measure::{Answer, FailureKind, Outcome};
+use plumb_measure::{Answer, FailureKind};
 use plumb_socket::{Time, connect_failure};
 
 use super::Drive;
@@ -27,9 +27,6 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         self.in_flight -= 1;
         let user = &mut self.users[conn.owner];
         let answer = self.protocol.eof(user, &mut conn.wire, flight.op);
-        if answer.outcome == Outcome::Ok {
-            conn.attempts = 0;
-        }
         self.book(index, flight, answer);
         self.restart(index);
         Ok(())
@@ -47,7 +44,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
                 let address = self.endpoint(index).to_string();
                 return Err(EngineError::Greeting { address, complaint, kind });
             }
-            if self.conns[index].attempts == 0 {
+            if self.conns[index].answered {
                 return self.fail(index, FailureKind::Garbled);
             }
             self.keep_complaint(index, &complaint);

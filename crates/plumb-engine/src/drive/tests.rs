@@ -248,6 +248,21 @@ fn a_connection_closed_instead_of_an_answer_is_a_failure_and_the_load_goes_on() 
 }
 
 #[test]
+fn while_a_server_closes_every_connection_all_that_is_due_fails_there() {
+    let manner = Manner { delay_ns: MS, hangs_up: (3_000 * MS, 5_000 * MS), ..Manner::default() };
+    let plan = LoadPlan { pace: rate("20/s"), extent: Extent::Count(160), ..plan() };
+    let recorder = drive(&plan, manner).recorder;
+    assert_eq!((recorder.operations(), recorder.failures().of(FailureKind::Closed)), (120, 40));
+    assert_eq!(recorder.rows()[0].response.max(), MS, "nobody waited for the next try");
+    let closed = drive(
+        &LoadPlan { pace: Pace::AsFast, extent: Extent::Count(100), ..plan },
+        Manner { hangs_up: (0, u64::MAX), ..manner },
+    );
+    assert_eq!(closed.recorder.failures().of(FailureKind::Closed), 100);
+    assert_eq!(closed.recorder.connect.count(), 100);
+}
+
+#[test]
 fn answers_of_single_bytes_are_put_together() {
     for depth in [1, 4] {
         let plan = LoadPlan { depth: connections(depth), ..plan() };

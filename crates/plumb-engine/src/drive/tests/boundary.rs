@@ -23,6 +23,7 @@ const HANGS: Manner = Manner {
     close_after: usize::MAX,
     hang_up_at: usize::MAX,
     twice_every: usize::MAX,
+    hangs_up: (0, 0),
     silent_from: 11,
 };
 
