@@ -137,11 +137,16 @@ fn what_could_not_begin_in_time_is_counted_as_dropped() {
 
 /// A load that goes on for minutes, interrupted after some hundred messages.
 fn interrupted(signal: Signal, words: &[&str], folder: &Path) -> kit::Ended {
+    interrupted_by(&[signal], words, folder)
+}
+
+/// The same by several signals, one after the other.
+fn interrupted_by(signals: &[Signal], words: &[&str], folder: &Path) -> kit::Ended {
     let peer = Peer::start(300, Misdeed::None);
     let start = ["net", "ping", &peer.address, "--for", "600s", "--warmup", "0s"];
     let load = Program::start(&[&start, words].concat(), folder);
     peer.wait();
-    load.signal(signal);
+    signals.iter().for_each(|signal| load.signal(*signal));
     load.wait().with(130)
 }
 
@@ -170,6 +175,15 @@ fn ctrl_c_leaves_a_readable_run() {
 fn sigterm_is_an_interruption_too() {
     let folder = folder();
     interrupted(Signal::TERM, &[], folder.path());
+    assert_interrupted(&record(&only_run(folder.path())));
+}
+
+#[test]
+fn a_signal_that_comes_twice_at_the_same_moment_is_one_request() {
+    let folder = folder();
+    // both are there when it goes on
+    let signals = [Signal::STOP, Signal::INT, Signal::TERM, Signal::CONT];
+    interrupted_by(&signals, &[], folder.path());
     assert_interrupted(&record(&only_run(folder.path())));
 }
 
