@@ -172,8 +172,8 @@ mod tests {
         let one = Hiccup { from_ns: 100, to_ns: 200, length_ns: 70 };
         meter.hiccups.lock().unwrap().push_front(one);
         assert_eq!(meter.between(150, 160), [70]);
-        assert_eq!(meter.between(0, 100), []);
-        assert_eq!(meter.between(200, 300), []);
+        assert_eq!(meter.between(0, 100), [0; 0]);
+        assert_eq!(meter.between(200, 300), [0; 0]);
     }
 
     #[test]

@@ -63,7 +63,7 @@ fn row(mut setting: Setting) -> Result<String, Failure> {
     fleet.begin(&["net".into(), "ping".into()], PlanFiles::default());
     let mut sum = Sum::default();
     let loads = fleet.load(&mut sum, &Stop::new()?)?;
-    let records = fleet.end(|_, _| {});
+    let records = fleet.end(&Stop::new()?, |_, _| {});
     drop(fleet);
     let truth = std::mem::take(&mut *truth.lock().map_err(|_| "a simulation that panicked")?);
     let lost = loads.iter().filter(|load| load.lost.is_some()).count();

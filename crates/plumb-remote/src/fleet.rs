@@ -273,7 +273,11 @@ impl Fleet {
     }
 
     /// The run is over: what each remote hands over of its own part; `said` hears what they say of it.
-    pub fn end(&mut self, mut said: impl FnMut(&str, &str)) -> Vec<RemotePart> {
+    /// Where `stop` was asked, those that wait for a load are told that none comes.
+    pub fn end(&mut self, stop: &Stop, mut said: impl FnMut(&str, &str)) -> Vec<RemotePart> {
+        if stop.asked() {
+            self.stop_all();
+        }
         let mut farewell = Farewell::of(self);
         let there = |remote: &Remote| matches!(remote.state, State::There);
         while self.remotes.iter().any(there) && !farewell.is_over(self) {

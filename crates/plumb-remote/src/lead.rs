@@ -13,7 +13,7 @@ pub trait Conductor: Watch {
     fn drive(&mut self, point: &SpreadPoint, stop: &Stop) -> Result<Vec<RemoteLoad>, JobError>;
 }
 
-/// Has all points of `job` measured.
+/// Has all points of `job` measured, until `stop` is asked: a load that had not begun by then has no result.
 ///
 /// # Errors
 /// When a load could not begin, or a result could not be kept.
@@ -28,7 +28,12 @@ pub fn lead(
             break;
         }
         job.before(number, stop);
-        let remotes = conductor.drive(&point, stop)?;
+        let remotes = match conductor.drive(&point, stop) {
+            Ok(remotes) if !stop.asked() || remotes.iter().any(|it| it.load.is_some()) => remotes,
+            Ok(_) => break,
+            Err(_) if stop.asked() => break,
+            Err(error) => return Err(error),
+        };
         let (result, began_ns) = together(job, (number, point), remotes, conductor)?;
         conductor.result(result, began_ns)?;
     }
@@ -122,4 +127,77 @@ fn judged_by(result: &mut ResultRecord, remotes: &[RemoteLoad]) {
 
 fn words_of_loss(remote: &RemoteLoad) -> String {
     format!("{}: {}", remote.name, remote.lost.as_deref().unwrap_or("nothing is known of it"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use plumb_engine::layer::SpreadParts;
+    use plumb_engine::{Lengths, LoadPlan, Sampler};
+    use plumb_measure::{Floor, Span, Transport};
+
+    use super::*;
+
+    struct TwoPoints;
+
+    impl Spread for TwoPoints {
+        fn points(&self) -> Vec<SpreadPoint> {
+            let (labels, plan) = (BTreeMap::new(), LoadPlan::lone(1, Span::from_ms(1)));
+            let point = SpreadPoint { labels, plan, lengths: Lengths::Same };
+            vec![point.clone(), point]
+        }
+
+        fn conclude(&mut self, _: usize, _: &mut ResultRecord, _: &SpreadParts<'_>) {
+            unreachable!("nothing was measured");
+        }
+    }
+
+    /// Its remotes do not begin; somebody asks it to stop meanwhile, if it is `stopped`.
+    struct Idle {
+        stopped: bool,
+        refuses: bool,
+    }
+
+    impl Watch for Idle {
+        fn floor(&mut self, _: Floor) {}
+
+        fn reached(&mut self, _: Transport) {}
+
+        fn server(&mut self, _: String) {}
+
+        fn point(&mut self, _: &BTreeMap<String, String>) -> &mut dyn Sampler {
+            unreachable!("nobody looks on")
+        }
+
+        fn result(&mut self, _: ResultRecord, _: u64) -> Result<(), JobError> {
+            unreachable!("nothing was measured")
+        }
+    }
+
+    impl Conductor for Idle {
+        fn drive(&mut self, _: &SpreadPoint, stop: &Stop) -> Result<Vec<RemoteLoad>, JobError> {
+            if self.stopped {
+                stop.ask();
+            }
+            if self.refuses {
+                return Err("r1: it was told to end".into());
+            }
+            let lost = Some("it has ended".to_owned());
+            let (name, load, started_ns, result) = ("r1".to_owned(), None, None, None);
+            Ok(vec![RemoteLoad { name, load, started_ns, result, lost }])
+        }
+    }
+
+    #[test]
+    fn who_is_stopped_before_anybody_has_begun_has_lost_nobody() {
+        let led = |stopped, refuses| {
+            let stop = Stop::new().unwrap();
+            lead(&mut TwoPoints, &mut Idle { stopped, refuses }, &stop).map_err(|it| it.to_string())
+        };
+        assert_eq!(led(true, false), Ok(()));
+        assert_eq!(led(true, true), Ok(()));
+        assert_eq!(led(false, false), Err("all remotes were lost: r1: it has ended".into()));
+        assert_eq!(led(false, true), Err("r1: it was told to end".into()));
+    }
 }

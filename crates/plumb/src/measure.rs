@@ -187,7 +187,7 @@ pub(crate) fn measure_with(
         folder.give_up_intervals();
         record.validity = record.validity.without_intervals(&error.to_string());
     }
-    let unkept = drivers.end(folder.path()).err();
+    let unkept = drivers.end(folder.path(), stop).err();
     let unkept = incomplete.map(|error| anyhow!(error).context(INCOMPLETE)).or(unkept);
     let run = Run::keep(record, folder, unkept);
     if let Some(metrics) = metrics {

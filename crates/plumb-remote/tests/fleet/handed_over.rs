@@ -14,7 +14,21 @@ use plumb_remote::{Carried, Fleet, Hello, PlanFiles, RemoteError, RemotePart, Wa
 const BYTES: u64 = MESSAGE_MAX as u64 + 1;
 
 /// What comes of a recorder on a remote of whose files each is so long, or not there.
-fn recorded(files: &'static [(&str, Option<u64>)]) -> (Result<(), RemoteError>, RemotePart) {
+fn recorded(files: Files) -> (Result<(), RemoteError>, RemotePart) {
+    with_remote(files, false, |fleet| {
+        let stop = Stop::new().expect("a stop");
+        fleet.begin_alone(&["host".into(), "record".into()], PlanFiles::default());
+        let followed = fleet.follow(&stop, |_, _| {});
+        (followed, fleet.end(&stop, |_, _| {}).pop().expect("its part"))
+    })
+}
+
+/// The files of a remote, each with its length.
+type Files = &'static [(&'static str, Option<u64>)];
+
+/// What `lead` makes of a fleet of one remote with these files, which it hands over once a load `waits` no
+/// longer.
+fn with_remote<T>(files: Files, waits: bool, lead: impl FnOnce(&mut Fleet) -> T) -> T {
     let (orders_in, orders_out) = io::pipe().expect("a pipe");
     let (reports_in, reports_out) = io::pipe().expect("a pipe");
     let hello = Hello { schema: SCHEMA.into(), name: "r1".into(), ..Hello::default() };
@@ -22,7 +36,10 @@ fn recorded(files: &'static [(&str, Option<u64>)]) -> (Result<(), RemoteError>, 
     let remote = thread::spawn(move || {
         let stop = Stop::new().expect("a stop");
         let from = BufReader::new(orders_in);
-        serve(hello, WallClock::default(), from, reports_out, &stop, |_, _, _| {
+        serve(hello, WallClock::default(), from, reports_out, &stop, |_, mut led, _| {
+            if waits {
+                led.gate();
+            }
             let folder = tempfile::tempdir().expect("a folder");
             let file = |(name, bytes): &(&str, Option<u64>)| {
                 let path = folder.path().join(name);
@@ -39,12 +56,21 @@ fn recorded(files: &'static [(&str, Option<u64>)]) -> (Result<(), RemoteError>, 
     inbox(BufReader::new(reports_in), sender, |said| (0, said));
     let (orders, _) = outbox(orders_out);
     let mut fleet = Fleet::over(vec![("r1".into(), orders)], heard).expect("it is there");
-    fleet.begin_alone(&["host".into(), "record".into()], PlanFiles::default());
-    let followed = fleet.follow(&Stop::new().expect("a stop"), |_, _| {});
-    let part = fleet.end(|_, _| {}).pop().expect("its part");
+    let led = lead(&mut fleet);
     drop(fleet);
     remote.join().expect("it is there").expect("it serves");
-    (followed, part)
+    led
+}
+
+#[test]
+fn a_remote_that_waits_for_a_load_that_does_not_come_is_told_so() {
+    let part = with_remote(&[("vm.csv", Some(7))], true, |fleet| {
+        let stop = Stop::new().expect("a stop");
+        fleet.begin(&["net".into(), "ping".into()], PlanFiles::default());
+        stop.ask();
+        fleet.end(&stop, |_, _| {}).pop().expect("its part")
+    });
+    assert_eq!(part.files, [("vm.csv".to_owned(), vec![0; 7])]);
 }
 
 #[test]

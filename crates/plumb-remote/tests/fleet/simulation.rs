@@ -112,7 +112,7 @@ fn who_is_lost_late_or_lies_is_named_and_the_others_go_on() {
     assert!(began - due > 2_500_000_000, "{due} {began}");
     let behind = of(Fate::Late).unwrap().began_ns - of(Fate::Sound).unwrap().began_ns;
     assert!(behind > 2_400_000_000, "{behind}");
-    let records = fleet.end(|_, _| {});
+    let records = fleet.end(&Stop::new().expect("a stop"), |_, _| {});
     let there = records.iter().filter(|part| part.record.is_some()).count();
     assert_eq!(there, 3);
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use plumb_command::plain;
 use plumb_engine::layer::Measure;
-use plumb_engine::{Gate, IntervalRecords, LoadResult};
+use plumb_engine::{Gate, IntervalRecords, LoadResult, Stop};
 use plumb_measure::{RemoteSelector, ResultRecord, Transport};
 use plumb_remote::{ClockOffset, Fleet, Hello, Led, Nats, PlanFiles, RemotePart};
 use serde_json::{Value, json};
@@ -164,11 +164,11 @@ impl Drivers {
     }
 
     /// The measurement is over: what each remote hands over goes into the folder of the run.
-    pub(crate) fn end(self, run: &Path) -> anyhow::Result<()> {
+    pub(crate) fn end(self, run: &Path, stop: &Stop) -> anyhow::Result<()> {
         let Self::Remotes(mut fleet) = self else { return Ok(()) };
         let folder = run.join("remotes");
         std::fs::create_dir(&folder)?;
-        for RemotePart { name, record, files } in fleet.end(told) {
+        for RemotePart { name, record, files } in fleet.end(stop, told) {
             if let Some(record) = record {
                 std::fs::write(folder.join(format!("{name}.json")), record.to_json())?;
             }

@@ -105,7 +105,7 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     });
     if let Some(folder) = folder {
         // what has come is kept, also where more was asked for
-        for (name, bytes) in fleet.end(told).into_iter().flat_map(|part| part.files) {
+        for (name, bytes) in fleet.end(&stop, told).into_iter().flat_map(|part| part.files) {
             fs::write(folder.path().join(name), bytes)?;
         }
         if followed.is_err() {

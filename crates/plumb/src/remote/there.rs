@@ -44,7 +44,7 @@ pub(crate) fn measure_there(
     let folder = open_folder(job.output(), &outline, clock::wall_ns())?;
     fleet.begin_alone(&without_own(words), files);
     let followed = fleet.follow(stop, told);
-    let part = fleet.end(told).pop();
+    let part = fleet.end(stop, told).pop();
     let Some((mut record, files)) = part.and_then(|part| Some((part.record?, part.files))) else {
         folder.discard();
         followed?;
