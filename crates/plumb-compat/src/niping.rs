@@ -11,10 +11,10 @@ use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::load::{self, Stage};
 use plumb_engine::options::{TransportKind, TransportOptions};
 use plumb_engine::{
-    Address, Endpoint, EngineError, Family, IntervalRecords, LoadPlan, Pace, Plain, Sampler,
-    ServePlan, reachable, serve,
+    Address, Endpoint, EngineError, Family, IntervalRecords, LoadPlan, Pace, Plain, Protocol,
+    Sampler, ServePlan, reachable, serve,
 };
-use plumb_measure::{FailureKind, NipingFigures, Span, Transport};
+use plumb_measure::{FailureKind, Failures, NipingFigures, Span, Transport, grouped};
 use plumb_net::{
     EchoLimits, EchoServer, Event, MEMORY_BYTES, NetError, PORT, Probe, Routed, SIZE_MAX, listeners,
 };
@@ -27,6 +27,8 @@ use plumb_command::{Exit, signals};
 
 /// The largest payload a server takes: what NI peers accept by default.
 const LIMITS: EchoLimits = EchoLimits { message_bytes_max: 16 << 20, service_ns: 0 };
+/// Before the number of a return code that the other side told.
+const TOLD_CODE: &str = ", rc = ";
 /// The longest wait for a round trip.
 const PATIENCE: Span = Span::from_ms(60_000);
 
@@ -136,6 +138,7 @@ fn run_client(words: &Words, route: Option<&Route>, out: &mut impl Write) -> any
     if let Some(trouble) = lines.trouble {
         return Err(trouble.into());
     }
+    let complaint = load.protocols.iter().find_map(Protocol::complaint);
     let recorder = &load.recorder;
     let done = recorder.operations();
     writeln!(out, "{}", clock::ctime(clock::wall_ns()))?;
@@ -145,16 +148,33 @@ fn run_client(words: &Words, route: Option<&Route>, out: &mut impl Write) -> any
     if let Some(figures) = figures {
         write!(out, "{}", block(&figures))?;
     }
-    if done == words.loops {
-        return Ok(Exit::Ran);
+    let failures = recorder.failures();
+    let whole = format!("{done} of {} messages came back", words.loops);
+    if !failures.is_empty() {
+        let complaint = complaint.as_deref();
+        writeln!(out, "*** ERROR => {whole}; {}", failed(&failures, complaint))?;
+        return Ok(Exit::Finding);
     }
-    if stop.asked() && recorder.failures().iter().next().is_none() {
-        return Ok(Exit::Interrupted);
+    if done < words.loops {
+        writeln!(out, "*** ERROR => {whole}: interrupted")?;
+        return Ok(if stop.asked() { Exit::Interrupted } else { Exit::Finding });
     }
-    let failed = recorder.failures().iter().next().map_or(FailureKind::Closed, |(kind, _)| kind);
-    let code = return_code(failed);
-    writeln!(out, "*** ERROR => {done} of {} messages: {} ({code})", words.loops, failed.name())?;
-    Ok(Exit::Finding)
+    Ok(Exit::Ran)
+}
+
+/// The failures of a run by their kinds, with one code of NI: that of the other side where its first
+/// `complaint` has one.
+fn failed(failures: &Failures, complaint: Option<&str>) -> String {
+    let kinds: Vec<String> =
+        failures.iter().map(|(kind, n)| format!("{} {}", grouped(n), kind.name())).collect();
+    let most = failures.iter().max_by_key(|(_, n)| *n).map(|(kind, _)| kind);
+    let code = format!(" ({})", return_code(most.unwrap_or(FailureKind::Closed)));
+    let (complaint, code) = match complaint {
+        Some(text) if text.contains(TOLD_CODE) => (format!(": {text}"), String::new()),
+        Some(text) => (format!(": {text}"), code),
+        None => (String::new(), code),
+    };
+    format!("failures: {}{complaint}{code}", kinds.join(", "))
 }
 
 /// A port by number, or by the service names that SAP's instances use.
@@ -260,7 +280,7 @@ fn self_test(out: &mut impl Write) -> anyhow::Result<Exit> {
 /// What happened, with one code of NI: that of the other side where it told one.
 fn with_code(error: &anyhow::Error) -> String {
     let said = format!("{error:#}");
-    if said.contains(", rc = ") { said } else { format!("{said}{}", code_of(error)) }
+    if said.contains(TOLD_CODE) { said } else { format!("{said}{}", code_of(error)) }
 }
 
 /// NI's name for what happened, where it has one.
@@ -303,7 +323,8 @@ fn return_code(kind: FailureKind) -> ReturnCode {
         | FailureKind::NotSent
         | FailureKind::StreamRefused
         | FailureKind::StreamReset
-        | FailureKind::ConnectionError => ReturnCode::CONN_BROKEN,
+        | FailureKind::ConnectionError
+        | FailureKind::Unasked => ReturnCode::CONN_BROKEN,
     }
 }
 
@@ -312,6 +333,21 @@ mod tests {
     use plumb_measure::Tick;
 
     use super::*;
+
+    #[test]
+    fn failures_are_counted_and_carry_the_code_that_was_told() {
+        let mut failures = Failures::default();
+        failures.add(FailureKind::Reset, 2);
+        assert_eq!(failed(&failures, None), "failures: 2 reset (NIECONN_BROKEN, rc = -6)");
+        let complaint = "sent back other bytes";
+        failures.add(FailureKind::Garbled, 1);
+        let text = "failures: 1 garbled, 2 reset: sent back other bytes (NIECONN_BROKEN, rc = -6)";
+        assert_eq!(failed(&failures, Some(complaint)), text);
+        let mut refused = Failures::default();
+        refused.count(FailureKind::Refused);
+        let told = "refused: broken by test (NIECONN_BROKEN, rc = -6); see the log of the server";
+        assert_eq!(failed(&refused, Some(told)), format!("failures: 1 refused: {told}"));
+    }
 
     #[test]
     fn an_error_carries_one_code() {

@@ -8,7 +8,10 @@ use plumb_engine::Step;
 /// The protocol's own messages are short; a longer one is not believed.
 const MESSAGE_MAX: usize = 64 << 10;
 /// What a TLS server says to somebody who speaks something else: an alert of version 3.x.
-const TLS_ALERT: &[u8] = &[0x15, 0x03];
+pub(crate) const TLS_ALERT: &[u8] = &[0x15, 0x03];
+/// What such a server does, and who speaks that.
+pub(crate) const SPEAKS_TLS: &str =
+    "speaks TLS: add --tls to plumb net ping; net check, net stream and niping do not speak it";
 /// Bytes of an unexpected answer that are shown.
 const SHOWN_BYTES: usize = 40;
 
@@ -24,7 +27,7 @@ pub(crate) fn judge(expected: usize, length: usize, bytes: &[u8], out: &mut Vec<
     if !own {
         let shown = show(&bytes[..bytes.len().min(SHOWN_BYTES)]);
         let text = if bytes.starts_with(TLS_ALERT) {
-            "speaks TLS: add --tls".into()
+            SPEAKS_TLS.into()
         } else if looks_like_text(bytes) {
             format!(
                 "does not speak NI: it answered `{shown}`; is that the port of plumb net serve or \

@@ -1,6 +1,8 @@
 //! Several clients at one server at the same time: each a load of its own, with threads,
 //! connections and records of its own, as so many processes of niping would be.
 
+use std::sync::{Mutex, PoisonError};
+
 use plumb_engine::{
     EngineError, IntervalRecords, Link, LoadPlan, LoadResult, NotAlike, Protocol, Sampler, Stage,
     client_figures, load,
@@ -44,6 +46,12 @@ pub(crate) fn run<P: Protocol + Send, L: Link>(
     let mut ours = Stage { endpoint, stop, samplers: &mut samplers, gate: None };
     let loads = load::run_side_by_side(&plans, &mut ours, 1, protocol, link)?;
     Ok(loads.into_iter().map(|load| load.map(&done)).collect())
+}
+
+/// Keeps what was wrong with an answer, where nothing is kept yet.
+pub(crate) fn keep_first(first: &Mutex<Option<String>>, complaint: Option<String>) {
+    let mut first = first.lock().unwrap_or_else(PoisonError::into_inner);
+    *first = first.take().or(complaint);
 }
 
 /// The intervals of one client are not those of all.

@@ -86,6 +86,9 @@ pub enum NetError {
         /// What it is or said, with what to try.
         complaint: String,
     },
+    /// None of the addresses of a name answers over UDP; each with its cause.
+    #[error("no address of that name answers over UDP: {0}")]
+    NoneAnswers(String),
     /// A target of `net delay` without its port.
     #[error("`{target}` names no port: write for example {target}:3298")]
     NoPort {

@@ -64,7 +64,7 @@ impl Exchange {
     }
 
     fn told(&mut self, (step, complaint): aside::Judged) -> Step {
-        self.complaint = complaint.or_else(|| self.complaint.take());
+        self.complaint = self.complaint.take().or(complaint); // the first is shown
         step
     }
 

@@ -5,7 +5,7 @@ mod options;
 mod point;
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use plumb_engine::layer::{
     JobError, Measure, NamedFile, Outline, Spread, SpreadParts, SpreadPoint, Watch,
@@ -14,7 +14,7 @@ use plumb_engine::options::{HoldTick, OutputOptions};
 use plumb_engine::tls::TlsConnector;
 use plumb_engine::{
     Endpoint, Lengths, LoadPlan, LoadResult, Plain, Protocol, Stage, Stop, client_overlap, clock,
-    floor, reachable, result_record,
+    floor, result_record,
 };
 use plumb_measure::{ByteSize, Figure, NipingFigures, RemoteSelector, ResultRecord, Row, Tick};
 use plumb_wire::extension::{Exchange as Terms, StampTerms, Totals};
@@ -22,7 +22,8 @@ use plumb_wire::route::Route;
 use serde_json::json;
 
 use crate::{
-    Exchange, Literal, NetError, PORT, Probe, Routed, Stamped, clients, far_side, route_of,
+    Exchange, Literal, NetError, PORT, Probe, Routed, Stamped, clients, datagram, far_side,
+    route_of,
 };
 use point::{Point, in_random_order, sweep};
 
@@ -203,7 +204,7 @@ impl Ping {
         &self,
         point: Point,
         (plan, labels): (&LoadPlan, BTreeMap<String, String>),
-        loads: clients::Loads,
+        (loads, complaint): (clients::Loads, Option<String>),
         at: &mut LoadContext<'_>,
     ) -> Result<(ResultRecord, u64), JobError> {
         let each = clients::figures(&loads, point.echo());
@@ -214,6 +215,9 @@ impl Ping {
             at.watch.loaded(&load);
         }
         let mut result = result_record(plan, labels, Lengths::Same, &load);
+        if let Some(complaint) = complaint.filter(|_| !result.failures.is_empty()) {
+            result.validity = std::mem::take(&mut result.validity).with_complaint(&complaint);
+        }
         result.clients = each;
         add_figures(&mut result, point, &load);
         if clients > 1 {
@@ -237,14 +241,14 @@ impl Ping {
         self.server_stamps.get_or_init(ask).then_some(terms)
     }
 
-    /// Drives the load of `plan` from here.
+    /// Drives the load of `plan` from here; its parts, and what was wrong first with an answer.
     fn drive<P: Protocol + Send>(
         &self,
         plan: &LoadPlan,
         labels: &BTreeMap<String, String>,
         protocol: impl Fn() -> P + Sync,
         at: &mut LoadContext<'_>,
-    ) -> Result<clients::Loads, JobError> {
+    ) -> Result<(clients::Loads, Option<String>), JobError> {
         let gate = at.watch.gate();
         let sampler = at.watch.point(labels);
         let mut stage = Stage {
@@ -256,10 +260,13 @@ impl Ping {
         let clients = self.options.clients.get();
         let terms = self.stamp_terms(at.endpoint);
         let routed = || Routed::new(self.route.clone(), Stamped::new(terms, protocol()));
-        Ok(match &self.tls {
-            None => clients::run(plan, clients, &mut stage, routed, Plain::default, drop)?,
-            Some(tls) => clients::run(plan, clients, &mut stage, routed, || tls.link(), drop)?,
-        })
+        let first = Mutex::new(None);
+        let done = |routed: Routed<Stamped<P>>| clients::keep_first(&first, routed.complaint());
+        let loads = match &self.tls {
+            None => clients::run(plan, clients, &mut stage, routed, Plain::default, done)?,
+            Some(tls) => clients::run(plan, clients, &mut stage, routed, || tls.link(), done)?,
+        };
+        Ok((loads, first.into_inner().unwrap_or_else(PoisonError::into_inner)))
     }
 }
 
@@ -328,7 +335,7 @@ impl Measure for Ping {
 
     fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError> {
         let patience = self.options.load.connect_timeout;
-        let endpoint = reachable(&self.endpoints, patience, stop)?;
+        let endpoint = datagram::reachable(&self.endpoints, patience, stop)?;
         let driver = &self.options.load.driver;
         if driver.hold_tick == Some(HoldTick::Both) {
             driver.confirm_tick(&endpoint.to_string(), self.server_tick(&endpoint))?;

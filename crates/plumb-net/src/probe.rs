@@ -49,10 +49,16 @@ impl Probe {
         Op { label: 0, tag: self.stamp }
     }
 
-    /// True when `bytes` are what the answer to `op` holds from byte `at` on.
-    fn agrees(&mut self, op: Op, at: usize, bytes: &[u8]) -> bool {
+    /// Where the payload that the answer to `op` should hold differs from what came, `bytes` from byte `at`
+    /// of its frame on; `None` where it does not.
+    fn differs(&mut self, op: Op, at: usize, bytes: &[u8]) -> Option<usize> {
         self.set_stamp(op.tag);
-        self.frame[at..at + bytes.len()] == *bytes
+        let due = &self.frame[at..at + bytes.len()];
+        if due == bytes {
+            return None;
+        }
+        let before = due.iter().zip(bytes).take_while(|(due, came)| due == came).count();
+        Some((at + before).saturating_sub(HEADER_BYTES))
     }
 
     fn set_stamp(&mut self, stamp: u16) {
@@ -62,7 +68,7 @@ impl Probe {
     }
 
     fn told(&mut self, (step, complaint): aside::Judged) -> Step {
-        self.complaint = complaint.or_else(|| self.complaint.take());
+        self.complaint = self.complaint.take().or(complaint); // the first is shown
         step
     }
 
@@ -118,9 +124,13 @@ impl Protocol for Probe {
             return self.garbled(bytes.len(), "sent bytes that nobody asked for".into());
         };
         let here = bytes.len().min(total - wire.at);
-        if !self.agrees(op, wire.at, &bytes[..here]) {
-            let text = "sent back other bytes than it was sent; is that an echo server?";
-            return self.garbled(here, text.into());
+        if let Some(byte) = self.differs(op, wire.at, &bytes[..here]) {
+            let text = format!(
+                "sent back other bytes than it was sent, from byte {} of {} on; is that an echo server?",
+                byte + 1,
+                total - HEADER_BYTES
+            );
+            return self.garbled(here, text);
         }
         wire.at += here;
         if wire.at < total {

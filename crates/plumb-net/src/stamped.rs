@@ -51,7 +51,7 @@ impl<P: Protocol> Stamped<P> {
 
     fn garbled(&mut self, consumed: usize, text: String) -> Step {
         let (step, complaint) = aside::garbled(consumed, text);
-        self.complaint = complaint;
+        self.complaint = self.complaint.take().or(complaint); // the first is shown
         step
     }
 

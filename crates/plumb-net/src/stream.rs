@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use clap::Args;
 use plumb_engine::layer::{JobError, Measure, Outline, Spread, SpreadParts, SpreadPoint, Watch};
 use plumb_engine::options::{OutputOptions, SpreadOptions, TransportOptions, usual_interval};
-use plumb_engine::{Endpoint, Extent, Gate, Lengths, LoadPlan, Stop, clock, reachable};
+use plumb_engine::{Endpoint, Extent, Gate, Lengths, LoadPlan, Stop, clock};
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{
     BitRate, ByteSize, RemoteSelector, ResultRecord, Span, StreamFigures, Validity,
@@ -17,7 +17,7 @@ use plumb_wire::extension::Direction;
 use serde_json::json;
 
 use crate::carriage::{Carriage, StreamPlan};
-use crate::datagram::{DatagramCarriage, length_of, path_of};
+use crate::datagram::{self, DatagramCarriage, length_of, path_of};
 use crate::intervals::together;
 use crate::{NetError, PORT};
 use record::{add_figures, load_of, nothing_arrived, result};
@@ -283,7 +283,7 @@ impl Measure for Stream {
     }
 
     fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError> {
-        let endpoint = reachable(&self.endpoints, self.options.timeout, stop)?;
+        let endpoint = datagram::reachable(&self.endpoints, self.options.timeout, stop)?;
         if self.over_udp {
             path_of(&endpoint, &[self.size], self.options.do_not_fragment)?;
         }

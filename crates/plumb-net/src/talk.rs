@@ -8,6 +8,8 @@ use plumb_measure::{Span, Transport};
 use plumb_wire::extension::{Answer, Misunderstood, Request};
 use plumb_wire::ni::{self, HEADER_BYTES, Payload};
 
+use crate::aside::{SPEAKS_TLS, TLS_ALERT};
+
 /// No answer is longer.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 
@@ -24,6 +26,9 @@ pub(crate) enum TalkError {
     /// It returned the question: any echo server does.
     #[error("is not a plumb server: this needs plumb net serve")]
     PlainEcho,
+    /// It speaks TLS.
+    #[error("{SPEAKS_TLS}")]
+    Tls,
     /// It refused, in its own words.
     #[error("refused: {0}")]
     Refused(String),
@@ -89,6 +94,9 @@ impl Talk {
     fn frame(&mut self) -> Result<Vec<u8>, TalkError> {
         let mut header = [0; HEADER_BYTES];
         self.0.read_exact(&mut header)?;
+        if header.starts_with(TLS_ALERT) {
+            return Err(TalkError::Tls);
+        }
         let length = ni::payload_length(&header).unwrap_or(0);
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         if length > ANSWER_BYTES_MAX {

@@ -185,14 +185,15 @@ impl Protocol for DatagramProbe {
                 match self.answered(wire, op, head, body) {
                     Judged::Due => done(Answer::ok(consumed as u64)),
                     Judged::Garbled => {
-                        self.complaint = Some("sent back other bytes than it was sent".into());
+                        let text = "sent back other bytes than it was sent";
+                        self.complaint.get_or_insert_with(|| text.into());
                         done(Answer::failed(FailureKind::Garbled))
                     }
                     Judged::Foreign => aside,
                 }
             }
             Kind::Refused if op.is_some() => {
-                self.complaint = Some(format!("refused: {}", words(body)));
+                self.complaint.get_or_insert_with(|| format!("refused: {}", words(body)));
                 Step::broken(FailureKind::Refused, consumed, None)
             }
             _ => aside,

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use plumb_engine::layer::JobError;
-use plumb_engine::{Datagrams, Endpoint, Stage, clock};
+use plumb_engine::{Datagrams, Endpoint, Protocol as _, Stage, clock};
 use plumb_measure::{Figure, ResultRecord};
 
 use super::options::PingOptions;
@@ -73,14 +73,19 @@ impl Ping {
         };
         let all = Mutex::new(DatagramTally::default());
         let link = || Datagrams { never_fragment: self.options.do_not_fragment };
+        let first = Mutex::new(None);
         let loads = clients::run(
             &plan,
             self.options.clients.get(),
             &mut stage,
             || DatagramProbe::new(bytes, clock::wall_ns()),
             link,
-            |probe| all.lock().unwrap_or_else(PoisonError::into_inner).merge(&probe.tally()),
+            |probe| {
+                clients::keep_first(&first, probe.complaint());
+                all.lock().unwrap_or_else(PoisonError::into_inner).merge(&probe.tally());
+            },
         )?;
+        let loads = (loads, first.into_inner().unwrap_or_else(PoisonError::into_inner));
         let (mut result, began_ns) = self.conclude_loads(point, (&plan, labels), loads, at)?;
         let tally = all.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mtu = path_of(at.endpoint, &[], false).unwrap_or_default();

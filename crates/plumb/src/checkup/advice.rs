@@ -3,9 +3,10 @@
 use plumb_measure::Finding;
 
 /// Advice of a command that measures, and the same of a file.
-const ADVICE: [(&str, &str); 10] = [
+const ADVICE: [(&str, &str); 11] = [
     ("raise --timeout", "raise timeout in [database]"),
     (", or raise --rows and --size", ""),
+    (" to plumb net ping; net check, net stream and niping do not speak it", ""),
     (" (--pool, or --connections of a replay)", ""),
     ("write --target-kind redis", "write kind = \"redis\" in [lock]"),
     ("name a file with --password-file", "name a file with password-file"),

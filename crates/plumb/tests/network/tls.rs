@@ -99,6 +99,12 @@ fn a_ping_without_tls_to_a_tls_server_is_told_so() {
     let server = place.server("127.0.0.1", &[]);
     let ended = place.ping(&server, &[]).with(2);
     assert!(ended.stderr.contains("speaks TLS: add --tls"), "{}", ended.stderr);
+    // whoever has no --tls is told that, too
+    for verb in ["check", "stream"] {
+        let ended = plumb(&["net", verb, &server.address], place.folder.path()).with(2);
+        let said = "speaks TLS: add --tls to plumb net ping; net check, net stream";
+        assert!(ended.stderr.contains(said), "{ended:#?}");
+    }
 }
 
 #[test]

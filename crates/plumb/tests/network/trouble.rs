@@ -17,7 +17,7 @@ fn folder() -> TempDir {
 }
 
 /// 32 messages over connections that each carry ten of them and fail at the next: thirty succeed.
-fn every_eleventh_fails(misdeed: Misdeed, kind: &str) {
+fn every_eleventh_fails(misdeed: Misdeed, kind: &str) -> Value {
     let peer = Peer::start(11, misdeed); // the greeting, and ten
     let folder = folder();
     let words = ["--count", "32", "--warmup", "0s", "--timeout", "400ms"];
@@ -38,6 +38,16 @@ fn every_eleventh_fails(misdeed: Misdeed, kind: &str) {
     }
     let reason = format!("2 failures beside 30 operations: 2 {kind}");
     assert!(ended.stdout.contains("INVALID") && ended.stdout.contains(&reason), "{}", ended.stdout);
+    result["validity"].clone()
+}
+
+/// The first wrong answer was one that `said` this.
+#[track_caller]
+fn assert_complaint(validity: &Value, said: &str) {
+    let reasons = validity["reasons"].as_array().expect("a list");
+    let complaint = reasons.iter().find(|reason| reason["kind"] == "complaint");
+    let text = complaint.and_then(|reason| reason["text"].as_str()).unwrap_or_default();
+    assert!(text.contains(said), "{validity:#}");
 }
 
 #[test]
@@ -57,12 +67,14 @@ fn a_server_that_falls_silent_is_counted_as_timed_out() {
 
 #[test]
 fn an_answer_with_other_bytes_is_counted_as_garbled() {
-    every_eleventh_fails(Misdeed::Garble, "garbled");
+    let validity = every_eleventh_fails(Misdeed::Garble, "garbled");
+    assert_complaint(&validity, "sent back other bytes than it was sent, from byte 1 of 10000 on");
 }
 
 #[test]
 fn an_error_message_is_counted_as_refused() {
-    every_eleventh_fails(Misdeed::Refuse, "refused");
+    let validity = every_eleventh_fails(Misdeed::Refuse, "refused");
+    assert_complaint(&validity, "refused: enough (NIECONN_REFUSED, rc = -10)");
 }
 
 #[test]
