@@ -27,8 +27,6 @@ fn answers_written_in_pieces_under_nagle_are_named_and_those_written_at_once_are
     let record = ping(&in_pieces(), &at_once, folder.path()).with(0).json();
     assert!(!kinds(&record).contains(&"delayed-acknowledgement"), "{record}");
     assert_eq!(record["plan"]["options"]["quick-ack"], true);
-    let shortest = record["results"][0]["service_ns"]["p50"].as_u64().expect("a number");
-    assert!(!plumb_measure::may_be_delayed(shortest), "an acknowledgement is waited for: {record}");
 
     let server = Server::start(&["--nagle"]);
     let record = ping(&server.address, &[&words[..], &["--nagle"]].concat(), folder.path());
