@@ -2,6 +2,8 @@
 
 #[path = "imports/circles.rs"]
 mod circles;
+#[path = "imports/styles.rs"]
+mod styles;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -374,13 +376,18 @@ fn crates() -> Vec<PathBuf> {
 
 /// Every source file of every crate.
 fn sources() -> Vec<PathBuf> {
+    files("rs")
+}
+
+/// Every file of every crate's sources whose name ends so.
+fn files(ending: &str) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = crates().iter().map(|folder| folder.join("src")).collect();
     let mut files = Vec::new();
     while let Some(folder) = folders.pop() {
         for path in inside(&folder) {
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
+            } else if path.extension().is_some_and(|extension| extension == ending) {
                 files.push(path);
             }
         }

@@ -52,7 +52,7 @@ pub(super) fn section(checkup: &Checkup) -> Markup {
                             h3 { (typeset(&format!("{}: {}", finding.kind.name(), finding.server))) }
                             @if let Some(cost) = finding.cost {
                                 p class="cost" {
-                                    span class="track" { span class="bar" style=(share(cost)) {} }
+                                    span class="track" { span class="share" style=(share(cost)) {} }
                                     " " (typeset(&of_whole(finding, cost)))
                                 }
                             }

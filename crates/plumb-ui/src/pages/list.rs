@@ -53,7 +53,7 @@ pub(crate) fn list(page: &ListPage<'_>) -> Markup {
         } @else {
             form method="get" action="/compare" id="choice" {
                 (table(list))
-                p class="choice" {
+                p class="compare" {
                     button { "Compare those marked" }
                     span class="note" {
                         " The earliest is the baseline. Keys: " kbd { "/" } " search, " kbd { "j" } " and "
