@@ -244,17 +244,7 @@ impl Sizing {
         let failed = self.ladder.failed().filter(|failed| failed.users <= asked.round());
         let mut refusals: Vec<String> =
             failed.map(|it| self.short_of_success(it)).into_iter().collect();
-        let (worst, off) = self.model.worst;
-        if is_off(&self.model) {
-            refusals.push(format!(
-                "with {} the model is {:.0} % {} the throughput that was measured: something that was \
-                 not measured limits it; watch every machine, name pools with --pool and parts that \
-                 have a queue of their own with --servers",
-                counted_users(worst),
-                off.abs() * 100.0,
-                if off > 0.0 { "above" } else { "below" },
-            ));
-        }
+        refusals.extend(is_off(&self.model).then(|| self.departure()));
         let highest = self.ladder.highest().users;
         if failed.is_none() && asked > RANGE_MAX * highest {
             refusals.push(format!(
@@ -279,6 +269,32 @@ impl Sizing {
             ));
         }
         Ok(refusals)
+    }
+
+    /// Where the model leaves the ladder, and what may be the reason: a server that does less is held up
+    /// by what no figure tells of; one that does more needs less than the model takes it to need.
+    fn departure(&self) -> String {
+        let (worst, off) = self.model.worst;
+        let (with, share) = (counted_users(worst), off.abs() * 100.0);
+        if off > 0.0 {
+            return format!(
+                "with {with} the model is {share:.0} % above the throughput that was measured: something \
+                 that was not measured limits it; watch every machine, name pools with --pool and parts \
+                 that have a queue of their own with --servers"
+            );
+        }
+        let first = self.ladder.lowest();
+        let half = first.mean_half_s.filter(|half| *half > 0.0);
+        let known = half.map_or_else(String::new, |half| format!(" +- {:.2} ms", half * 1e3));
+        format!(
+            "with {with} the model is {share:.0} % below the throughput that was measured: the server \
+             needs less for an operation than the step with {} says, from which the model has its times \
+             (mean {:.2} ms{known}); measure that step longer, and steps of few users beside it. If they \
+             stay apart, operations become cheaper under load (caches, batches), of which the model \
+             knows nothing",
+            counted_users(first.users),
+            first.mean_s * 1e3,
+        )
     }
 
     /// Why nothing is said of users with whom operations failed when they were measured.

@@ -57,6 +57,28 @@ fn a_step_of_few_operations_refuses_nothing_by_chance() {
 }
 
 #[test]
+fn a_server_that_does_more_than_the_model_is_limited_by_nothing_unknown() {
+    let truth = truth(4, 0.002, 0.018);
+    let mut steps = measured(&truth, 0.1, &[1, 2, 4, 8, 16, 32, 40]);
+    // the few operations of one user were slow by chance
+    steps[0].operations = 48.0;
+    steps[0].mean_s *= 1.3;
+    steps[0].mean_half_s = Some(0.25 * steps[0].mean_s);
+    steps[0].throughput_per_s = 1.0 / (0.1 + steps[0].mean_s);
+    for (_, part_s) in &mut steps[0].parts {
+        *part_s *= 1.3;
+    }
+    let sized = size(Ladder::of(steps).unwrap(), &setup(4), question(40, None)).unwrap();
+    let said = sized.refusals.iter().find(|it| it.contains("the model is")).expect("it is off");
+    assert!(said.contains("% below the throughput") && !said.contains("limits it"), "{said}");
+    assert!(said.contains("than the step with 1 user says"), "{said}");
+    assert!(
+        said.contains(&format!("(mean {:.2} ms +- ", sized.ladder.lowest().mean_s * 1e3)),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_processor_demand_that_may_be_next_to_nothing_does_not_take_the_answer() {
     // the error of a slope through three points is known so badly that some draws are below nothing, and
     // nobody waits for anything else while a place is held
