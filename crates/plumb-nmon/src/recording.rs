@@ -10,7 +10,7 @@ use crate::facts::{Facts, System};
 use crate::outline::RecordingOutline;
 use crate::perfmon;
 use crate::process::{Commands, Process};
-use crate::role::{Gauges, Name, counted_interfaces, interfaces};
+use crate::role::{Gauges, Name, STEAL, counted_interfaces, interfaces};
 use crate::section::{Column, Section};
 use crate::stamp::Timeline;
 use crate::stat::Stat;
@@ -46,9 +46,12 @@ pub enum BusyRule {
     SharedPartition,
     /// `(User% + Sys%) / 100 x PhysicalCPUs` of `CPU_ALL`, for AIX with processors of its own.
     Dedicated,
-    /// `(100 - Idle% - Wait%) / 100 x CPUs` of `CPU_ALL`, for Linux; time stolen by the hypervisor
-    /// counts as busy.
+    /// `(100 - Idle% - Wait%) / 100 x CPUs` of `CPU_ALL`, for Linux, where nobody says what the
+    /// hypervisor took: that counts as busy.
     NotIdle,
+    /// `(100 - Idle% - Wait% - Steal%) / 100 x CPUs` of `CPU_ALL`, for Linux: what the hypervisor took
+    /// was used by others.
+    NotIdleNorStolen,
 }
 
 impl fmt::Display for BusyRule {
@@ -57,6 +60,7 @@ impl fmt::Display for BusyRule {
             Self::SharedPartition => "LPAR.PhysicalCPU (shared LPAR)",
             Self::Dedicated => "(User% + Sys%) / 100 x PhysicalCPUs (AIX, dedicated)",
             Self::NotIdle => "(100 - Idle% - Wait%) / 100 x CPUs (Linux)",
+            Self::NotIdleNorStolen => "(100 - Idle% - Wait% - Steal%) / 100 x CPUs (Linux)",
         })
     }
 }
@@ -166,9 +170,17 @@ impl Recording {
         let stat = self.gauge(Name::Cores);
         let rule = match self.system() {
             System::Aix => BusyRule::Dedicated,
+            System::Linux | System::Windows | System::Unknown if self.tells_steal() => {
+                BusyRule::NotIdleNorStolen
+            }
             System::Linux | System::Windows | System::Unknown => BusyRule::NotIdle,
         };
         (stat.count() > 0).then_some(CoresBusy { rule, stat })
+    }
+
+    /// True where the recording says what the hypervisor took.
+    pub(crate) fn tells_steal(&self) -> bool {
+        self.column("CPU_ALL", STEAL).is_some_and(|column| column.stat.count() > 0)
     }
 
     /// Processors of which [`cores_busy`](Self::cores_busy) could have been busy, counted as those are:
@@ -186,7 +198,7 @@ impl Recording {
                 let is_linux = self.system() == System::Linux;
                 told.or_else(|| self.facts.cores().filter(|_| is_linux).map(f64::from))
             }
-            Some(BusyRule::Dedicated | BusyRule::NotIdle) => {
+            Some(BusyRule::Dedicated | BusyRule::NotIdle | BusyRule::NotIdleNorStolen) => {
                 most("CPU_ALL", &["CPUs", "PhysicalCPUs"]).or(self.facts.cpus().map(f64::from))
             }
             None => self.facts.cpus().map(f64::from),
@@ -204,7 +216,8 @@ impl Recording {
         max(["entitled", "partition_entitled_capacity"]).filter(|_| capped)
     }
 
-    /// The share of all processors that was busy, percent: of `CPU_ALL`, or what Windows calls the
+    /// The share of all processors that was busy, percent, without what the hypervisor took: of
+    /// `CPU_ALL`, or what Windows calls the
     /// processor time of all of them; `None` without either.
     #[must_use]
     pub fn busy_pct(&self) -> Option<Stat> {

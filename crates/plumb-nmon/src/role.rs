@@ -85,6 +85,7 @@ struct Processors {
     system: usize,
     wait: usize,
     idle: usize,
+    steal: Option<usize>,
     count: Option<usize>,
     /// Processors when no column counts them.
     known: Option<f64>,
@@ -210,6 +211,7 @@ impl Processors {
             system: section.place("Sys%")?,
             wait: section.place("Wait%")?,
             idle: section.place("Idle%")?,
+            steal: section.place(STEAL),
             count: section.place("CPUs").or(physical),
             known: cpus.map(f64::from),
             aix: system == System::Aix || physical.is_some(),
@@ -221,7 +223,9 @@ impl Processors {
         let (user, system) = (at(self.user), at(self.system));
         let (wait, idle) = (at(self.wait), at(self.idle));
         let sum = |parts: &[Option<f64>]| parts.iter().copied().sum::<Option<f64>>();
-        let busy = sum(&[idle, wait]).map(|free| (100.0 - free).clamp(0.0, 100.0));
+        // where the hypervisor says nothing it is taken to have taken nothing
+        let stolen = self.steal.and_then(at).unwrap_or(0.0);
+        let busy = sum(&[idle, wait]).map(|free| (100.0 - free - stolen).clamp(0.0, 100.0));
         let used = if self.aix { sum(&[user, system]) } else { busy };
         let count = self.count.and_then(at).or(self.known);
         let cores = used.zip(count).map(|(percent, count)| percent / 100.0 * count);
@@ -234,6 +238,8 @@ fn figure(figures: &[f64], column: usize) -> Option<f64> {
     figures.get(column).copied().filter(|figure| !figure.is_nan())
 }
 
+/// The column of what the hypervisor took.
+pub(crate) const STEAL: &str = "Steal%";
 pub(crate) const READ: &str = "-read-KB/s";
 pub(crate) const WRITE: &str = "-write-KB/s";
 
@@ -335,7 +341,10 @@ mod tests {
         let cpu = section("CPU_ALL", &columns);
         let role = role_of(&cpu, System::Linux, &mut gauges);
         role.row(&[10.0, 5.0, 20.0, 60.0, 5.0, f64::NAN, 4.0], 1, 1.0, &mut gauges);
-        assert_eq!(gauges.get(Name::Cores).stat.max(), Some(0.8));
+        assert_eq!(gauges.get(Name::Cores).stat.max(), Some(0.6), "what was stolen is not busy");
+        assert_eq!(gauges.get(Name::Busy).stat.max(), Some(15.0));
+        role.row(&[10.0, 5.0, 20.0, 60.0, f64::NAN, f64::NAN, 4.0], 2, 1.0, &mut gauges);
+        assert_eq!(gauges.get(Name::Cores).stat.max(), Some(0.8), "nobody says what was");
 
         let mut gauges = Gauges::new();
         let cpu = section("CPU_ALL", &["User%", "Sys%", "Wait%", "Idle%", "Busy", "PhysicalCPUs"]);

@@ -39,7 +39,11 @@ struct Rows<'r> {
 
 impl Rows<'_> {
     fn processors(&mut self) {
-        self.gauge("Processor busy", "%", Name::Busy, "CPU_ALL: 100 - Idle% - Wait%");
+        let busy = match self.recording.tells_steal() {
+            true => "CPU_ALL: 100 - Idle% - Wait% - Steal%",
+            false => "CPU_ALL: 100 - Idle% - Wait%",
+        };
+        self.gauge("Processor busy", "%", Name::Busy, busy);
         for (counter, column) in [
             ("Processor user", "User%"),
             ("Processor system", "Sys%"),

@@ -50,9 +50,10 @@ fn a_file_of_nmon_16_on_linux() {
     assert_eq!(host.timeline.stamps()[0].local().unwrap().to_string(), "2026-11-21T10:37:51");
 
     let busy = host.cores_busy().unwrap();
-    assert_eq!(busy.rule, BusyRule::NotIdle);
+    assert_eq!(busy.rule, BusyRule::NotIdleNorStolen);
     near(busy.stat.max(), 0.446 * 2.0);
-    near(Some(busy.cpu_s()), (44.6 + 12.3 + 2.0 + 1.5 + 31.3) / 100.0 * 2.0);
+    // of the last 31.3 % others had half a percent
+    near(Some(busy.cpu_s()), (44.6 + 12.3 + 2.0 + 1.5 + 30.8) / 100.0 * 2.0);
 
     let unknown = host.column("MEM", "hightotal").unwrap().stat;
     assert_eq!((unknown.count(), unknown.missing()), (0, 5), "-0.0 is missing");
@@ -74,13 +75,36 @@ fn a_file_of_nmon_16_on_linux() {
 }
 
 #[test]
+fn what_the_hypervisor_took_is_not_busy_here() {
+    let row = "CPU_ALL,T0001,20,10,5,15,50,,4\n";
+    let file = |columns: &str, row: &str| {
+        read(format!(
+            "AAA,OS,Linux\nAAA,cpus,4\nAAA,interval,60\nCPU_ALL,CPU Total h,{columns}\n\
+             ZZZZ,T0001,10:00:00,01-MAY-2026\n{row}"
+        ))
+    };
+    let told = file("User%,Sys%,Wait%,Idle%,Steal%,Busy,CPUs", row);
+    let busy = only(&told).cores_busy().unwrap();
+    assert_eq!(busy.rule, BusyRule::NotIdleNorStolen);
+    near(busy.stat.max(), 0.30 * 4.0);
+    let rows = only(&told).summary();
+    let share = rows.iter().find(|row| row.counter == "Processor busy").unwrap();
+    assert_eq!(share.source, "CPU_ALL: 100 - Idle% - Wait% - Steal%");
+    near(share.stat.average(), 30.0);
+    let untold = file("User%,Sys%,Wait%,Idle%,Busy,CPUs", "CPU_ALL,T0001,20,10,5,65,,4\n");
+    let busy = only(&untold).cores_busy().unwrap();
+    assert_eq!(busy.rule, BusyRule::NotIdle);
+    near(busy.stat.max(), 0.30 * 4.0);
+}
+
+#[test]
 fn the_summary_names_its_rows_for_people() {
     let nmon = read(text("small.nmon"));
     assert!(nmon.troubles.is_empty(), "{:#?}", messages(&nmon));
     let rows = only(&nmon).summary();
     let row = |counter: &str| rows.iter().find(|row| row.counter == counter).unwrap();
     assert_eq!(row("Processor busy").stat.average(), Some(20.0));
-    assert_eq!(row("Cores busy").source, "(100 - Idle% - Wait%) / 100 x CPUs (Linux)");
+    assert_eq!(row("Cores busy").source, "(100 - Idle% - Wait% - Steal%) / 100 x CPUs (Linux)");
     let received = row("Network received");
     assert_eq!(received.unit, "KB/s");
     assert_eq!(received.stat.min().zip(received.stat.max()), Some((10.0, 50.0)));
