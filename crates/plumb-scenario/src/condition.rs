@@ -219,8 +219,8 @@ fn check_sides(
     let of_texts = matches!(operator, Comparison::Equal | Comparison::Unequal);
     let both_fixed = sides.iter().all(|(_, template)| template.constant().is_some());
     let in_double = |text: &&str| text.len() > 1 && text.starts_with('"') && text.ends_with('"');
-    // on both sides they are part of both texts
-    let both_double = sides.iter().all(|(text, _)| in_double(&text.trim()));
+    // on both sides they are part of both texts; of a number they are never
+    let both_double = of_texts && sides.iter().all(|(text, _)| in_double(&text.trim()));
     for (text, template) in sides {
         let text = text.trim();
         if in_double(&text) && !both_double {
@@ -365,6 +365,7 @@ mod tests {
             ("${a} || ${b} == 2", "nothing that joins several"),
             ("${a} == \"5\"", "single ones, '5', or '\"5\"' where"),
             ("\"${a}\" != x", "single ones, '${a}'"),
+            ("\"${n}\" > \"${m}\"", "single ones, '${n}'"),
             ("${n} >= x", "`x` is no number"),
             ("'' < ${n}", "`` is no number"),
             ("${n} > nan", "`nan` is no number"),
