@@ -47,8 +47,8 @@ pub(crate) struct Figure {
 const TEXT_BYTES_MAX: usize = 64;
 
 impl Figure {
-    /// Reads a cell. A unit behind the figure is passed over; an empty cell, `-`, `n/a` and the
-    /// like are no figure: `Ok(None)`.
+    /// Reads a cell. A unit behind the figure is passed over; an empty cell, `-`, `n/a`, `nan` and
+    /// the like are no figure: `Ok(None)`.
     ///
     /// # Errors
     /// The cell holds something else.

@@ -188,10 +188,10 @@ fn carried_out(
     }
     let ResUse { status, rusage } = ended?;
     if status.code() == Some(TEMPORARY) {
-        return Err(ShellError::Disturbed(last_words(&err)));
+        return Err(ShellError::Disturbed(last_words(&err, &printed)));
     }
     if !status.success() {
-        let (command, said) = (command.to_owned(), last_words(&err));
+        let (command, said) = (command.to_owned(), last_words(&err, &printed));
         return Err(ShellError::Failed { command, status, said });
     }
     let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
@@ -228,7 +228,7 @@ pub enum ShellError {
         command: String,
         /// Its exit code or signal.
         status: ExitStatus,
-        /// The last line of what it complained about.
+        /// The last line of what it complained about or printed.
         said: String,
     },
     /// It was still at work when its time was over.
@@ -272,10 +272,16 @@ pub enum ShellError {
     },
 }
 
-/// The last line of what a command complained about.
-fn last_words(complaint: &str) -> String {
-    let last = complaint.trim_end().lines().next_back().unwrap_or("it said nothing");
-    last.chars().take(SHOWN).collect()
+/// The last line of what a command complained about, or else of what it printed, as far as that was
+/// heard.
+fn last_words(complaint: &str, printed: &str) -> String {
+    let last = |text: &str| {
+        let line = text.trim_end().lines().next_back()?;
+        Some(line.chars().take(SHOWN).collect::<String>())
+    };
+    let printed =
+        || last(printed).map(|line| format!("it printed `{line}` and complained about nothing"));
+    last(complaint).or_else(printed).unwrap_or_else(|| "it complained about nothing".into())
 }
 
 /// The last number that a command printed.
@@ -339,6 +345,20 @@ mod tests {
         assert_eq!(figure("x", "errors: 0\n").ok(), Some(0.0));
         for printed in ["", "fast\n", "12 ms\n", "-1\n", "NaN\n", "inf\n"] {
             assert!(figure("x", printed).is_err(), "{printed:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_failed_command_printed_is_told_where_it_complained_about_nothing() {
+        let stop = Stop::new().unwrap();
+        let said =
+            |command: &str| run(command, Span::from_ms(60_000), &stop).unwrap_err().to_string();
+        for (command, words) in [
+            ("echo 1 2; exit 3", "(exit status: 3): it printed `1 2` and complained about nothing"),
+            ("echo 1; echo no >&2; exit 3", "(exit status: 3): no"),
+            ("exit 3", "(exit status: 3): it complained about nothing"),
+        ] {
+            assert!(said(command).ends_with(words), "{}", said(command));
         }
     }
 
