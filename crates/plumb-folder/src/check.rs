@@ -5,7 +5,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use plumb_checkup::{Checkup, PathCheck};
+use plumb_measure::Status;
 
+use crate::digest::{self, SUMS};
 use crate::error::FolderError;
 use crate::folder_of::FolderOf;
 use crate::names::{CHECK, CHECKUP, REPORT};
@@ -32,20 +34,30 @@ impl FolderOf<Check> {
         Ok((format!("{PARTS}/{name}"), path))
     }
 
-    /// Writes `check.json`. A reader sees the state before or after, never a part of it.
+    /// Writes `check.json`, and once all parts are measured its digest. A reader sees the state before
+    /// or after, never a part of it.
     ///
     /// # Errors
     /// [`FolderError::Write`]; the state written before, if any, still stands.
     pub fn write_check(&self, check: &PathCheck) -> Result<(), FolderError> {
-        self.place.replace(CHECK, &check.to_json()).map(drop)
+        let has_ended = check.parts.iter().all(|part| part.outcome.is_some());
+        self.write_state(CHECK, &check.to_json(), has_ended)
     }
 
-    /// Writes `checkup.json`, as [`write_check`](Self::write_check) does.
+    /// Writes `checkup.json`, as [`write_check`](Self::write_check) does; it has ended where its
+    /// status says so.
     ///
     /// # Errors
     /// [`FolderError::Write`]; the state written before, if any, still stands.
     pub fn write_checkup(&self, checkup: &Checkup) -> Result<(), FolderError> {
-        self.place.replace(CHECKUP, &checkup.to_json()).map(drop)
+        let has_ended = checkup.status != Status::Running;
+        self.write_state(CHECKUP, &checkup.to_json(), has_ended)
+    }
+
+    fn write_state(&self, name: &str, text: &str, has_ended: bool) -> Result<(), FolderError> {
+        digest::unseal(&self.place);
+        self.place.replace(name, text)?;
+        if has_ended { digest::seal_check(&self.place, name) } else { Ok(()) }
     }
 
     /// Writes `report.html` and says where it is.
@@ -61,7 +73,7 @@ impl FolderOf<Check> {
         // removes only an empty folder
         let _ = fs::remove_dir(self.path().join(PARTS));
         if !self.path().join(PARTS).exists() {
-            self.give_back(&[CHECK, CHECKUP, REPORT]);
+            self.give_back(&[CHECK, CHECKUP, REPORT, SUMS]);
         }
     }
 }
@@ -99,6 +111,32 @@ mod tests {
         assert_eq!(crate::read_check(&path).unwrap(), check());
         again.discard();
         assert!(path.exists(), "it holds a part");
+    }
+
+    #[test]
+    fn a_check_that_has_ended_is_refused_when_it_was_altered() {
+        let parent = tempfile::tempdir().unwrap();
+        let plumb = || Program { version: "0.0.0".into() };
+        let folder = CheckFolder::create_in(parent.path(), "checkup").unwrap();
+        let mut checkup = Checkup::begun(plumb(), "2026-11-21T08:30:48Z".into(), Vec::new());
+        folder.write_checkup(&checkup).unwrap();
+        let file = folder.path().join(CHECKUP);
+        let alter = || fs::write(&file, fs::read_to_string(&file).unwrap() + " ").unwrap();
+        alter();
+        crate::read_checkup(folder.path()).unwrap();
+        checkup.status = Status::Complete;
+        folder.write_checkup(&checkup).unwrap();
+        assert_eq!(crate::read_checkup(folder.path()).unwrap(), checkup);
+        alter();
+        for path in [folder.path(), &file] {
+            let refused = crate::read_checkup(path).unwrap_err();
+            assert!(matches!(refused, FolderError::Altered { .. }), "{refused}");
+        }
+        let folder = CheckFolder::create_in(parent.path(), "check").unwrap();
+        folder.write_check(&check()).unwrap();
+        fs::write(folder.path().join(CHECK), check().to_json() + " ").unwrap();
+        let refused = crate::read_check(folder.path()).unwrap_err();
+        assert!(matches!(refused, FolderError::Altered { .. }), "{refused}");
     }
 
     #[test]

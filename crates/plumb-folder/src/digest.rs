@@ -46,6 +46,14 @@ pub(crate) fn seal_experiment(place: &Place) -> Result<(), FolderError> {
     seal(place, &[ORDER.to_owned(), COMPARISON.to_owned()])
 }
 
+/// Writes down the digest of the state of a check that has ended, which is called `name`.
+///
+/// # Errors
+/// As those of [`seal_run`].
+pub(crate) fn seal_check(place: &Place, name: &str) -> Result<(), FolderError> {
+    seal(place, &[name.to_owned()])
+}
+
 /// Takes the digests away: what they are of is going to change.
 pub(crate) fn unseal(place: &Place) {
     // where there are none nothing has to be taken away

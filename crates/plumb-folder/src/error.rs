@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use plumb_measure::{RecordError, hdr};
 
-use crate::names::{CHECK, CHECKUP, COMPARISON, NUMBERED_MAX, RECORD};
+use crate::names::{CHECK, CHECKUP, COMPARISON, INTERVALS, NUMBERED_MAX, RECORD};
 
 /// Why a folder could not be made, written or read.
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +66,15 @@ pub enum FolderError {
     #[error("no run at {path}: name a run folder (one with a {RECORD} in it) or its {RECORD}")]
     NoRun {
         /// The path as given.
+        path: PathBuf,
+    },
+    /// A run was begun there, and has no record.
+    #[error(
+        "{path} has no {RECORD}: its run has not ended yet, or its process was killed before it wrote \
+         one; {INTERVALS} holds the intervals up to then"
+    )]
+    NoRecord {
+        /// The folder of the run.
         path: PathBuf,
     },
     /// There is more than one report can show.

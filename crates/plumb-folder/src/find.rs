@@ -9,7 +9,7 @@ use plumb_comparison::Comparison;
 use crate::digest::verify_block;
 use crate::error::FolderError;
 use crate::names::{CHECK, COMPARISON, ORDER, RECORD};
-use crate::read::{is_experiment, is_run, read_blocks, read_comparison};
+use crate::read::{is_experiment, is_run, no_run, read_blocks, read_comparison};
 use crate::unread::Unread;
 
 /// Levels of folders below one that was named.
@@ -80,7 +80,7 @@ impl Found {
             let (before, known) = (found.count(), found.knows(path));
             found.look(path, 0)?;
             if found.count() == before && !known {
-                return Err(FolderError::NoRun { path: path.clone() });
+                return Err(no_run(path.clone()));
             }
         }
         Ok(found)
@@ -120,7 +120,7 @@ impl Found {
             return self.run(path, None, named);
         }
         if !path.is_dir() {
-            return Err(FolderError::NoRun { path: path.into() });
+            return Err(no_run(path.into()));
         }
         if depth < DEPTH_MAX && self.is_new(path) {
             for inner in folders_in(path)? {
@@ -248,6 +248,23 @@ mod tests {
     use std::io::ErrorKind;
 
     use super::*;
+
+    #[test]
+    fn a_run_that_was_only_begun_says_so() {
+        let at = tempfile::tempdir().unwrap();
+        let killed = at.path().join("killed");
+        fs::create_dir(&killed).unwrap();
+        let refused = |path: &Path| Found::at(&[path.into()]).unwrap_err().to_string();
+        assert!(refused(&killed).contains("no run at "), "{}", refused(&killed));
+        fs::write(killed.join("intervals.hlog"), "").unwrap();
+        for path in [killed.clone(), killed.join(RECORD)] {
+            let words =
+                "killed has no run.json: its run has not ended yet, or its process was killed";
+            assert!(refused(&path).contains(words), "{}", refused(&path));
+            let read = crate::read_record(&path).unwrap_err();
+            assert!(matches!(read, FolderError::NoRecord { .. }), "{read}");
+        }
+    }
 
     #[test]
     fn a_folder_beside_runs_that_cannot_be_read_is_told_and_one_that_is_gone_is_not() {

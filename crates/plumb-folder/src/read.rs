@@ -10,22 +10,33 @@ use plumb_measure::{RecordError, RunRecord};
 
 use crate::digest;
 use crate::error::FolderError;
-use crate::names::{CHECK, CHECKUP, COMPARISON, LADDER, ORDER, RECORD};
+use crate::names::{CHECK, CHECKUP, COMPARISON, INTERVALS, LADDER, ORDER, RECORD};
 use crate::order::Blocks;
 use crate::responses::Responses;
 
 /// Reads the record of a run: `path` is the folder or its `run.json`.
 ///
 /// # Errors
-/// [`FolderError::NoRun`] when nothing is there, [`FolderError::Read`] when it cannot be read,
+/// [`FolderError::NoRun`] when nothing is there, [`FolderError::NoRecord`] when a run was only begun,
+/// [`FolderError::Read`] when it cannot be read,
 /// [`FolderError::Record`] when it is no record of this version, [`FolderError::Altered`] and
 /// [`FolderError::Contradiction`] when somebody has altered it or what stands beside it.
 pub fn read_record(path: &Path) -> Result<RunRecord, FolderError> {
-    let record = read(path, RECORD, RunRecord::from_json, |path| FolderError::NoRun { path })?;
+    let record = read(path, RECORD, RunRecord::from_json, no_run)?;
     let path = if path.is_dir() { path.join(RECORD) } else { path.into() };
     match record.contradiction() {
         Some(contradiction) => Err(FolderError::Contradiction { path, contradiction }),
         None => digest::verify(&path).map(|()| record),
+    }
+}
+
+/// Why there is no record of a run at `path`, its folder or its `run.json`.
+pub(crate) fn no_run(path: PathBuf) -> FolderError {
+    let of_record = path.file_name().is_some_and(|name| name == RECORD);
+    let folder = path.parent().filter(|_| of_record).unwrap_or(&path).to_owned();
+    match folder.join(INTERVALS).is_file() {
+        true => FolderError::NoRecord { path: folder },
+        false => FolderError::NoRun { path },
     }
 }
 
@@ -91,10 +102,7 @@ pub fn read_ladder(path: &Path) -> Result<Option<String>, FolderError> {
 /// read, [`FolderError::Record`] when it is no comparison of this version,
 /// [`FolderError::Altered`] when somebody has altered it.
 pub fn read_comparison(path: &Path) -> Result<Comparison, FolderError> {
-    let missing = |path| FolderError::NoComparison { path };
-    let comparison = read(path, COMPARISON, Comparison::from_json, missing)?;
-    let file = if path.is_dir() { path.join(COMPARISON) } else { path.into() };
-    digest::verify(&file).map(|()| comparison)
+    read_sealed(path, COMPARISON, Comparison::from_json, |path| FolderError::NoComparison { path })
 }
 
 /// True when the folder `path` holds the check of a network path.
@@ -107,9 +115,10 @@ pub fn is_check(path: &Path) -> bool {
 ///
 /// # Errors
 /// [`FolderError::NoCheck`] when nothing is there, [`FolderError::Read`] when it cannot be read,
-/// [`FolderError::Record`] when it is no check of this version.
+/// [`FolderError::Record`] when it is no check of this version, [`FolderError::Altered`] when somebody
+/// has altered it.
 pub fn read_check(path: &Path) -> Result<PathCheck, FolderError> {
-    read(path, CHECK, PathCheck::from_json, |path| FolderError::NoCheck { path })
+    read_sealed(path, CHECK, PathCheck::from_json, |path| FolderError::NoCheck { path })
 }
 
 /// True when the folder `path` holds the checkup of a landscape.
@@ -122,9 +131,10 @@ pub fn is_checkup(path: &Path) -> bool {
 ///
 /// # Errors
 /// [`FolderError::NoCheckup`] when nothing is there, [`FolderError::Read`] when it cannot be read,
-/// [`FolderError::Record`] when it is no checkup of this version.
+/// [`FolderError::Record`] when it is no checkup of this version, [`FolderError::Altered`] when somebody
+/// has altered it.
 pub fn read_checkup(path: &Path) -> Result<Checkup, FolderError> {
-    read(path, CHECKUP, Checkup::from_json, |path| FolderError::NoCheckup { path })
+    read_sealed(path, CHECKUP, Checkup::from_json, |path| FolderError::NoCheckup { path })
 }
 
 /// Reads what `form` understands: `path` is the file, or the folder that holds it under `name`.
@@ -137,6 +147,18 @@ fn read<T>(
     let file = if path.is_dir() { path.join(name) } else { path.into() };
     let text = text_of(&file, || missing(path.into()))?;
     form(&text).map_err(|cause| FolderError::Record { path: file, cause })
+}
+
+/// The same of a file that is what was written, where a digest says that.
+fn read_sealed<T>(
+    path: &Path,
+    name: &str,
+    form: impl FnOnce(&str) -> Result<T, RecordError>,
+    missing: impl FnOnce(PathBuf) -> FolderError,
+) -> Result<T, FolderError> {
+    let found = read(path, name, form, missing)?;
+    let file = if path.is_dir() { path.join(name) } else { path.into() };
+    digest::verify(&file).map(|()| found)
 }
 
 pub(crate) fn text_of(

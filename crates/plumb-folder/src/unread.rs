@@ -22,7 +22,7 @@ impl Unread {
     #[must_use]
     pub fn of(path: &Path, error: &FolderError) -> Self {
         let (reason, remedy) = match error {
-            FolderError::NoRun { .. } => (
+            FolderError::NoRun { .. } | FolderError::NoRecord { .. } => (
                 "there is no run.json".to_owned(),
                 "the run left no record: measure again, or take its folder out",
             ),

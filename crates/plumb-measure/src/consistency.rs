@@ -56,9 +56,14 @@ impl ResultRecord {
         }
         let rate = self.operations as f64 * 1e9 / self.duration_ns.max(1) as f64;
         ((self.throughput_per_s - rate).abs() > ROUNDING * rate).then(|| {
+            // no rate has that many digits
+            let said = match self.throughput_per_s {
+                said if said.abs() < 1e15 => said.to_string(),
+                said => format!("{said:e}"),
+            };
             format!(
-                "throughput_per_s is {}, and {} operations in {} ns are {rate}",
-                self.throughput_per_s, self.operations, self.duration_ns
+                "throughput_per_s is {said}, and {} operations in {} ns are {rate}",
+                self.operations, self.duration_ns
             )
         })
     }

@@ -59,6 +59,9 @@ pub(super) fn added(server: &Server<'_>) -> Option<String> {
 pub(super) fn added_briefly(server: &Server<'_>) -> Option<String> {
     let verdict = server.verdict.filter(|_| server.layer != CheckupLayer::Network)?;
     let (own, operation) = (verdict.own?, verdict.operation.as_deref()?);
+    if let Some(less) = less_than_a_round_trip(own, operation) {
+        return Some(less);
+    }
     let way = if own.floor_ns.is_none() { ", the way through the network included" } else { "" };
     Some(format!("adds {} {} to {operation}{way}", time(own.ns), doubt(own)))
 }
@@ -72,7 +75,22 @@ pub(super) fn around(checkup: &Checkup) -> Vec<(&str, String)> {
     remarks.chain(left_out).chain(troubles).chain(idle).collect()
 }
 
+/// What is said in the place of a time below zero: the round trip of that host carries more, or goes
+/// another way than the operation.
+fn less_than_a_round_trip(own: OwnTime, operation: &str) -> Option<String> {
+    let floor_ns = own.floor_ns.filter(|_| own.high_ns < 0)?;
+    Some(format!(
+        "what it adds cannot be told: {operation} takes {} less than a round trip to the same host, {}, \
+         which carries more or goes another way",
+        show_ns(own.ns.unsigned_abs()),
+        show_ns(floor_ns)
+    ))
+}
+
 fn adds(layer: CheckupLayer, own: OwnTime, operation: &str) -> String {
+    if let Some(less) = less_than_a_round_trip(own, operation) {
+        return less;
+    }
     let added = format!("{} {}", time(own.ns), doubt(own));
     match own.floor_ns {
         Some(floor_ns) => format!(

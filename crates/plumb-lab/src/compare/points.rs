@@ -45,6 +45,9 @@ pub(super) fn in_order<'a>(points: impl Iterator<Item = &'a Labels>) -> Vec<Labe
 }
 
 fn listed(points: &[Labels]) -> String {
+    if points.is_empty() {
+        return "none".into();
+    }
     let name = |labels: &Labels| {
         labels.iter().map(|(key, value)| format!("{key} {value}")).collect::<Vec<_>>().join(", ")
     };

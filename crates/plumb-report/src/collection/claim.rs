@@ -187,11 +187,14 @@ fn of_one_kind(kind: &RunGroup, number: usize, whose: &str) -> Vec<Claim> {
     let rated = rated.filter_map(|cell| Some((cell, cell.figures.rate?)));
     if let Some((cell, rate)) = rated.max_by(|(_, a), (_, b)| a.total_cmp(b)) {
         let least = if cell.trust() == Trust::Throughput { "at least " } else { "" };
+        let of = match cell.figures.rated {
+            0 | 1 => String::new(),
+            several => format!(", the median of {several} runs"),
+        };
+        let rate = format!("{least}{}{of}", per_second(rate));
         let said = match kind.cells.len() {
-            1 => format!("the throughput was {least}{}.", per_second(rate)),
-            _ => {
-                format!("the highest throughput was {least}{} ({}).", per_second(rate), name(cell))
-            }
+            1 => format!("the throughput was {rate}."),
+            _ => format!("the highest throughput was {rate} ({}).", name(cell)),
         };
         add(said, "table");
     }

@@ -27,9 +27,9 @@ mod sketch;
 mod tables;
 mod terminal;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use plumb_folder::{FolderError, Found, FoundExperiment, Unread};
+use plumb_folder::{FolderError, Found, FoundExperiment, Unread, record_digest};
 
 pub use html::render as html;
 pub use json::{SCHEMA, render as json};
@@ -65,6 +65,7 @@ impl Collection {
         let mut plans: Vec<Plan> = Vec::new();
         let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
         let mut entries = Vec::new();
+        let mut digests = BTreeSet::new();
         for run in runs {
             let record = match plumb_folder::read_record(&run.path) {
                 Ok(record) => record,
@@ -74,6 +75,11 @@ impl Collection {
                     continue;
                 }
             };
+            // the copy of a folder is the same run; blocks belong to their experiment
+            let digest = record_digest(&run.path).ok().filter(|_| run.block.is_none());
+            if digest.is_some_and(|digest| !digests.insert(digest)) {
+                continue;
+            }
             let plan = Plan::of(&record, run.block);
             let number = *numbers.entry(plan.key()).or_insert_with(|| {
                 plans.push(plan);

@@ -39,7 +39,7 @@ fn doubts(collection: &Collection) -> String {
         out.push('\n');
     }
     for run in doubtful.iter().take(INVALID_MAX) {
-        let cause = run.findings.first().map_or("", |finding| finding.text.as_str());
+        let cause = run.findings.first().map_or("it has no result", |finding| &finding.text);
         out += &fact(run.trust.short(), &format!("{}: {cause}", run.name()));
     }
     if doubtful.len() > INVALID_MAX {

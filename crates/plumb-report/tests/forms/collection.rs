@@ -195,6 +195,10 @@ fn a_run_named_twice_counts_once() {
     assert_eq!(found.only_run(), Some(run.as_path()));
     let all = Found::at(&[folder.path().to_path_buf(), run]).unwrap();
     assert_eq!(json(&Collection::read(all).unwrap())["runs"].as_array().unwrap().len(), 8);
+    let copy = folder.path().join("copy");
+    fs::create_dir(&copy).unwrap();
+    fs::copy(folder.path().join("sweep-1/run.json"), copy.join("run.json")).unwrap();
+    assert_eq!(json(&read_all(&folder))["runs"].as_array().unwrap().len(), 8, "its copy, too");
 }
 
 #[test]
@@ -221,6 +225,9 @@ fn repetitions_are_summed_up_without_what_is_not_valid() {
     assert!(page.contains("2 runs merged") && page.contains("2 of 3"), "no merged curve");
     assert!(page.find(" INVALID").unwrap() < page.find("<table").unwrap());
     assert!(page.contains("run-3: "), "the invalid run is not named");
+    let text = collection::terminal(&collection);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("The throughput was 99.0 k/s, the median of 2 runs."), "{text}");
 }
 
 #[test]

@@ -3,10 +3,14 @@
 use plumb_measure::Finding;
 
 /// Advice of a command that measures, and the same of a file.
-const ADVICE: [(&str, &str); 11] = [
+const ADVICE: [(&str, &str); 12] = [
     ("raise --timeout", "raise timeout in [database]"),
     (", or raise --rows and --size", ""),
     (" to plumb net ping; net check, net stream and niping do not speak it", ""),
+    (
+        ": --allow-writes measures it, and rolls each call back",
+        ": name one that reads in [database]; a checkup asks nothing that writes",
+    ),
     (" (--pool, or --connections of a replay)", ""),
     ("write --target-kind redis", "write kind = \"redis\" in [lock]"),
     ("name a file with --password-file", "name a file with password-file"),
@@ -60,6 +64,10 @@ mod tests {
             (
                 "make fewer connections (--pool, or --connections of a replay), or raise it",
                 "make fewer connections, or raise it",
+            ),
+            (
+                "the own statement returns no rows or writes: --allow-writes measures it, and rolls each call back",
+                "the own statement returns no rows or writes: name one that reads in [database]; a checkup asks nothing that writes",
             ),
             ("for Redis write --target-kind redis", "for Redis write kind = \"redis\" in [lock]"),
             ("name its authority with --ca FILE", "name its authority with ca in [http] or [flow]"),

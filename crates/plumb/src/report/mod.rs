@@ -12,7 +12,7 @@ use plumb_command::{Exit, colour, exit};
 use plumb_diagnostics::checkup::CheckupRun;
 use plumb_diagnostics::{checkup, path_check};
 use plumb_folder::{
-    Found, is_check, is_checkup, is_experiment, read_check, read_checkup, read_host_tracks,
+    Found, Unread, is_check, is_checkup, is_experiment, read_check, read_checkup, read_host_tracks,
     read_record,
 };
 use plumb_lab::Faults;
@@ -158,9 +158,14 @@ fn shown(paths: &[PathBuf], form: Form, page: bool) -> anyhow::Result<Shown> {
             Form::Markdown => checkup::markdown(&found),
             Form::Json => found.to_json(),
         };
+        let (runs, unread) = runs_of(&found, only);
+        for Unread { place, reason, remedy } in &unread {
+            exit::note(&format!("{place} is not shown: {reason}; {remedy}"));
+        }
         // where it lies is not known, so its runs lie in it
-        let page = page.then(|| checkup::html_with_runs(&found, &runs_of(&found, only)));
-        return Ok(Shown { text, page, exit: Exit::Ran });
+        let page = page.then(|| checkup::html_with_runs(&found, &runs));
+        let exit = if unread.is_empty() { Exit::Ran } else { Exit::Finding };
+        return Ok(Shown { text, page, exit });
     }
     let mut found = Found::at(paths)?;
     if let Some(path) = found.only_run() {
@@ -216,17 +221,22 @@ fn verdict_of(paths: &[PathBuf]) -> anyhow::Result<Verdict> {
     )
 }
 
-/// The runs of a checkup whose folder or file is `path`; one that cannot be read is missing.
-fn runs_of(found: &Checkup, path: &Path) -> Vec<CheckupRun> {
+/// The runs of a checkup whose folder or file is `path`, and those that cannot be read.
+fn runs_of(found: &Checkup, path: &Path) -> (Vec<CheckupRun>, Vec<Unread>) {
     let home = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
     let folders = found.parts.iter().filter_map(|part| part.outcome.as_ref()?.folder.clone());
-    let runs = folders.filter_map(|folder| {
+    let (mut runs, mut unread) = (Vec::new(), Vec::new());
+    for folder in folders {
         let at = home.join(&folder);
-        let record = read_record(&at).ok()?;
-        let tracks = read_host_tracks(&at, &record.started).unwrap_or_default();
-        Some(CheckupRun { folder, record, tracks })
-    });
-    runs.collect()
+        match read_record(&at) {
+            Ok(record) => {
+                let tracks = read_host_tracks(&at, &record.started).unwrap_or_default();
+                runs.push(CheckupRun { folder, record, tracks });
+            }
+            Err(error) => unread.push(Unread::of(&at, &error)),
+        }
+    }
+    (runs, unread)
 }
 
 /// Writes the tables of percentiles of the only run that `paths` name.

@@ -137,6 +137,13 @@ fn a_checkup_measures_a_landscape_of_its_own_and_names_the_slowest_layer() {
     assert_eq!(names_in(temporary.path()), [""; 0], "what the servers wrote is gone");
     let again = plumb(&["report", &run.display().to_string()], at.path()).with(0);
     assert!(ended.stdout.starts_with(&again.stdout), "{again:#?}");
+    let gone = all(&checkup, "parts")[0]["outcome"]["folder"].as_str().expect("it left a run");
+    std::fs::remove_dir_all(run.join(gone)).expect("it was there");
+    let without = plumb(&["report", &run.display().to_string()], at.path()).with(1);
+    assert!(
+        without.stderr.contains(&format!("{gone} is not shown: there is no run.json")),
+        "{without:#?}"
+    );
 }
 
 /// A checkup of our own landscape whose first measurement is under way, and its run.

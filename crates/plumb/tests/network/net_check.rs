@@ -54,7 +54,7 @@ fn a_path_without_faults_has_a_sentence_for_each_test_and_a_run_for_every_part()
     }
     assert!(ended.stdout.contains("a connection that was silent for 300ms still works"));
     let run = only_run(folder.path());
-    assert_eq!(names_in(&run), ["check.json", "parts", "report.html"]);
+    assert_eq!(names_in(&run), ["SHA256SUMS", "check.json", "parts", "report.html"]);
     assert_eq!((over(&state(&run)), names_in(&run.join("parts")).len()), (PARTS, PARTS));
     let again = plumb(&["report", &run.display().to_string()], folder.path()).with(0).stdout;
     assert!(ended.stdout.starts_with(&again), "{again}");
