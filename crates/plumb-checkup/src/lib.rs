@@ -4,6 +4,7 @@
 //! [`Checkup`] has the layers of a landscape and what a user waits for in each, [`PathCheck`] the six
 //! tests of a path, [`IdleCost`] what a round trip takes longer because processors sleep meanwhile.
 
+mod accepted;
 mod finding;
 mod idle;
 mod judge;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use plumb_measure::{HostFacts, Program, RecordError, Status, read_versioned, written};
 
+pub use accepted::accepted_load;
 pub use finding::{CheckupFinding, CheckupRemark, FaultCost, FaultKind};
 pub use idle::{
     IDLE_ROUNDS_MAX, IDLE_ROUNDS_MIN, IDLE_SCHEMA, IdleCompany, IdleCost, IdleEffect, IdleFinding,
@@ -190,7 +192,12 @@ impl Checkup {
 
     /// Judges the layers by what is measured so far.
     pub fn judge(&mut self) {
-        self.verdict = judge::judge(self);
+        let mut verdict = judge::judge(self);
+        verdict.accepted_load = accepted_load(&self.parts);
+        if let Some(accepted) = verdict.accepted_load {
+            verdict.sentence = accepted.beside(&verdict.sentence);
+        }
+        self.verdict = verdict;
     }
 
     /// The parts of each server, in order: its layer, its name, its parts.

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{CheckupFinding, CheckupLayer, CheckupRemark, Middle};
-use plumb_measure::{Calls, is_whole_time};
+use plumb_measure::{AcceptedLoad, Calls, is_whole_time};
 
 /// What a checkup says.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CheckupVerdict {
     /// In a sentence or two, for people.
     pub sentence: String,
@@ -20,6 +20,10 @@ pub struct CheckupVerdict {
     pub remarks: Vec<CheckupRemark>,
     /// A verdict on each server: those that can be judged first, the slowest of them first.
     pub layers: Vec<LayerVerdict>,
+    /// The limit of foreign load that was raised for figures that stand; absent where none was. It
+    /// stands in the sentence, too.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub accepted_load: Option<AcceptedLoad>,
 }
 
 /// How far a layer can be judged.

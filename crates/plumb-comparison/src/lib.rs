@@ -4,17 +4,15 @@
 //! shown as an improvement everywhere: plus is better, minus is worse. What could not be computed
 //! is absent.
 
-mod accepted;
 mod block_figures;
 mod change;
 
 use std::collections::BTreeMap;
 
 use plumb_measure::statistics::{Drift, Interval};
-use plumb_measure::{Distribution, Program, RecordError, read_versioned, written};
+use plumb_measure::{AcceptedLoad, Distribution, Program, RecordError, read_versioned, written};
 use serde::{Deserialize, Serialize};
 
-pub use accepted::{AcceptedLoad, Known};
 pub use block_figures::BlockFigures;
 pub use change::{CONVENTION, signed};
 
@@ -215,6 +213,18 @@ pub enum Better {
     Higher,
 }
 
+impl Better {
+    /// `ratio`, later over earlier or candidate over baseline, as an improvement in percent: positive
+    /// is better.
+    #[must_use]
+    pub fn improvement(self, ratio: f64) -> f64 {
+        match self {
+            Self::Lower => 100.0 * (1.0 - ratio),
+            Self::Higher => 100.0 * (ratio - 1.0),
+        }
+    }
+}
+
 /// What a figure is compared for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -319,10 +329,7 @@ impl Endpoint {
     /// `ratio` as an improvement of the candidate in percent of the baseline: positive is better.
     #[must_use]
     pub fn improvement(&self, ratio: f64) -> f64 {
-        match self.better {
-            Better::Lower => 100.0 * (1.0 - ratio),
-            Better::Higher => 100.0 * (ratio - 1.0),
-        }
+        self.better.improvement(ratio)
     }
 
     /// The interval as improvements in percent, the worse end first.

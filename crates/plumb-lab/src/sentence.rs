@@ -3,8 +3,8 @@
 //! A change in it reads as in the tables: an improvement in percent of the baseline, plus is better.
 //! What is only said in words, such as "5.2 % slower", has no sign.
 
-use plumb_comparison::{AcceptedLoad, Better, CONVENTION, Contrast, Endpoint, Verdict, signed};
-use plumb_measure::counted;
+use plumb_comparison::{Better, CONVENTION, Contrast, Endpoint, Verdict, signed};
+use plumb_measure::{AcceptedLoad, counted};
 
 use crate::contrast::{Tests, effects};
 
@@ -388,11 +388,8 @@ mod tests {
             share: "100%".parse().unwrap(),
             source: plumb_measure::LimitSource::Environment,
         };
-        let accepted_load = Some(AcceptedLoad {
-            limit,
-            most_pct: Some(84.04),
-            known: plumb_comparison::Known::All,
-        });
+        let accepted_load =
+            Some(AcceptedLoad { limit, most_pct: Some(84.04), known: plumb_measure::Known::All });
         let around = Around { accepted_load, ..Around::default() };
         let time = endpoint("p50", 0.942, 0.732, 0.988, Some(Verdict::Better));
         assert_eq!(

@@ -6,6 +6,7 @@
 //! compared ([`statistics`]), and who takes part in a load of scripts at what time
 //! ([`user_schedule`]). It is pure: it reads no clock, opens no file and knows no protocol.
 
+mod accepted_load;
 mod address;
 mod attribution;
 mod batches;
@@ -57,6 +58,7 @@ mod units;
 pub mod user_schedule;
 mod validity;
 
+pub use accepted_load::{AcceptedLoad, ForeignLook, Known};
 pub use address::without_picked_port;
 pub use attribution::{
     Account, Advice, Attribution, Calls, ExampleOperation, ExamplePart, FasterCalls,

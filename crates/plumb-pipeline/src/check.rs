@@ -49,6 +49,7 @@ impl Verdict {
             version: check.plumb.version.clone(),
             command: Vec::new(),
             record: None,
+            accepted_load: None,
             cases,
             everything,
         }
@@ -87,6 +88,7 @@ impl Verdict {
             version: checkup.plumb.version.clone(),
             command: checkup.command.clone(),
             record: None,
+            accepted_load: checkup.verdict.accepted_load.map(|it| it.words()),
             cases,
             everything,
         };
@@ -169,6 +171,30 @@ mod tests {
     use super::*;
     use crate::verdict::State;
     use plumb_measure::Program;
+
+    #[test]
+    fn a_raised_limit_of_foreign_load_is_a_property_of_every_suite() {
+        let plumb = Program { version: "0.0.0".into() };
+        let mut checkup = Checkup::begun(plumb, "2026-11-21T08:30:48Z".into(), Vec::new());
+        checkup.troubles = vec!["it rained".into()];
+        let property = |checkup: &Checkup| {
+            let report = crate::junit::render(&Verdict::of_checkup(checkup, String::new()));
+            let property = report.lines().find(|line| line.contains("foreign load"));
+            property.map(|line| line.trim().to_owned())
+        };
+        assert_eq!(property(&checkup), None);
+        checkup.verdict.accepted_load = Some(plumb_measure::AcceptedLoad {
+            limit: plumb_measure::ForeignLimit {
+                share: "100%".parse().unwrap(),
+                source: plumb_measure::LimitSource::Environment,
+            },
+            most_pct: Some(90.0),
+            known: plumb_measure::Known::All,
+        });
+        let words = "limit of foreign load raised to 100 %, others took up to 90.0 %";
+        let expected = format!("<property name=\"foreign load\" value=\"{words}\"/>");
+        assert_eq!(property(&checkup), Some(expected));
+    }
 
     #[test]
     fn what_a_remark_leaves_open_is_a_case_that_is_open() {

@@ -37,7 +37,13 @@ fn suite(verdict: &Verdict, number: usize, name: &str, cases: &[&Case]) -> Strin
     );
     let command = verdict.command.join(" ");
     let record = verdict.record.as_deref().unwrap_or_default();
-    let known = [("plumb", verdict.version.as_str()), ("command", &command), ("record", record)];
+    let accepted = verdict.accepted_load.as_deref().unwrap_or_default();
+    let known = [
+        ("plumb", verdict.version.as_str()),
+        ("command", &command),
+        ("record", record),
+        ("foreign load", accepted),
+    ];
     out += "    <properties>\n";
     for (name, value) in known.iter().filter(|(_, value)| !value.is_empty()) {
         out += &format!("      <property name=\"{name}\" value=\"{}\"/>\n", attribute(value));

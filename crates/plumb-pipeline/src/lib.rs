@@ -10,6 +10,7 @@
 //! | [`sarif`] | results, as code hosts show them |
 //! | [`summary`] | a few lines of Markdown for a pull request |
 
+mod baseline;
 mod check;
 mod comparison;
 pub mod junit;
@@ -20,5 +21,5 @@ pub mod summary;
 mod testing;
 mod verdict;
 
-pub use comparison::{Held, limit, too_near};
+pub use baseline::{Held, interval_words, limit, undecided};
 pub use verdict::{Case, Grade, Remark, State, Verdict};

@@ -1,10 +1,12 @@
 //! The cases of a run.
 
 use plumb_measure::{
-    Finding, FindingKind, ResultRecord, RunRecord, Scope, Status, ThresholdRecord, show_ns,
+    AcceptedLoad, Finding, FindingKind, ResultRecord, RunRecord, Scope, Status, ThresholdRecord,
+    show_ns,
 };
 use plumb_page::figures::{per_second, with_unit};
 use plumb_page::threshold;
+use plumb_page::trust::Trust;
 
 use crate::{Case, Grade, Remark, Verdict};
 
@@ -13,8 +15,8 @@ const FIGURES: &str = "figures";
 
 impl Verdict {
     /// The cases of `record`: whether the figures of each result may be used, each threshold, and
-    /// whether the run came to its end. `sentence` is its answer, `everything` the whole report as
-    /// Markdown.
+    /// whether the run came to its end. `sentence` is its answer, to which a raised limit of foreign load
+    /// is added, `everything` the whole report as Markdown.
     #[must_use]
     pub fn of_run(record: &RunRecord, sentence: String, everything: String) -> Self {
         let title = format!("{} {} {}", record.plan.layer, record.plan.verb, record.target.address);
@@ -35,13 +37,19 @@ impl Verdict {
                 duration_ns: None,
             });
         }
+        let stands = Trust::of_run(record).leaves_any();
+        let accepted_load = AcceptedLoad::of([record]).filter(|_| stands);
         let verdict = Self {
             title,
-            sentence,
+            sentence: match accepted_load {
+                Some(accepted) => accepted.beside(&sentence),
+                None => sentence,
+            },
             started: record.started.clone(),
             version: record.plumb.version.clone(),
             command: record.plan.command.clone(),
             record: None,
+            accepted_load: accepted_load.map(|it| it.words()),
             cases,
             everything,
         };

@@ -31,6 +31,7 @@ pub(crate) fn verdict(cases: Vec<Case>) -> Verdict {
         version: "0.1.0".into(),
         command: ["plumb", "net", "ping", "db1"].map(String::from).to_vec(),
         record: Some("plumb-runs/a b/run.json".into()),
+        accepted_load: None,
         cases,
         everything: "## All\n".into(),
     }

@@ -108,6 +108,9 @@ pub struct Verdict {
     pub command: Vec<String>,
     /// The record that all this is from, as a path; `None` when none was kept.
     pub record: Option<String>,
+    /// The limit of foreign load that was raised for the figures, in words; `None` where none was. It
+    /// stands in the sentence, too.
+    pub accepted_load: Option<String>,
     /// What was judged.
     pub cases: Vec<Case>,
     /// Everything, as Markdown.

@@ -64,7 +64,7 @@ pub(super) fn judge(checkup: &Checkup) -> CheckupVerdict {
     if let Some(hidden) = quota::uneven(&evidence).filter(|_| findings.is_empty()) {
         sentence += &format!(" {hidden}");
     }
-    CheckupVerdict { sentence, findings, remarks, layers }
+    CheckupVerdict { sentence, findings, remarks, layers, ..CheckupVerdict::default() }
 }
 
 /// What the rooms look at.

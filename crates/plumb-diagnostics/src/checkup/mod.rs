@@ -6,7 +6,9 @@ mod layers;
 mod remarks;
 mod tables;
 
-use plumb_checkup::{Checkup, CheckupLayer, CheckupPart, FaultKind, LayerState, LayerVerdict};
+use plumb_checkup::{
+    Checkup, CheckupLayer, CheckupPart, FaultKind, LayerState, LayerVerdict, accepted_load,
+};
 use plumb_measure::Status;
 
 use plumb_page::table::escaped;
@@ -80,8 +82,17 @@ struct Server<'a> {
 }
 
 impl Server<'_> {
-    /// How it stands, in a word or two.
-    fn word(&self) -> &'static str {
+    /// How it stands, in a word or two, with the limit of foreign load that was raised for it.
+    fn word(&self) -> String {
+        let word = self.bare_word();
+        let is_judged = self.verdict.is_some_and(|verdict| verdict.state == LayerState::Judged);
+        match accepted_load(self.parts.iter().copied()).filter(|_| is_judged) {
+            Some(accepted) => format!("{word}, limit raised to {}", accepted.limit),
+            None => word.into(),
+        }
+    }
+
+    fn bare_word(&self) -> &'static str {
         match self.verdict.map_or(LayerState::Open, |verdict| verdict.state) {
             LayerState::Judged if self.faulty => "FAULT",
             LayerState::Judged => match self.verdict.is_some_and(|verdict| verdict.slowest) {

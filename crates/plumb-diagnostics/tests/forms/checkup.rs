@@ -57,6 +57,25 @@ fn judged(parts: Vec<CheckupPart>) -> Checkup {
     checkup
 }
 
+#[test]
+fn a_raised_limit_of_foreign_load_stands_beside_every_verdict() {
+    let mut list =
+        takes(part(CheckupLayer::Pages, "application server", "a flight list", "one user"), 1_900);
+    let outcome = list.outcome.as_mut().expect("one");
+    outcome.foreign_pct = Some(90.0);
+    outcome.validity.foreign_limit = Some(plumb_measure::ForeignLimit {
+        share: "100%".parse().expect("a share"),
+        source: plumb_measure::LimitSource::Environment,
+    });
+    let checkup = judged(vec![list]);
+    let words = "limit of foreign load raised to 100 %, others took up to 90.0 %.";
+    for text in [terminal(&checkup, 80), markdown(&checkup), html(&checkup)] {
+        let line = text.replace(['\n', '\u{a0}'], " ");
+        assert!(line.contains(words), "{text}");
+        assert!(line.contains("VALID, limit raised to 100 %"), "{text}");
+    }
+}
+
 /// A landscape in which something of every kind happened.
 fn landscape() -> Checkup {
     let mut list =
@@ -311,7 +330,10 @@ fn a_layer_that_adds_nothing_is_not_said_to_take_no_time() {
         takes(part(CheckupLayer::Network, "network", "a round trip", "1000 B"), 21),
         takes(part(CheckupLayer::Locks, "lock server", "a lock request", "one"), 19),
     ]));
-    assert!(page.contains(">adds -2.00\u{a0}µs (±"), "{page}");
+    let less = ">what it adds cannot be told: a lock request takes 2.00\u{a0}µs less than a round trip to \
+                the same host, 21.0\u{a0}µs, which carries more or goes another way<";
+    assert!(page.contains(less), "{page}");
+    assert!(!page.contains("adds -"), "{page}");
 }
 
 #[test]

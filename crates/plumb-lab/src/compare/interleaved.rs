@@ -3,16 +3,16 @@
 use std::path::Path;
 
 use plumb_comparison::{
-    AcceptedLoad, COMPARISON_SCHEMA, Comparison, Contrast, Design, DesignKind, Difference,
-    Endpoint, LeftOut, Variant,
+    COMPARISON_SCHEMA, Comparison, Contrast, Design, DesignKind, Difference, Endpoint, LeftOut,
+    Variant,
 };
-use plumb_measure::{Program, RunRecord};
+use plumb_measure::{AcceptedLoad, Program, RunRecord};
 
 use super::cell::{Cell, Found};
 use super::differences::{differences, shared};
 use super::origin;
 use super::variant_blocks::{Experiment, FailedBlock, VariantBlocks};
-use super::warnings::{Judged, warnings};
+use super::warnings::{Judged, imprecise, warnings};
 use crate::LabError;
 use crate::block::Block;
 use crate::contrast::{Tests, judge};
@@ -82,7 +82,7 @@ pub fn interleaved(
     let complete = cells.iter().flat_map(Cell::pairs).map(|(_, pairs)| pairs).min().unwrap_or(0);
     let judged = Judged { contrasts: &contrasts, in_cells: &in_cells, tests };
     let warnings = warnings(experiment, variants, &cells, judged);
-    Ok(Comparison {
+    let mut comparison = Comparison {
         schema: COMPARISON_SCHEMA.into(),
         plumb: plumb.clone(),
         compared,
@@ -106,7 +106,10 @@ pub fn interleaved(
         accepted_load,
         warnings,
         contrasts,
-    })
+    };
+    let wide = imprecise(experiment, comparison.widest_half());
+    comparison.warnings.extend(wide);
+    Ok(comparison)
 }
 
 fn described(

@@ -2,11 +2,9 @@
 
 use std::path::PathBuf;
 
-use plumb_comparison::{
-    AcceptedLoad, COMPARISON_SCHEMA, Checks, Comparison, Contrast, Design, Variant,
-};
+use plumb_comparison::{COMPARISON_SCHEMA, Checks, Comparison, Contrast, Design, Variant};
 use plumb_folder::IntervalLog;
-use plumb_measure::{Program, RunRecord, Scope, Validity};
+use plumb_measure::{AcceptedLoad, Program, RunRecord, Scope, Validity};
 
 use super::differences::{differences, same_kind, shared};
 use super::points::{Labels, common_labels, in_order, matched};

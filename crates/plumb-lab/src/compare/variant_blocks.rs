@@ -3,7 +3,7 @@
 use crate::Faults;
 use crate::block::Block;
 use crate::contrast::Detail;
-use crate::experiment::{CellRecord, Failure, OrderRecord, VariantRecord};
+use crate::experiment::{CellRecord, Extent, Failure, OrderRecord, VariantRecord};
 
 /// A variant of an interleaved experiment.
 #[derive(Clone, Debug)]
@@ -40,6 +40,8 @@ pub struct Experiment {
     pub seed: u64,
     /// Rounds begun.
     pub rounds: u64,
+    /// When it was to be over; `None` where that was not written down.
+    pub extent: Option<Extent>,
     /// What is measured of each variant.
     pub cells: Vec<CellRecord>,
     /// Why it ended before its plan.
@@ -59,6 +61,7 @@ impl Experiment {
         Self {
             seed: order.seed,
             rounds: order.rounds(),
+            extent: order.extent,
             cells: order.cells.clone(),
             cut_short: order.cut_short.clone(),
             margin: order.margin,

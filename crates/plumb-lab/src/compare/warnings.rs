@@ -8,6 +8,7 @@ use super::variant_blocks::{Experiment, VariantBlocks};
 use crate::block::{Block, BlockFault};
 use crate::contrast::Tests;
 use crate::driver::drivers_warning;
+use crate::experiment::{Extent, PRECISION_ROUNDS_MAX};
 
 /// The contrasts of all cells after their tests.
 #[derive(Clone, Copy)]
@@ -137,6 +138,26 @@ fn few_pairs(
     ))
 }
 
+/// Where an experiment that was to end with a precision ended because it had rounds enough; `half` is
+/// the widest half of an interval of a primary figure, as a share.
+pub(super) fn imprecise(experiment: &Experiment, half: Option<f64>) -> Option<String> {
+    let Some(Extent::Precision(share)) = experiment.extent else { return None };
+    let given_up = experiment.cut_short.is_none() && experiment.rounds >= PRECISION_ROUNDS_MAX;
+    if !given_up || half.is_some_and(|half| half <= share) {
+        return None;
+    }
+    let reach = match half {
+        Some(half) => format!("the widest interval reaches {:.2} % to either side", 100.0 * half),
+        None => "not every primary figure has an interval".into(),
+    };
+    Some(format!(
+        "The precision of {} % that was asked for was not reached in {} rounds, the most that are taken \
+         for one: {reach}. Longer blocks or a quieter machine narrow it.",
+        (share * 1e8).round() / 1e6,
+        experiment.rounds,
+    ))
+}
+
 /// True where more pairs could have answered what these did not.
 fn is_left_open(contrast: &Contrast) -> bool {
     let verdict = contrast.endpoints.first().and_then(|primary| primary.verdict);
@@ -259,6 +280,7 @@ mod tests {
         let experiment = Experiment {
             seed: 1,
             rounds: 10,
+            extent: None,
             cells: sizes.iter().map(cell).collect(),
             cut_short: None,
             margin: None,
@@ -305,6 +327,40 @@ mod tests {
               out, or take more rounds."
             ]
         );
+    }
+
+    #[test]
+    fn a_precision_that_was_given_up_is_said() {
+        let asked = |share, rounds| Experiment {
+            seed: 1,
+            rounds,
+            extent: Some(Extent::Precision(share)),
+            cells: vec![CellRecord::default()],
+            cut_short: None,
+            margin: None,
+            faults: crate::Faults::default(),
+            detail: crate::Detail::All,
+        };
+        let variants = [
+            variant("a", blocks(0, (0..200).map(|at| 10_000 + at % 7))),
+            variant("b", blocks(1, (0..200).map(|at| 10_000 + 31 * (at % 11)))),
+        ];
+        let given_up = |experiment: &Experiment| {
+            let found =
+                interleaved(&fixture::plumb(), "now".into(), experiment, &variants).unwrap();
+            found.warnings.into_iter().find(|it| it.contains("The precision of"))
+        };
+        let said = given_up(&asked(0.000_1, 200)).expect("some % are left");
+        assert!(
+            said.contains("of 0.01 % that was asked for was not reached in 200 rounds"),
+            "{said}"
+        );
+        assert!(said.contains(" % to either side"), "{said}");
+        assert_eq!(given_up(&asked(0.1, 200)), None, "reached");
+        assert_eq!(given_up(&asked(0.000_1, 199)), None, "it goes on");
+        let interrupted =
+            Experiment { cut_short: Some("interrupted".into()), ..asked(0.000_1, 200) };
+        assert_eq!(given_up(&interrupted), None, "it ended for another reason");
     }
 
     #[test]

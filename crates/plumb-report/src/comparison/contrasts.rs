@@ -1,6 +1,7 @@
 //! What is held against what, and how the contrasts of a comparison are told apart.
 
-use plumb_comparison::{AcceptedLoad, Comparison, Contrast, DesignKind, Endpoint, Role, Verdict};
+use plumb_comparison::{Comparison, Contrast, DesignKind, Endpoint, Role, Verdict};
+use plumb_measure::AcceptedLoad;
 
 use crate::labels::{LabelMap, Labels};
 use crate::noun::capitalised;

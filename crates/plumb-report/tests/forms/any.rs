@@ -232,10 +232,10 @@ fn a_limit_of_foreign_load_that_was_raised_stands_in_every_form_of_a_comparison(
         source: plumb_measure::LimitSource::Environment,
     };
     let mut record = comparisons::cells();
-    let accepted = plumb_comparison::AcceptedLoad {
+    let accepted = plumb_measure::AcceptedLoad {
         limit,
         most_pct: Some(84.0),
-        known: plumb_comparison::Known::All,
+        known: plumb_measure::Known::All,
     };
     record.accepted_load = Some(accepted);
     for form in [comparison::terminal, comparison::markdown, comparison::html] {

@@ -1,6 +1,5 @@
 //! What the index keeps of one folder.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read as _;
 use std::path::Path;
@@ -11,14 +10,13 @@ use plumb_folder::{
     FolderError, Unread, read_check, read_checkup, read_comparison, read_ladder, read_order,
     read_record, wall_ns,
 };
-use plumb_measure::{ResultRecord, RunRecord, Status, counted, real, show_ns, without_picked_port};
+use plumb_measure::{AcceptedLoad, ResultRecord, RunRecord, Status, counted, real, show_ns};
 use plumb_page::figures::failures_of;
 use plumb_page::trust::Trust;
-use ring::digest::{SHA256, digest};
-use serde_json::Value;
 
 use super::ladder::Ladder;
 use super::scan::{FolderKind, Seen};
+use super::series::Series;
 
 /// Characters that are kept of a text.
 const TEXT_MAX: usize = 600;
@@ -43,9 +41,7 @@ pub(crate) struct Entry {
     /// What a search looks in beside the rest.
     pub(crate) words: String,
     /// The series of its figures; empty without any.
-    pub(crate) series: String,
-    /// What runs of the series have in common, in words.
-    pub(crate) series_name: String,
+    pub(crate) series: Series,
     /// Of its only result: median and 99th percentile, nanoseconds, and correct answers a second.
     pub(crate) p50: Option<i64>,
     pub(crate) p99: Option<i64>,
@@ -114,10 +110,12 @@ impl Entry {
             Status::Running => "under way".to_owned(),
             _ => Trust::of_run(record).short().to_owned(),
         };
+        let accepted = AcceptedLoad::of([record]).filter(|_| Trust::of_run(record).leaves_any());
         let reason = record.validity.reasons.first().map_or("", |finding| &finding.text);
-        let (series, series_name) = series_of(record);
+        let reason = under(accepted, reason);
+        let series = Series::of(record);
         let mut entry = Self {
-            detail: cut(reason),
+            detail: cut(&reason),
             words: cut(&format!("{} {}", record.plan.command.join(" "), record.host.name)),
             failed: signed(record.results.iter().map(failures_of).fold(0, u64::saturating_add)),
             ..Self::plain(&command, &record.started, &record.target.address, verdict)
@@ -136,7 +134,7 @@ impl Entry {
             entry.figures.truncate(FIGURES_MAX);
         }
         if !entry.figures.is_empty() {
-            (entry.series, entry.series_name) = (series, series_name);
+            entry.series = Series { name: cut(&series.name), ..series };
         }
         entry
     }
@@ -161,7 +159,7 @@ impl Entry {
         let measured = checkup.parts.iter().filter(|part| part.outcome.is_some()).count();
         let of = counted(checkup.parts.len() as u64, "measurement");
         Self {
-            detail: format!("{measured} of {of}"),
+            detail: under(checkup.verdict.accepted_load, &format!("{measured} of {of}")),
             words: cut(&checkup.command.join(" ")),
             ..Self::plain("checkup", &checkup.started, &checkup.target, verdict.into())
         }
@@ -199,6 +197,15 @@ impl Entry {
                 verdict.words().into(),
             )
         }
+    }
+}
+
+/// `detail` of a verdict behind the limit of foreign load that was raised for it.
+fn under(accepted: Option<AcceptedLoad>, detail: &str) -> String {
+    match accepted.map(|it| format!("limit raised to {}", it.limit)) {
+        None => detail.into(),
+        Some(limit) if detail.is_empty() => limit,
+        Some(limit) => format!("{limit}; {detail}"),
     }
 }
 
@@ -256,50 +263,6 @@ fn figures_of(record: &RunRecord, result: &ResultRecord) -> Vec<EntryFigure> {
         put("failed", "%", 100.0 * real(failed) / real(all), any);
     }
     figures
-}
-
-/// Options that make another plan, and no other series: they say how long something is measured, not
-/// what.
-const MANNER: [&str; 6] = ["count", "for", "pin", "scenario-text", "timeout", "warmup"];
-/// The option that names a file of who asks: a checkup writes one into a folder of its own.
-const CREDENTIALS: &str = "credentials";
-
-/// What tells one series from another, and its name. Versions of plumb and of the kernel do not: what
-/// they change is to be seen.
-fn series_of(record: &RunRecord) -> (String, String) {
-    let plan = &record.plan;
-    let target = without_picked_port(&record.target.address);
-    let options = plan.distinctive().filter(|(name, _)| !MANNER.contains(name));
-    let known: BTreeMap<&str, String> =
-        options.map(|(name, value)| (name, of_series(name, &value).to_string())).collect();
-    // whether a database is asked over TLS stands in its URL alone, which is no option of a record;
-    // of everything else an option or the target says it, in runs without any connection, too
-    let is_secured = || record.target.transport.as_ref().is_some_and(|it| it.tls.is_some());
-    let tls = if plan.layer == "db" && is_secured() { " over TLS" } else { "" };
-    let text = format!(
-        "{} {} {} {target}{tls} {} {known:?}",
-        plan.layer, plan.verb, plan.load, record.host.name
-    );
-    let bytes = digest(&SHA256, text.as_bytes());
-    let id = bytes.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    (id, cut(&format!("{} {} {target}{tls}, from {}", plan.layer, plan.verb, record.host.name)))
-}
-
-/// The value of the option `name` without what each checkup has anew: ports in all its texts, and the
-/// folder of the file that says who asks.
-fn of_series(name: &str, value: &Value) -> Value {
-    match value {
-        Value::String(path) if name == CREDENTIALS => {
-            Path::new(path).file_name().unwrap_or_default().to_string_lossy().into()
-        }
-        Value::String(text) => without_picked_port(text).into(),
-        Value::Array(values) => values.iter().map(|value| of_series(name, value)).collect(),
-        Value::Object(values) => {
-            let each = values.iter().map(|(key, value)| (key.clone(), of_series(name, value)));
-            Value::Object(each.collect())
-        }
-        other => other.clone(),
-    }
 }
 
 /// When the interval log in `folder` was begun, by its second line:

@@ -10,6 +10,7 @@ mod keeper;
 mod ladder;
 mod query;
 mod scan;
+mod series;
 
 use std::collections::HashMap;
 use std::fs;
@@ -28,7 +29,7 @@ use crate::UiError;
 /// The file of the index, in the folder of the runs; hidden, so that nobody takes it for a run.
 const FILE: &str = ".plumb-ui.sqlite";
 /// The form of the tables, and of what tells series apart; another one is thrown away and made again.
-const VERSION: i64 = 6;
+const VERSION: i64 = 7;
 
 /// Kept of the file in memory at most: 10,000 runs take some 20 MiB, and every search passes all.
 const CACHE_KIB: i64 = 65_536;
@@ -38,7 +39,7 @@ const TABLES: &str = "
         path TEXT PRIMARY KEY, stamp TEXT NOT NULL, kind TEXT NOT NULL, parent TEXT,
         started INTEGER NOT NULL, command TEXT NOT NULL, target TEXT NOT NULL,
         verdict TEXT NOT NULL, detail TEXT NOT NULL, search TEXT NOT NULL,
-        series TEXT NOT NULL, series_name TEXT NOT NULL,
+        series TEXT NOT NULL, series_name TEXT NOT NULL, series_options TEXT NOT NULL,
         p50 INTEGER, p99 INTEGER, rate REAL, failed INTEGER NOT NULL
     ) WITHOUT ROWID;
     CREATE INDEX entries_by_time ON entries (started DESC, path);
@@ -109,7 +110,7 @@ impl Index {
             let mut forget = transaction.prepare_cached("DELETE FROM figures WHERE path = ?1")?;
             let mut entry = transaction.prepare_cached(
                 "INSERT OR REPLACE INTO entries VALUES
-                 (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+                 (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
             )?;
             let mut figure = transaction
                 .prepare_cached("INSERT INTO figures VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
@@ -130,8 +131,9 @@ impl Index {
                     it.verdict,
                     it.detail,
                     search.to_lowercase(),
-                    it.series,
-                    it.series_name,
+                    it.series.id,
+                    it.series.name,
+                    it.series.options,
                     it.p50,
                     it.p99,
                     it.rate,

@@ -5,6 +5,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
 
 use super::Index;
+use super::series::told_apart;
 use crate::fields::value;
 
 /// Runs on one page.
@@ -172,7 +173,10 @@ pub(crate) struct List {
 #[derive(Clone, Debug)]
 pub(crate) struct SeriesRow {
     pub(crate) series: String,
+    /// What its runs have in common, with what tells it from others of the same.
     pub(crate) name: String,
+    /// The options of its runs by name, as JSON.
+    options: String,
     pub(crate) runs: usize,
     pub(crate) first_ns: i64,
     pub(crate) last_ns: i64,
@@ -236,7 +240,7 @@ impl Index {
     pub(crate) fn all_series(&self) -> rusqlite::Result<Vec<SeriesRow>> {
         let connection = self.lock();
         let mut statement = connection.prepare_cached(&format!(
-            "SELECT e.series, e.series_name, count(*), min(e.started), max(e.started)
+            "SELECT e.series, e.series_name, e.series_options, count(*), min(e.started), max(e.started)
              FROM entries e WHERE e.series <> '' AND {OUTSIDE}
              GROUP BY e.series ORDER BY count(*) DESC, max(e.started) DESC LIMIT {SERIES_MAX}"
         ))?;
@@ -244,12 +248,20 @@ impl Index {
             Ok(SeriesRow {
                 series: row.get(0)?,
                 name: row.get(1)?,
-                runs: counted(row, 2)?,
-                first_ns: row.get(3)?,
-                last_ns: row.get(4)?,
+                options: row.get(2)?,
+                runs: counted(row, 3)?,
+                first_ns: row.get(4)?,
+                last_ns: row.get(5)?,
             })
         })?;
-        rows.collect()
+        let mut rows: Vec<SeriesRow> = rows.collect::<Result<_, _>>()?;
+        let known: Vec<(&str, &str)> =
+            rows.iter().map(|row| (row.name.as_str(), row.options.as_str())).collect();
+        let names = told_apart(&known);
+        for (row, name) in rows.iter_mut().zip(names) {
+            row.name = name;
+        }
+        Ok(rows)
     }
 
     /// The name of a series and its figures, in the order of time; `None` where there is no such
@@ -258,6 +270,8 @@ impl Index {
         &self,
         series: &str,
     ) -> rusqlite::Result<Option<(String, Vec<SeriesPoint>)>> {
+        let listed = self.all_series()?.into_iter().find(|it| it.series == series);
+        let listed = listed.map(|it| it.name);
         let connection = self.lock();
         let mut statement = connection.prepare_cached(&format!(
             "SELECT e.path, e.started, f.result, f.name, f.unit, f.value, f.usable, e.series_name
@@ -280,7 +294,7 @@ impl Index {
             Ok(point)
         })?;
         let points = rows.collect::<Result<Vec<_>, _>>()?;
-        Ok(name.map(|name| (name, points)))
+        Ok(name.map(|name| (listed.unwrap_or(name), points)))
     }
 }
 

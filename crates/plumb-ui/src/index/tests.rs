@@ -76,6 +76,7 @@ fn what_changes_in_the_folders_changes_in_the_index() {
     assert_eq!(paths(&index, &[]), ["b", "a"]);
     let row = index.find("a").unwrap().unwrap();
     assert_eq!((row.verdict.as_str(), row.p50, row.kind.as_str()), ("valid", Some(1_000), "run"));
+    assert_eq!(row.detail, "");
     put(root, "c", &record("2026-11-23T10:00:00Z", "db1", 3_000));
     put(root, "a", &record("2026-11-21T10:00:00Z", "db1", 9_000_000));
     fs::remove_dir_all(root.join("b")).unwrap();
@@ -260,4 +261,64 @@ fn where_no_file_can_be_kept_there_is_memory() {
     assert!(index.in_memory.is_some());
     look(&index, 1);
     assert_eq!(paths(&index, &[]), ["a"]);
+}
+
+#[test]
+fn series_of_one_name_are_called_by_the_options_in_which_they_differ() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let run = |connections: &str| {
+        let mut record: serde_json::Value =
+            serde_json::from_str(&record("2026-11-21T10:00:00Z", "db1", 1_000)).unwrap();
+        record["plan"]["options"]["connections"] = serde_json::json!([connections]);
+        record.to_string()
+    };
+    put(root, "a", &run("2"));
+    put(root, "b", &run("10"));
+    let tls = run("2").replace("\"connections\"", "\"tls\":true,\"connections\"");
+    put(root, "c", &tls);
+    put(root, "other", &record("2026-11-21T10:00:00Z", "db2", 1_000));
+    let index = Index::open(root).unwrap();
+    look(&index, 1);
+    let mut all = index.all_series().unwrap();
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    let names: Vec<&str> = all.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "net ping db1, from vm (connections 10, no tls)",
+            "net ping db1, from vm (connections 2, no tls)",
+            "net ping db1, from vm (connections 2, tls true)",
+            "net ping db2, from vm",
+        ]
+    );
+    let page = index.series(&all[0].series).unwrap().unwrap();
+    assert_eq!(page.0, names[0]);
+}
+
+#[test]
+fn a_raised_limit_of_foreign_load_stands_beside_the_verdict_in_the_list() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let mut raised: serde_json::Value =
+        serde_json::from_str(&record("2026-11-21T10:00:00Z", "db1", 1_000)).unwrap();
+    raised["validity"]["foreign_limit"] =
+        serde_json::json!({"share": "100%", "source": "environment"});
+    put(root, "raised", &raised.to_string());
+    raised["validity"]["reasons"] =
+        serde_json::json!([{"kind": "few-samples", "scope": "nothing", "text": "few of them"}]);
+    put(root, "few", &raised.to_string());
+    raised["validity"]["valid"] = serde_json::json!(false);
+    raised["validity"]["reasons"][0]["scope"] = serde_json::json!("everything");
+    put(root, "invalid", &raised.to_string());
+    let index = Index::open(root).unwrap();
+    look(&index, 1);
+    let shown = |path: &str| {
+        let row = index.find(path).unwrap().unwrap();
+        (row.verdict, row.detail)
+    };
+    let of = |verdict: &str, detail: &str| (verdict.to_owned(), detail.to_owned());
+    assert_eq!(shown("raised"), of("valid", "limit raised to 100 %"));
+    assert_eq!(shown("few"), of("valid", "limit raised to 100 %; few of them"));
+    assert_eq!(shown("invalid"), of("invalid", "few of them"), "nothing stands under it");
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 use plumb_chart::{Axis, BOTTOM, Chart, Key, LEFT, Mark, RIGHT, TOP, coordinate, mark};
+use plumb_comparison::{Better, CONVENTION, signed};
 use plumb_measure::statistics::{CHANGE_LEVEL, CHANGE_SIDE_MIN, ChangePoint, change_points};
 use plumb_measure::{counted, real, rounded, show_count, show_ns, show_plain};
 use plumb_page::figures::typeset;
@@ -108,13 +109,12 @@ fn said(changes: usize, figures: usize) -> String {
     }
 }
 
-/// A change of level in percent; from tenfold on as a factor. Nothing where there was nothing before.
-fn grown(ratio: f64) -> String {
-    match ratio {
-        ratio if !ratio.is_finite() => String::new(),
-        ratio if ratio >= 9.0 => format!("{} times", show_count(1.0 + ratio)),
-        ratio => format!("{:+.1} %", 100.0 * ratio),
-    }
+/// A change of level as an improvement in percent of the level before. Nothing where there was nothing
+/// before.
+fn improvement(change: ChangePoint, unit: &str) -> String {
+    let better = if unit == "/s" { Better::Higher } else { Better::Lower };
+    let words = signed(better.improvement(change.after / change.before));
+    words.map_or_else(String::new, |words| format!("{words} %"))
 }
 
 fn table(judged: &[(&Line<'_>, Vec<ChangePoint>, Vec<&SeriesPoint>)]) -> Markup {
@@ -127,7 +127,7 @@ fn table(judged: &[(&Line<'_>, Vec<ChangePoint>, Vec<&SeriesPoint>)]) -> Markup 
                         th scope="col" class="words" { "figure" }
                         th scope="col" class="words" { "between" }
                         th scope="col" { "before" } th scope="col" { "after" }
-                        th scope="col" { "change" } th scope="col" { "p" }
+                        th scope="col" { "change, " (CONVENTION) } th scope="col" { "p" }
                         th scope="col" class="words" { span class="unseen" { "Compare" } }
                     }
                 }
@@ -143,7 +143,6 @@ fn table(judged: &[(&Line<'_>, Vec<ChangePoint>, Vec<&SeriesPoint>)]) -> Markup 
 
 fn row(line: &Line<'_>, change: ChangePoint, usable: &[&SeriesPoint]) -> Markup {
     let (last, first) = (usable[change.at - 1], usable[change.at]);
-    let ratio = change.after / change.before - 1.0;
     let compare = format!(
         "/compare?run={}&run={}",
         plumb_wire::percent::form_encoded(&last.path),
@@ -158,7 +157,7 @@ fn row(line: &Line<'_>, change: ChangePoint, usable: &[&SeriesPoint]) -> Markup 
             }
             td { (shown(change.before, line.unit)) }
             td { (shown(change.after, line.unit)) }
-            td { (grown(ratio)) }
+            td { (improvement(change, line.unit)) }
             td { (format!("{:.4}", change.p)) }
             td class="words" { a href=(compare) { "side by side" } }
         }
@@ -277,16 +276,39 @@ mod tests {
     use super::*;
 
     fn points(failed: impl Iterator<Item = f64>) -> Vec<SeriesPoint> {
+        points_of("failed", "%", failed)
+    }
+
+    fn points_of(name: &str, unit: &str, values: impl Iterator<Item = f64>) -> Vec<SeriesPoint> {
         let point = |(day, value): (i64, f64)| SeriesPoint {
             path: format!("run-{day}"),
             started_ns: day * 86_400_000_000_000,
             result: String::new(),
-            name: "failed".into(),
-            unit: "%".into(),
+            name: name.into(),
+            unit: unit.into(),
             value,
             usable: true,
         };
-        (1..).zip(failed).map(point).collect()
+        (1..).zip(values).map(point).collect()
+    }
+
+    #[test]
+    fn a_change_that_is_worse_has_a_minus_whichever_way_its_figure_is_good() {
+        let from = |(a, b): (f64, f64)| (0..80).map(move |day| if day < 40 { a } else { b });
+        for (name, unit, levels, change) in [
+            ("median response time", "ns", (40e6, 70e6), "-75.0 %"),
+            ("median response time", "ns", (40e6, 480e6), "-1,100 %"),
+            ("throughput", "/s", (125.0, 75.0), "-40.0 %"),
+            ("throughput", "/s", (75.0, 90.0), "+20.0 %"),
+            ("failed", "%", (0.5, 0.25), "+50.0 %"),
+        ] {
+            let page = trend("net ping", &points_of(name, unit, from(levels))).into_string();
+            assert!(page.contains(&format!("<td>{change}</td>")), "{name}: {change}");
+            assert!(page.contains("<th scope=\"col\">change, + is better</th>"), "{name}");
+        }
+        // where nothing was before there is no percentage
+        let page = trend("net ping", &points(from((0.0, 0.5)))).into_string();
+        assert!(page.contains("<td>0 %</td><td>0.50 %</td><td></td>"), "no percentage of nothing");
     }
 
     #[test]

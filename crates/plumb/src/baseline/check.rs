@@ -7,7 +7,7 @@ use plumb_comparison::{Comparison, signed};
 use plumb_folder::{Baseline, Baselines, RECORD, read_record};
 use plumb_lab::{Admission, Faults, SeparateRun};
 use plumb_measure::{RunRecord, Share};
-use plumb_pipeline::{Held, Verdict, limit, too_near};
+use plumb_pipeline::{Held, Verdict, interval_words, limit, undecided};
 use plumb_report::{comparison, terminal};
 
 use super::{RunsOptions, folder_of, latest, unknown};
@@ -49,14 +49,16 @@ pub(super) fn command() -> Command {
             "Compares a run with a baseline as plumb compare does. The primary figure, the median \
              response time or the throughput, may be worse by --tolerance. That is a limit, no \
              test: runs that were taken one after another hold whatever changed between them, too, \
-             so choose it wider than equal runs differ. Where the runs are too short for an interval \
-             of the change, one between half and one and a half times the tolerance is not judged. \
+             so choose it wider than equal runs differ. The run is within it, or worse, where all of \
+             the interval of the change is; where the tolerance lies in the interval nobody can tell. \
+             Where the runs are too short for an interval, the change is taken to reach half the \
+             tolerance to either side. \
              Whether a change helped is for plumb ab to say.",
         )
         .after_help(
             "Exit codes: 0 the run is within the tolerance; 1 it is worse, or its figures are not \
-             valid; 2 refused; 3 nobody can tell: no tolerance was given, it is too near for such \
-             short runs, something was not checked, or no figure of both can be compared.",
+             valid; 2 refused; 3 nobody can tell: no tolerance was given, it lies in the interval \
+             of the change, something was not checked, or no figure of both can be compared.",
         )
 }
 
@@ -126,12 +128,14 @@ fn say(compared: &Comparison, baseline: &Baseline, tolerance: Option<f64>) -> an
         let primary = contrast.endpoints.first();
         let figure = primary.map_or("figures", |it| it.name.as_str());
         let change = primary.and_then(|it| signed(it.improvement(it.ratio?)));
+        let interval =
+            primary.filter(|_| change.is_some()).map_or_else(String::new, interval_words);
         let change = change.unwrap_or_else(|| "-".into());
         let limit = limit(tolerance);
         let said = match Held::of(contrast, tolerance) {
             Held::Within => format!("within the tolerance of {limit}"),
             Held::Beyond => format!("WORSE than the tolerance of {limit}"),
-            Held::Near => too_near(tolerance),
+            Held::Undecided => undecided(tolerance),
             Held::Unknown if tolerance.is_some() => "nothing can be compared".into(),
             Held::Unknown => "no verdict: give --tolerance".into(),
         };
@@ -139,8 +143,10 @@ fn say(compared: &Comparison, baseline: &Baseline, tolerance: Option<f64>) -> an
         let point = if point.is_empty() { String::new() } else { format!("{point}: ") };
         let accepted = compared.accepted_load.map(|it| format!("; {}", it.words()));
         let accepted = accepted.unwrap_or_default();
-        let line =
-            format!("baseline {}: {point}{figure} {change} %, {said}{accepted}", baseline.name);
+        let line = format!(
+            "baseline {}: {point}{figure} {change} %{interval}, {said}{accepted}",
+            baseline.name
+        );
         text += &terminal::paragraph(&line);
     }
     exit::print(&(text + "\n"))
