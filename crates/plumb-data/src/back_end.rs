@@ -13,7 +13,7 @@ use plumb_serve::link::{Connection, LinkFigures, Links};
 use plumb_wire::document::nearest;
 use plumb_wire::secret::masked_url;
 
-use super::back_end_file::{BackEndPlan, FILE, Keep};
+use super::back_end_file::{BackEndPlan, FILE, Keep, Keys};
 use super::described::Description;
 use super::http::{self, Heading};
 use super::pool::pause;
@@ -124,7 +124,9 @@ impl BackEnds {
                  written ${{NAME:url}}"
             )));
         }
-        back_end.call(request)
+        let keys = back_end.plan.keys == Keys::Send;
+        let idempotency_key = request.idempotency_key.filter(|_| keys);
+        back_end.call(&BackEndRequest { idempotency_key, ..*request })
     }
 
     fn find(&self, name: &str) -> Result<&BackEnd, OutsideError> {
@@ -228,10 +230,12 @@ mod tests {
             server: "erp",
             method: "GET",
             target: "/",
+            headers: &[],
             media_type: "",
             body: b"",
             patience: Span::from_ms(60_000),
             trace: None,
+            idempotency_key: None,
         }
     }
 

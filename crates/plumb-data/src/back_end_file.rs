@@ -41,6 +41,8 @@ struct BackEndFile {
     password_file: Option<Spanned<PathBuf>>,
     #[serde(default)]
     keep: Keep,
+    #[serde(default)]
+    keys: Keys,
     connections: Option<Spanned<usize>>,
     timeout: Option<Span>,
     retries: Option<u32>,
@@ -59,6 +61,17 @@ pub enum Keep {
     Nothing,
 }
 
+/// Whether calls carry `Idempotency-Key`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Keys {
+    /// Those of messages of the queue do.
+    #[default]
+    Send,
+    /// For back ends that refuse it.
+    Omit,
+}
+
 /// A back end, checked.
 #[derive(Clone)]
 pub struct BackEndPlan {
@@ -75,6 +88,8 @@ pub struct BackEndPlan {
     pub(super) authorization: Option<String>,
     /// What becomes of a connection after its answer.
     pub keep: Keep,
+    /// Whether calls carry keys.
+    pub keys: Keys,
     /// Connections at most.
     pub connections: usize,
     /// For a request from the first attempt to connect to the end of its answer.
@@ -145,6 +160,7 @@ fn plan(
         base: url.target().trim_end_matches('/').to_owned(),
         authorization: authorized(text, folder, file)?,
         keep: file.keep,
+        keys: file.keys,
         connections,
         timeout: file.timeout.unwrap_or(Span::from_ms(30_000)),
         retries: file.retries.unwrap_or(0),
@@ -156,11 +172,12 @@ fn plan(
 /// What tells the back end from others: all that is written of it but the places, and its files.
 fn description(folder: &Path, file: &BackEndFile) -> Description {
     let BackEndFile { user, password_file, ca, cert, key, server_name, .. } = file;
-    let BackEndFile { keep, connections, timeout, retries, retry_interval, answer_size, .. } = file;
+    let BackEndFile { keep, keys, connections, timeout, retries, .. } = file;
+    let BackEndFile { retry_interval, answer_size, .. } = file;
     let connections = connections.as_ref().map(|it| *it.get_ref());
     let settings = (
         (file.url.get_ref(), keep, connections, timeout, retries, retry_interval, answer_size),
-        (user.as_ref().map(Spanned::get_ref), server_name.as_ref().map(Spanned::get_ref)),
+        (user.as_ref().map(Spanned::get_ref), server_name.as_ref().map(Spanned::get_ref), keys),
         // which file is which
         [password_file, ca, cert, key].map(|file| file.as_ref().map(Spanned::get_ref)),
     );
@@ -241,12 +258,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("erp.password"), "secret\n").unwrap();
         let text = "[back-end.erp]\nurl = \"http://erp:8000/sap/\"\nuser = \"mii\"\n\
-            password-file = \"erp.password\"\nkeep = \"nothing\"\nconnections = 4\n\
+            password-file = \"erp.password\"\nkeep = \"nothing\"\nkeys = \"omit\"\nconnections = 4\n\
             timeout = \"5s\"\nretries = 2\nretry-interval = \"10ms\"\nanswer-size = \"2MiB\"\n";
         let plans = parse(text, folder.path()).unwrap();
         let erp = &plans[0];
         assert_eq!((erp.host.as_str(), erp.base.as_str()), ("erp:8000", "/sap"));
         assert_eq!((erp.keep, erp.connections, erp.retries), (Keep::Nothing, 4, 2));
+        assert_eq!(erp.keys, Keys::Omit);
         assert_eq!(erp.answer_size, 2 << 20);
         assert_eq!(erp.authorization.as_deref(), Some("Basic bWlpOnNlY3JldA=="));
         assert!(!format!("{erp:?}").contains("bWlp"), "{erp:?}");

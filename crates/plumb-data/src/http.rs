@@ -6,6 +6,8 @@ use plumb_wire::http::{Ask, Body, HEAD_BYTES_MAX, Head, Memo, RawHead, add_below
 
 use plumb_transaction::{BackEndAnswer, BackEndRequest};
 
+const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
+
 /// What goes into the head of a request beside what it asks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Heading<'a> {
@@ -22,7 +24,7 @@ pub(super) fn write(
     heading: &Heading<'_>,
 ) -> io::Result<()> {
     let Heading { host, base, authorization, closes } = heading;
-    let BackEndRequest { method, target, media_type, body, trace, .. } = request;
+    let BackEndRequest { method, target, media_type, body, trace, headers, .. } = request;
     let mut bytes = format!("{method} {base}{target} HTTP/1.1\r\nHost: {host}\r\n").into_bytes();
     if let Some(authorization) = authorization {
         bytes.extend_from_slice(format!("Authorization: {authorization}\r\n").as_bytes());
@@ -30,6 +32,13 @@ pub(super) fn write(
     bytes.extend_from_slice(parent_line(trace.unwrap_or_default()).as_bytes());
     if *closes {
         bytes.extend_from_slice(b"Connection: close\r\n");
+    }
+    let is_key = |(name, _): &(&str, String)| name.eq_ignore_ascii_case(IDEMPOTENCY_KEY);
+    if let Some(key) = request.idempotency_key.filter(|_| !headers.iter().any(is_key)) {
+        bytes.extend_from_slice(format!("{IDEMPOTENCY_KEY}: {key}\r\n").as_bytes());
+    }
+    for (name, value) in *headers {
+        bytes.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
     }
     if !body.is_empty() || !["GET", "HEAD", "DELETE"].contains(method) {
         let length = body.len();
@@ -131,10 +140,12 @@ mod tests {
             server: "erp",
             method: "POST",
             target: "/orders?x=1",
+            headers: &[],
             media_type: "application/xml",
             body: b"<a/>",
             patience: Span::from_ms(1_000),
             trace: None,
+            idempotency_key: None,
         };
         let heading =
             Heading { host: "erp:80", base: "/sap", authorization: Some("Basic x"), closes: true };
@@ -153,6 +164,18 @@ mod tests {
             traced.contains("\r\ntraceparent: 00-0af7651916cd43dd8448eb211c80319c-"),
             "{traced}"
         );
+        let headers = [("SOAPAction", "\"urn:a\"".to_owned()), ("X-A", String::new())];
+        let keyed = BackEndRequest { headers: &headers, idempotency_key: Some("k-1"), ..request };
+        let written = |request: &BackEndRequest<'_>| {
+            let mut out = Vec::new();
+            write(&mut out, request, &heading).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let lines = "\r\nIdempotency-Key: k-1\r\nSOAPAction: \"urn:a\"\r\nX-A: \r\nContent-Type";
+        assert!(written(&keyed).contains(lines), "{}", written(&keyed));
+        let own = [("idempotency-key", "own".to_owned())];
+        let own = written(&BackEndRequest { headers: &own, ..keyed });
+        assert!(own.contains("idempotency-key: own\r\n") && !own.contains("k-1"), "{own}");
         let request = BackEndRequest { method: "GET", body: b"", ..request };
         let heading = Heading { authorization: None, closes: false, ..heading };
         let mut out = Vec::new();

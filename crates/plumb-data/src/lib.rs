@@ -6,6 +6,7 @@
 
 mod back_end;
 mod back_end_file;
+mod call_key;
 mod check;
 mod described;
 mod done;
@@ -27,7 +28,7 @@ use std::sync::Arc;
 use plumb_wire::document::nearest;
 
 pub use back_end::{BackEndFigures, BackEnds};
-pub use back_end_file::{BackEndPlan, FILE as BACK_ENDS_FILE, Keep};
+pub use back_end_file::{BackEndPlan, FILE as BACK_ENDS_FILE, Keep, Keys};
 pub use file::{DateForm, FILE as DATA_SERVERS_FILE, ServerPlan};
 pub use pool::{Lease, Pool, PoolFigures};
 pub use work::Work;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use plumb_serve::database::Statement;
 use plumb_wire::secret::masked_url;
 
+use super::call_key::Calls;
 use super::server::CommitMode;
 use super::share::Share;
 use super::{DataServers, Origin, is_read};
@@ -53,6 +54,8 @@ struct Message {
     answered: Option<usize>,
     /// Where it changes something.
     changed: Vec<usize>,
+    /// What it has asked of back ends.
+    calls: Calls,
 }
 
 impl Work {
@@ -163,6 +166,14 @@ impl Work {
         }
     }
 
+    /// The key of a call that may come again, and does something.
+    fn call_key(&mut self, request: &BackEndRequest<'_>) -> Option<String> {
+        let message = self.messages.last_mut()?;
+        let comes_again =
+            self.way == CommitMode::Recorded && !["GET", "HEAD"].contains(&request.method);
+        comes_again.then(|| message.calls.key((self.origin.queue, message.id), request))
+    }
+
     fn statement(request: &SqlRequest<'_>) -> Statement {
         let values = request.values.iter().map(|value| value.map(str::to_owned)).collect();
         Statement { text: request.text.into(), values }
@@ -209,7 +220,9 @@ impl Outside for Work {
                 masked_url(request.target)
             )));
         }
-        self.servers.back_ends().call(request)
+        let key = self.call_key(request);
+        let request = BackEndRequest { idempotency_key: key.as_deref(), ..*request };
+        self.servers.back_ends().call(&request)
     }
 
     fn transform(&mut self, request: &XsltRequest<'_>) -> Result<Vec<u8>, OutsideError> {
@@ -239,7 +252,8 @@ impl UnitOfWork for Work {
             self.commit_shares();
         }
         let (shares, changed) = (Vec::new(), Vec::new());
-        self.messages.push(Message { id, alone, shares, answered: None, changed });
+        let (answered, calls) = (None, Calls::default());
+        self.messages.push(Message { id, alone, shares, answered, changed, calls });
     }
 
     fn undo(&mut self) {

@@ -175,13 +175,15 @@ impl Compiler<'_> {
     fn only_its_keys(&self, word: &str, action: &ActionFile) -> Result<(), Wrong> {
         let assigned = action.assign.keys().next().map(Spanned::span);
         let given = action.with.keys().next().map(Spanned::span);
-        let keys: [(&str, &[&str], _); 13] = [
+        let headers = action.headers.keys().next().map(Spanned::span);
+        let keys: [(&str, &[&str], _); 14] = [
             ("assign", &["repeat"], assigned),
             ("buffer", &["repeat"], action.buffer.as_ref().map(Spanned::span)),
             ("do", &["repeat", "if"], action.inner.first().map(Spanned::span)),
             ("server", &["sql"], action.server.as_ref().map(Spanned::span)),
             ("method", &["call"], action.method.as_ref().map(Spanned::span)),
             ("target", &["call"], action.target.as_ref().map(Spanned::span)),
+            ("headers", &["call"], headers),
             ("body", &["call"], action.body.as_ref().map(Spanned::span)),
             ("as", &["call"], action.becomes.as_ref().map(Spanned::span)),
             ("append", &["respond"], action.append.as_ref().map(Spanned::span)),

@@ -64,12 +64,14 @@ impl Compiler<'_> {
             return Err(self.wrong(&body.span(), format!("{method} sends no body")));
         }
         let target = self.template(target)?;
+        let headers = self.headers(&action.headers)?;
         let body = action.body.as_ref().map(|body| self.template(body)).transpose()?;
         self.answers(action, Some(&OF_ANSWER));
         Ok(Verb::Back(Box::new(BackEndCall {
             back_end: back_end.into(),
             method: method.into(),
             target,
+            headers,
             media_type: action.media_type.as_ref().map(|it| it.get_ref().as_str().into()),
             body,
             replaces: action.becomes.as_ref().is_some_and(|it| *it.get_ref() == Becomes::Document),

@@ -104,6 +104,8 @@ pub(super) struct ActionFile {
     // of `call`
     pub(super) method: Option<Spanned<String>>,
     pub(super) target: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) headers: BTreeMap<Spanned<String>, Spanned<String>>,
     pub(super) body: Option<Spanned<String>>,
     #[serde(rename = "as")]
     pub(super) becomes: Option<Spanned<Becomes>>,

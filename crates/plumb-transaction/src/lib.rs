@@ -10,6 +10,7 @@ mod compile_outside;
 mod document;
 mod failure;
 mod file;
+mod headers;
 mod outside;
 mod retry;
 pub mod rows;
@@ -148,6 +149,7 @@ struct BackEndCall {
     back_end: Box<str>,
     method: Box<str>,
     target: Template,
+    headers: headers::Headers,
     media_type: Option<Box<str>>,
     /// `None`: the document.
     body: Option<Template>,

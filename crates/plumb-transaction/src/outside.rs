@@ -147,6 +147,8 @@ pub struct BackEndRequest<'a> {
     pub method: &'a str,
     /// Path and query.
     pub target: &'a str,
+    /// Lines of the head that the transaction adds: names that are some, and values of one line.
+    pub headers: &'a [(&'a str, String)],
     /// Of the body.
     pub media_type: &'a str,
     /// What is sent.
@@ -155,6 +157,8 @@ pub struct BackEndRequest<'a> {
     pub patience: Span,
     /// The `traceparent` of whoever asked for the transaction, which is passed on.
     pub trace: Option<&'a str>,
+    /// What a repetition of the call has as well, and no other call; `None` where there is no repetition.
+    pub idempotency_key: Option<&'a str>,
 }
 
 /// A document that is to be transformed.

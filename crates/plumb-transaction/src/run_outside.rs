@@ -7,7 +7,7 @@ use super::document::Document;
 use super::failure::{FailureKind, Trouble};
 use super::run::{Execution, Traced, written};
 use super::shaping::escaped;
-use super::{BackEndAnswer, BackEndCall, BackEndRequest, Sql, SqlAnswer, SqlRequest};
+use super::{BackEndAnswer, BackEndCall, BackEndRequest, Sql, SqlAnswer, SqlRequest, headers};
 
 /// What a body is unless the action says.
 const PLAIN: &str = "text/plain";
@@ -51,6 +51,7 @@ impl Execution<'_, '_> {
         variables: &mut Variables,
     ) -> Result<(), Trouble> {
         let target = written(&call.target, names, variables)?;
+        let headers = headers::lines(&call.headers, names, variables)?;
         let document = self.document.clone();
         let own = match &call.body {
             Some(body) => {
@@ -72,10 +73,13 @@ impl Execution<'_, '_> {
             server: &call.back_end,
             method: &call.method,
             target: &target,
+            headers: &headers,
             media_type: call.media_type.as_deref().unwrap_or(kind),
             body,
             patience: self.time_left(),
-            trace: None, // who runs the transaction knows it
+            // who runs the transaction knows them
+            trace: None,
+            idempotency_key: None,
         };
         let answer = self.outside.call(&request)?;
         self.traced(Traced::BackEnd { target: &target, answer: &answer });

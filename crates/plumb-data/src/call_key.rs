@@ -1,0 +1,86 @@
+//! Keys by which a back end knows a call that it was sent before.
+
+use std::collections::HashMap;
+
+use ring::digest::{Context, SHA256};
+
+use plumb_queue::{ExecutionId, QueueId};
+use plumb_transaction::BackEndRequest;
+
+/// Calls of one message so far, by what they ask.
+#[derive(Debug, Default)]
+pub(super) struct Calls(HashMap<[u8; 16], u64>);
+
+impl Calls {
+    /// The key of the next call of the message `id` of `queue`: that of the same call when the message is
+    /// done again, and of no other. It is made of what is asked, and of how often that was asked before: a
+    /// call that comes at another place in the next attempt keeps its key, and one that asks something
+    /// else never has it.
+    pub(super) fn key(
+        &mut self,
+        (queue, id): (QueueId, ExecutionId),
+        request: &BackEndRequest<'_>,
+    ) -> String {
+        let digest = digest(request);
+        let count = self.0.entry(digest).or_default();
+        *count += 1;
+        let asked: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{:016x}-{id}-{asked}-{count}", queue.0)
+    }
+}
+
+/// The first half of the SHA-256 of what is asked.
+fn digest(request: &BackEndRequest<'_>) -> [u8; 16] {
+    let BackEndRequest { server, method, target, media_type, body, .. } = *request;
+    let mut context = Context::new(&SHA256);
+    for part in
+        [server.as_bytes(), method.as_bytes(), target.as_bytes(), media_type.as_bytes(), body]
+    {
+        context.update(&(part.len() as u64).to_le_bytes());
+        context.update(part);
+    }
+    let mut first = [0; 16];
+    first.copy_from_slice(&context.finish().as_ref()[..16]);
+    first
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_measure::Span;
+
+    use super::*;
+
+    const MESSAGE: (QueueId, ExecutionId) = (QueueId(7), ExecutionId(9));
+
+    fn call(body: &'static str) -> BackEndRequest<'static> {
+        BackEndRequest {
+            server: "erp",
+            method: "POST",
+            target: "/orders",
+            headers: &[],
+            media_type: "text/plain",
+            body: body.as_bytes(),
+            patience: Span::from_ms(1),
+            trace: None,
+            idempotency_key: None,
+        }
+    }
+
+    #[test]
+    fn calls_that_ask_the_same_have_keys_of_their_own_and_have_them_again() {
+        let keys = |bodies: &[&'static str]| {
+            let mut calls = Calls::default();
+            bodies.iter().map(|body| calls.key(MESSAGE, &call(body))).collect::<Vec<_>>()
+        };
+        let first = keys(&["a", "b", "a"]);
+        assert!(first[0].starts_with("0000000000000007-0000000000000009-"), "{first:?}");
+        assert!(first[0] != first[1] && first[0] != first[2], "{first:?}");
+        assert_eq!(keys(&["a", "b", "a"]), first);
+        // rows that are gone in the next attempt take no key of others with them
+        assert_eq!(keys(&["b", "a", "a"]), [&first[1], &first[0], &first[2]].map(Clone::clone));
+        let other = Calls::default().key((QueueId(8), MESSAGE.1), &call("a"));
+        assert_ne!(other, first[0], "ids of two queues may be the same");
+        let get = BackEndRequest { target: "/order", media_type: "stext/plain", ..call("a") };
+        assert_ne!(Calls::default().key(MESSAGE, &get), first[0]);
+    }
+}
