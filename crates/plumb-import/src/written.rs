@@ -15,7 +15,7 @@ const LINES: [&str; 6] = ["thresholds", "stages", "data", "extract", "parts", "b
 /// Keys whose names are anybody's: written `headers.NAME = VALUE`.
 const MAPS: [&str; 3] = ["headers", "set", "variables"];
 /// The order of keys; one that is not named follows in the order of the alphabet.
-const ORDER: [&str; 82] = [
+const ORDER: [&str; 84] = [
     "name",
     "group",
     "parallel",
@@ -74,6 +74,7 @@ const ORDER: [&str; 82] = [
     "names",
     "delimiter",
     "quotes",
+    "ignore-further",
     "take",
     "at-end",
     "check",
@@ -85,6 +86,7 @@ const ORDER: [&str; 82] = [
     "within",
     "header",
     "json",
+    "null",
     "xpath",
     "between",
     "regex",

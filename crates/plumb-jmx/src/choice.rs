@@ -6,6 +6,7 @@ use plumb_scenario::file::{Step, placed};
 
 use super::Importer;
 use super::element::Element;
+use super::functions::quoted;
 use super::scope::{Role, Scope, role};
 
 /// `InterleaveControl.style` of a controller that does all of the block that it chose; others do one
@@ -134,6 +135,9 @@ impl Importer {
             );
         }
         let value = self.words.template(text, element, &mut self.draft.notes);
+        // what no quotes are left for is no number
+        let value = quoted(&value)
+            .map_or(value, |value| format!("${{index({value}, {})}}", elements.len()));
         let mut steps = Vec::new();
         for (number, inner) in elements.iter().enumerate() {
             let own = inner.name().trim();

@@ -97,7 +97,39 @@ impl Importer {
 
     /// The steps of a controller; what it cannot say is named, with the requests that are lost.
     fn controller<'a>(&mut self, element: &Element<'a>, outer: &Scope<'a>) -> Vec<DraftStep> {
-        let around = match element.kind() {
+        let made = match element.kind() {
+            "RandomController" | "InterleaveControl" | "SwitchController" => {
+                let made = self.choice(element, &outer.with(&element.below()));
+                made.map(|steps| remarked(element, steps))
+            }
+            "RandomOrderController" => {
+                let steps = self.random_order(element, &outer.with(&element.below()));
+                Ok(remarked(element, steps))
+            }
+            "ParallelSampler" => {
+                let steps = self.at_the_same_time(element, &outer.with(&element.below()));
+                Ok(remarked(element, steps))
+            }
+            _ if is_loop(element) => self.looped(element, outer),
+            _ => self.around(element).map(|around| {
+                let steps = self.inside(element, outer);
+                self.put_around(element, around, steps)
+            }),
+        };
+        made.unwrap_or_else(|why| {
+            let lost = counted(requests_below(element), "request");
+            let why = format!("{why}; what stands in it is left out ({lost})");
+            self.draft.notes.add(element.place(), element.what(), why);
+            Vec::new()
+        })
+    }
+
+    /// What a controller puts around all of its steps.
+    ///
+    /// # Errors
+    /// Why it cannot be said.
+    pub(super) fn around(&mut self, element: &Element<'_>) -> Result<Around, String> {
+        match element.kind() {
             "GenericController" | "RecordingController" => Ok(Around::Nothing),
             "TransactionController" => Ok(self.transaction(element)),
             "LoopController" => self.repeated(element),
@@ -111,41 +143,32 @@ impl Importer {
                 self.draft.notes.add(element.place(), element.what(), why);
                 Ok(Around::Nothing)
             }
-            "RandomController" | "InterleaveControl" | "SwitchController" => {
-                let inside = outer.with(&element.below());
-                match self.choice(element, &inside) {
-                    Ok(steps) => return remarked(element, steps),
-                    Err(why) => Err(why),
-                }
-            }
-            "RandomOrderController" => {
-                let steps = self.random_order(element, &outer.with(&element.below()));
-                return remarked(element, steps);
-            }
-            "ParallelSampler" => {
-                let steps = self.at_the_same_time(element, &outer.with(&element.below()));
-                return remarked(element, steps);
-            }
             _ => Err(element.attribute(EMPTY).to_owned()),
-        };
-        let step = match around {
-            Ok(step) => step,
-            Err(why) => {
-                let lost = counted(requests_below(element), "request");
-                let why = format!("{why}; what stands in it is left out ({lost})");
-                self.draft.notes.add(element.place(), element.what(), why);
-                return Vec::new();
-            }
-        };
+        }
+    }
+
+    /// The steps of what stands in a controller.
+    pub(super) fn inside<'a>(
+        &mut self,
+        element: &Element<'a>,
+        outer: &Scope<'a>,
+    ) -> Vec<DraftStep> {
         let below = element.below();
         self.name_inside(element, &below);
-        self.loops += usize::from(is_loop(element));
-        let steps = self.steps(&below, &outer.with(&below));
-        self.loops -= usize::from(is_loop(element));
+        self.steps(&below, &outer.with(&below))
+    }
+
+    /// `steps` in what their controller puts around them.
+    pub(super) fn put_around(
+        &mut self,
+        element: &Element<'_>,
+        around: Around,
+        steps: Vec<DraftStep>,
+    ) -> Vec<DraftStep> {
         if steps.is_empty() {
             return Vec::new();
         }
-        let mut around = match step {
+        let mut around = match around {
             Around::Nothing => return steps,
             Around::Condition(step) if element.flag("IfController.evaluateAll") => {
                 return remarked(element, self.each_hung_on(element, &step, steps));
@@ -319,7 +342,7 @@ fn remarked(element: &Element<'_>, mut steps: Vec<DraftStep>) -> Vec<DraftStep> 
 }
 
 /// What a controller puts around its steps.
-enum Around {
+pub(super) enum Around {
     Nothing,
     /// A share or a condition: it may hang on a single step.
     Condition(Box<Step>),

@@ -45,7 +45,8 @@ impl Importer {
         let quotes =
             if element.flag("quotedData") { Quotes::AroundCells } else { Quotes::Characters };
         let at_end = if again { AtEnd::Again } else { AtEnd::Stop };
-        Some(Data { file: placed(file.into()), names, delimiter, quotes, take, at_end })
+        let file = placed(file.into());
+        Some(Data { file, names, delimiter, quotes, ignore_further: true, take, at_end })
     }
 }
 

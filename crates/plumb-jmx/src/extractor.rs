@@ -58,13 +58,18 @@ pub(super) fn resolved(
     if let Some(default) = extract.default.take() {
         extract.default = words.known(&default);
         if extract.default.is_none() {
+            let null = match extract.null.is_some() {
+                true => ", and a `null` is that text",
+                false => "",
+            };
             let why = format!(
                 "its default `{default}` is not known before the load; a step that finds nothing \
-                 fails"
+                 fails{null}"
             );
             notes.add(extractor.place(), extractor.what(), why);
         }
     }
+    extract.null = extract.null.and_then(|null| words.known(&null));
     if is_sought_in_decoded(&extract) {
         let why = "JMeter decodes character references (`&quot;`) before it looks, here they are decoded in \
                    what is found";
@@ -156,12 +161,14 @@ fn json(extractor: &Element<'_>, notes: &mut Notes) -> Result<Vec<Extract>, Stri
         if name.is_empty() {
             return Err("one of its names is empty".into());
         }
+        // what it does not find, and a `null`, is the empty text, where it has no default
+        let default = Some(defaults.get(at).copied().unwrap_or_default().to_owned());
         Ok(Extract {
             name: (*name).to_owned(),
             json: Some(rooted(path)),
+            null: default.clone(),
             pick: pick(numbers.get(at).copied().unwrap_or_default())?,
-            // what it does not find is the empty text, where it has no default
-            default: Some(defaults.get(at).copied().unwrap_or_default().to_owned()),
+            default,
             ..Extract::default()
         })
     })
@@ -351,6 +358,8 @@ mod tests {
             (found[0].default.as_deref(), found[1].default.as_deref()),
             (Some(""), Some(" "))
         );
+        let nulls = found.iter().filter_map(|extract| extract.null.as_deref());
+        assert_eq!(nulls.collect::<Vec<_>>(), ["NONE", " "], "each element of a list, too");
     }
 
     #[test]

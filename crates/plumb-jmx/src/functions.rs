@@ -28,9 +28,6 @@ pub(super) fn equivalent(name: &str, arguments: &[String], number: usize) -> Opt
         "__UUID" => ("${uuid()}".into(), None),
         "__threadNum" => ("${user()}".into(), None),
         "__iterationNum" => ("${iteration()}".into(), None),
-        name if name.starts_with("__jm__") && name.ends_with("__idx") => {
-            ("${sum(${iteration()}, -1)}".into(), None)
-        }
         "__time" => (time(given(0), "")?, Some(1)),
         // a date of its own is not moved
         "__timeShift" if given(1).is_empty() => (time(given(0), given(2))?, Some(4)),
@@ -130,7 +127,7 @@ fn time(format: &str, shift: &str) -> Option<String> {
 }
 
 /// `text`, a template, as the argument of a call; `None` when no quotes are left for it.
-fn quoted(text: &str) -> Option<String> {
+pub(super) fn quoted(text: &str) -> Option<String> {
     let marks = [',', '(', ')', '\'', '"', '{', '}'];
     let needs = text.trim() != text
         || text.is_empty()
@@ -177,7 +174,6 @@ mod tests {
             ("__intSum", &["1", "${n}", "s"], "${sum(1, ${n})}", "s"),
             ("__digest", &["SHA-256", "a(b)", "", "true", ""], "${upper(${sha256('a(b)')})}", ""),
             ("__urlencode", &["${uuid()}"], "${url(${uuid()})}", ""),
-            ("__jm__Users__idx", &[], "${sum(${iteration()}, -1)}", ""),
         ] {
             let expected =
                 (template.to_owned(), Some(variable.to_owned()).filter(|it| !it.is_empty()));

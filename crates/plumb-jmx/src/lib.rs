@@ -30,6 +30,7 @@ mod segment;
 mod stages;
 mod timer;
 mod tree;
+mod turns;
 mod upload;
 mod users;
 mod variables;
@@ -320,7 +321,8 @@ impl Importer {
             for (place, what) in std::mem::take(&mut self.closed) {
                 self.draft.notes.add(place, what, why);
             }
-            let why = "each turn is another user with connections of its own; here they are kept";
+            let why = "each turn is another user with connections of its own; here they are kept \
+                       (`close` makes one for each request)";
             for (place, what) in std::mem::take(&mut self.renewed) {
                 self.draft.notes.add(place, what, why);
             }

@@ -119,6 +119,18 @@ fn a_block_that_is_not_whole_gives_one_request_a_turn() {
 }
 
 #[test]
+fn a_switch_that_the_load_decides_takes_the_first_element_for_a_number_of_none() {
+    let value = [("SwitchController.value", "${n}")];
+    let draft = draft(&element("SwitchController", &value, &[get("a"), get("b")].concat()));
+    let chosen = &steps(&draft)[0];
+    assert_eq!(chosen.set["choice_1"], "${index(${n}, 2)}");
+    let of = |step: &Step| text(step.condition.as_ref()).to_owned();
+    let conditions: Vec<String> = chosen.step.iter().map(of).collect();
+    let expected = ["'0'", "'a'", "'1'", "'b'"].map(|it| format!("${{choice_1}} == {it}"));
+    assert_eq!(conditions, expected);
+}
+
+#[test]
 fn groups_without_users_or_turns_ask_for_nothing() {
     let setup = |text: &str| text.replace("ThreadGroup testname", "SetupThreadGroup testname");
     let setup = |text: &str| setup(text).replace("</ThreadGroup>", "</SetupThreadGroup>");
@@ -395,6 +407,16 @@ fn a_group_whose_turns_are_other_users_has_connections_that_are_kept() {
     {
         assert_eq!(of(turns, same, alive), [""; 0]);
     }
+    let kind = "kg.apc.jmeter.threads.UltimateThreadGroup";
+    let row: String = ["2", "0", "1", "5", "1"].iter().map(|it| property("1", it)).collect();
+    let rows = format!(
+        "<collectionProp name='ultimatethreadgroupdata'><collectionProp name='1'>{row}\
+         </collectionProp></collectionProp>"
+    );
+    let kept = request("a", "GET", &property("HTTPSampler.use_keepalive", "true"));
+    let group = format!("<{kind} testname='u'>{rows}</{kind}><hashTree>{kept}</hashTree>");
+    let draft = made(&plan(&group)).unwrap_or_else(|error| panic!("{error}"));
+    assert!(notes(&draft)[0].contains("here they are kept"), "{:?}", notes(&draft));
 }
 
 #[test]

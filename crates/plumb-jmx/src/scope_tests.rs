@@ -120,3 +120,48 @@ fn a_user_of_a_part_of_the_server_is_named() {
         assert_eq!(found, is_named, "{url} {path}: {said:?}");
     }
 }
+
+#[test]
+fn turns_are_those_of_the_loop_or_of_the_group_whose_name_is_asked_for() {
+    let named = |kind: &str, name: &str, properties: &str, below: &str| {
+        format!("<{kind} testname='{name}'>{properties}</{kind}><hashTree>{below}</hashTree>")
+    };
+    let loops = |name: &str, below: &str| {
+        named("LoopController", name, &property("LoopController.loops", "2"), below)
+    };
+    let asks = get("/${__jm__g__idx}/${__jm__a b__idx}/${__jm__in__idx}", "");
+    let nested = loops("a b", &(loops("in", &asks) + &get("/${__jm__a b__idx}", "")));
+    let draft = draft(&(get("/", "") + &nested));
+    let outer = &steps(&draft)[1];
+    let (first, turn) = ("__jm__a_b__idx", &outer.step[0]);
+    let set = |step: &Step, name: &str| step.set.get(name).cloned().unwrap_or_default();
+    assert_eq!(
+        (set(outer, first), set(turn, first)),
+        ("-1".into(), format!("${{sum(${{{first}}}, 1)}}"))
+    );
+    let (inner, second) = (&turn.step[0], "__jm__in__idx_1");
+    assert_eq!(set(inner, second), "-1");
+    let path = text(inner.step[0].step[0].get.as_ref());
+    let turns = format!("/${{sum(${{iteration()}}, -1)}}/${{{first}}}/${{{second}}}$");
+    assert!(path.starts_with(&turns), "{path}");
+    assert!(notes(&draft).iter().all(|note| note.contains("num_threads")), "{:?}", notes(&draft));
+}
+
+#[test]
+fn the_condition_of_a_loop_is_asked_for_the_turn_to_come() {
+    let condition = property("WhileController.condition", "${__jexl3(${__jm__w__idx} &lt; 2)}");
+    let below = get("/", "");
+    let text_of = |inside: &str| {
+        format!(
+            "<WhileController testname='w'>{condition}</WhileController><hashTree>{inside}</hashTree>"
+        )
+    };
+    let whiled = draft(&text_of(&below));
+    let step = &steps(&whiled)[0];
+    assert_eq!(text(step.holds.as_ref()), "${sum(${__jm__w__idx}, 1)} < 2");
+    assert_eq!(step.set["__jm__w__idx"], "-1");
+    assert_eq!(step.step[0].set["__jm__w__idx"], "${sum(${__jm__w__idx}, 1)}");
+    let nobody = draft(&get("/${__jm__other__idx}", ""));
+    let said = notes(&nobody);
+    assert!(said.iter().any(|note| note.contains("a function without an equivalent")), "{said:?}");
+}

@@ -50,6 +50,7 @@ impl Importer {
         if self.is_idle(group) {
             return;
         }
+        self.words.turns.begin_group(group.name());
         let below = group.below();
         let scope = outer.with(&below);
         let number = self.draft.file.scenario.len();
@@ -104,6 +105,7 @@ impl Importer {
         if self.is_idle(group) {
             return;
         }
+        self.words.turns.begin_group(group.name());
         let (kind, when) = once.words();
         let below = group.below();
         let scope = outer.with(&below);
@@ -347,9 +349,14 @@ impl Importer {
     }
 }
 
-/// True when each turn is that of another user; the same one comes back where nothing is said.
+/// True when each turn is that of another user; in a group of JMeter itself the same one comes back where
+/// nothing is said. The threads of any other group are made without a word of it, and an arrival is one.
+///
+/// # Source
+/// Apache JMeter, the constructor of `JMeterThread` that the plugins call.
 fn is_another_each_turn(group: &Element<'_>) -> bool {
-    group.given("ThreadGroup.same_user_on_next_iteration") == Some("false")
+    group.kind() != "ThreadGroup"
+        || group.given("ThreadGroup.same_user_on_next_iteration") == Some("false")
 }
 
 /// The most users that are busy at once, where a plan limits them.

@@ -9,6 +9,7 @@ use plumb_wire::secret::is_secret;
 use super::element::Element;
 use super::functions::equivalent;
 use super::segment::{Function, Segment, parts};
+use super::turns::{Turns, turned};
 
 /// Variables inside variables that are followed at most.
 const NESTING_MAX: usize = 16;
@@ -33,6 +34,8 @@ pub(super) struct Words {
     counters: BTreeMap<Called, usize>,
     /// How often each call was met, for the request at hand.
     met: BTreeMap<(usize, String), usize>,
+    /// Those of the group and of the loops around the text at hand.
+    pub(super) turns: Turns,
     /// A variable is being defined: a property in it is its default, which the load may replace.
     pub(super) defines: bool,
 }
@@ -110,6 +113,9 @@ impl Words {
         notes: &mut Notes,
         depth: usize,
     ) -> String {
+        if let Some(turn) = self.turns.template(function.name) {
+            return turn;
+        }
         if let Some(depth) = depth.checked_sub(1) {
             let given = function.arguments.iter();
             let arguments: Vec<String> =
@@ -267,7 +273,9 @@ pub(super) fn sole_function(text: &str) -> Option<Function<'_>> {
 /// True when `text` is one variable, or one function that has a value here, and nothing else.
 pub(super) fn is_sole_value(text: &str) -> bool {
     let has_value = |function: &Function<'_>| {
-        value_of(function).is_some() || equivalent(function.name, &function.arguments, 0).is_some()
+        value_of(function).is_some()
+            || turned(function.name).is_some()
+            || equivalent(function.name, &function.arguments, 0).is_some()
     };
     is_sole_variable(text) || sole_function(text).as_ref().is_some_and(has_value)
 }

@@ -133,7 +133,7 @@ impl Lines {
             given => slots(given, names)?,
         };
         Ok(Self {
-            cells: cells(records, slots.len())?,
+            cells: cells(records, slots.len(), data.ignore_further)?,
             slots,
             take: data.take,
             at_end: data.at_end,
@@ -228,11 +228,18 @@ fn slots(head: &[String], names: &mut Names) -> Result<Box<[Slot]>, DataProblem>
     Ok(slots.into())
 }
 
-/// The cells of all records, each of which has `expected`.
-fn cells(records: Records<'_>, expected: usize) -> Result<Vec<Arc<str>>, DataProblem> {
+/// The cells of all records, each of which has `expected`; further ones may be ignored.
+fn cells(
+    records: Records<'_>,
+    expected: usize,
+    ignore_further: bool,
+) -> Result<Vec<Arc<str>>, DataProblem> {
     let mut cells = Vec::new();
     for record in records {
-        let Record { line, cells: more } = record?;
+        let Record { line, cells: mut more } = record?;
+        if ignore_further {
+            more.truncate(expected);
+        }
         if more.len() != expected {
             return Err(DataProblem::Cells { line, cells: more.len(), expected });
         }
@@ -276,6 +283,7 @@ mod tests {
             names: Vec::new(),
             delimiter: None,
             quotes: Quotes::AroundCells,
+            ignore_further: false,
             take,
             at_end,
         }
@@ -385,6 +393,9 @@ mod tests {
             let problem = lines(&data, text).unwrap_err();
             assert!(problem.contains(words), "{problem}");
         }
+        let further = file::Data { ignore_further: true, ..data.clone() };
+        assert_eq!(lines(&further, "a,b\n1,2,3\n4,5\n").unwrap().0.count(), 2);
+        assert!(lines(&further, "a,b\n1\n").unwrap_err().contains("1 cells, expected 2"));
         let quote = file::Data { delimiter: Some('"'), ..data };
         assert!(lines(&quote, "a\n1\n").unwrap_err().contains("the delimiter cannot be"));
     }

@@ -70,6 +70,9 @@ pub enum ExtractError {
     /// A template without regular expression.
     #[error("template belongs to regex: it says what becomes of its groups")]
     TemplateAlone,
+    /// What a `null` becomes, without a `JSONPath`.
+    #[error("null belongs to json: it says what a `null` of the document becomes")]
+    NullAlone,
     /// A group that the regular expression does not have.
     #[error("template: the regular expression has no group {group}")]
     Group {

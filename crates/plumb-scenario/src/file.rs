@@ -268,6 +268,9 @@ pub struct Data {
     /// What double quotes are.
     #[serde(default, skip_serializing_if = "Quotes::is_default")]
     pub quotes: Quotes,
+    /// A line may have further cells, behind those with a name: they are passed over.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub ignore_further: bool,
     /// When a user takes the next line.
     #[serde(default, skip_serializing_if = "Take::is_default")]
     pub take: Take,

@@ -44,10 +44,17 @@ impl Extraction {
         if template.is_some() && regex.is_none() {
             return Err(ExtractError::TemplateAlone);
         }
+        if extract.null.is_some() && json.is_none() {
+            return Err(ExtractError::NullAlone);
+        }
         match (json, regex, xpath, between, header) {
             (Some(path), None, None, None, None) => {
                 let path = jsonpath::Path::parse(path);
-                Ok(Self::Json(path.map_err(|cause| ExtractError::Json { cause })?))
+                let path = path.map_err(|cause| ExtractError::Json { cause })?;
+                Ok(Self::Json(match &extract.null {
+                    Some(null) => path.with_null(null),
+                    None => path,
+                }))
             }
             (None, None, Some(path), None, None) => {
                 let path = xpath::Path::parse(path);

@@ -53,6 +53,9 @@ pub struct Extract {
     /// A `JSONPath`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub json: Option<String>,
+    /// What a `null` of the document becomes; absent: the text `null`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub null: Option<String>,
     /// A regular expression.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub regex: Option<String>,

@@ -3,6 +3,7 @@
 mod moment;
 mod text;
 
+use std::borrow::Cow;
 use std::fmt;
 
 use plumb_wire::document::nearest;
@@ -54,12 +55,13 @@ enum Function {
     Url,
     FromUrl,
     QueryMark,
+    Index,
 }
 
 /// Its name, the least and the most arguments, and how it is written.
 type Signature = (Function, &'static str, usize, usize, &'static str);
 
-const SIGNATURES: [Signature; 22] = [
+const SIGNATURES: [Signature; 23] = [
     (Function::Time, "time", 0, 3, "time(FORMAT, OFFSET, ZONE)"),
     (Function::Uuid, "uuid", 0, 0, "uuid()"),
     (Function::Random, "random", 2, 2, "random(FROM, TO)"),
@@ -82,6 +84,7 @@ const SIGNATURES: [Signature; 22] = [
     (Function::Url, "url", 1, 1, "url(TEXT)"),
     (Function::FromUrl, "from-url", 1, 1, "from-url(TEXT)"),
     (Function::QueryMark, "query-mark", 1, 1, "query-mark(PATH)"),
+    (Function::Index, "index", 2, 2, "index(TEXT, COUNT)"),
 ];
 
 /// Why something is no call.
@@ -284,6 +287,7 @@ impl Call {
             Function::FromUrl => text::percent_decoded(text(0)?)?.into(),
             Function::QueryMark if text(0)?.contains('?') => "&".into(),
             Function::QueryMark => "?".into(),
+            Function::Index => index(text(0)?, number(1)?).into_owned().into(),
         })
     }
 }
@@ -308,6 +312,17 @@ fn counted(count: u64, start: i64, step: i64, end: i64) -> Result<i64, &'static 
     }
     let turns = (end - start) / step + 1;
     i64::try_from(start + i128::from(count) % turns * step).map_err(|_| "the number is too large")
+}
+
+/// Which of `count` elements, from 0, is meant by `text`: the first by the number of none of them, and by
+/// nothing. What is no number from 0 on stays.
+fn index(text: &str, count: i64) -> Cow<'_, str> {
+    match text.parse::<i64>() {
+        Ok(number) if (0..count).contains(&number) => number.to_string().into(),
+        Ok(0..) => "0".into(),
+        Err(_) if text.is_empty() => "0".into(),
+        Ok(_) | Err(_) => text.into(),
+    }
 }
 
 fn number(text: &str) -> Result<i64, &'static str> {

@@ -139,6 +139,7 @@ fn read_written(folder: &Path, quotes: Quotes, at_end: AtEnd) {
         names: Vec::new(),
         delimiter: None,
         quotes,
+        ignore_further: false,
         take: Take::EachScript,
         at_end,
     };
@@ -174,6 +175,7 @@ fn the_samples_themselves_are_read() {
         names: Vec::new(),
         delimiter: None,
         quotes: Quotes::AroundCells,
+        ignore_further: false,
         take: Take::EachScript,
         at_end: AtEnd::Stop,
     };

@@ -30,11 +30,12 @@ pub(super) fn find(path: &Path, document: &[u8], most: usize) -> Result<Vec<Stri
         if found.len() == most {
             return Break(Stop::Enough);
         }
-        bytes += value.len();
+        let null = path.null.as_deref().filter(|_| value == "null");
+        bytes += null.unwrap_or(value).len();
         if bytes > FOUND_BYTES_MAX {
             return Break(Stop::TooMuchFound);
         }
-        found.push(scan::as_text(value));
+        found.push(null.map_or_else(|| scan::as_text(value), ToOwned::to_owned));
         // one that is looked for alone ends the search here, not at the next match
         if found.len() == most { Break(Stop::Enough) } else { Continue(()) }
     });

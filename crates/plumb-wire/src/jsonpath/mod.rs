@@ -21,6 +21,8 @@ pub use crate::expression::{FindError, PathError};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Path {
     segments: Vec<Segment>,
+    /// What a `null` is given as, where it is not `null`.
+    null: Option<Box<str>>,
 }
 
 /// One step of a path.
@@ -53,8 +55,15 @@ impl Path {
         parse::path(text)
     }
 
+    /// The same path, to which a `null` is this text.
+    #[must_use]
+    pub fn with_null(self, text: &str) -> Self {
+        Self { null: Some(text.into()), ..self }
+    }
+
     /// The first of the values that are meant, at most `most`, in the order of the RFC: strings without
-    /// quotes and escapes, everything else as it is written in the document. The search ends with the last
+    /// quotes and escapes, everything else as it is written in the document, but for a `null` that is said to
+    /// be another text. The search ends with the last
     /// of them.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ pub(super) fn path(text: &str) -> Result<Path, PathError> {
     cursor.require("$")?;
     let segments = segments(&mut cursor)?;
     cursor.require_end()?;
-    Ok(Path { segments })
+    Ok(Path { segments, null: None })
 }
 
 /// Steps as long as there are any.
@@ -284,7 +284,7 @@ fn query(cursor: &mut Cursor<'_>) -> Result<Query, PathError> {
         Some('@') => Origin::Here,
         _ => Origin::Root,
     };
-    Ok(Query { origin, path: Path { segments: cursor.nested(segments)? } })
+    Ok(Query { origin, path: Path { segments: cursor.nested(segments)?, null: None } })
 }
 
 fn number(cursor: &mut Cursor<'_>) -> Result<Comparable, PathError> {

@@ -148,6 +148,8 @@ fn values_are_given_as_text() {
     assert_eq!(values[0], "a\"\\/\u{8}\u{c}\n\r\té€😀\u{fffd}x\u{fffd}");
     assert_eq!(values[1..], ["1.50e+1", "-0", "true", "null", "{}", "[ 1 ]"]);
     assert_eq!(found("$", " \"x\" "), ["x"]);
+    let path = Path::parse("$[*]").unwrap().with_null("none");
+    assert_eq!(path.find(br#"[null, "null", [null]]"#, 3).unwrap(), ["none", "null", "[null]"]);
     assert_eq!(
         Path::parse("$").unwrap().find(b"\xef\xbb\xbf[1]", usize::MAX),
         Ok(vec!["[1]".into()])

@@ -48,6 +48,8 @@ fn texts_are_coded_and_digested() {
         ("${from-url(a%20b%25)}", "a b%"),
         ("/a${query-mark(/a)}b", "/a?b"),
         ("/a?b${query-mark(/a?b)}c", "/a?b&c"),
+        ("${index(1, 2)}${index(01, 2)}${index(7, 2)}${index('', 2)}", "1100"),
+        ("${index(-1, 2)}|${index(s1, 2)}|${index(' 1', 2)}", "-1|s1| 1"),
         ("${pad(${sum(40, 2)}, 5)} ${pad('x', 3, _)}", "00042 __x"),
         ("${lower(ÄB)}${upper('${a}')}", "äbÉ/1"),
     ] {
