@@ -165,8 +165,9 @@ pub struct PostData {
 pub struct Param {
     /// As it was sent.
     pub name: String,
-    /// As it was sent, or masked; of a file mostly absent.
-    #[serde(default, deserialize_with = "lenient::or_usual")]
+    /// As it was sent, or masked; of a file mostly absent. U+FFFD where something else than a text is
+    /// written: what was sent is lost.
+    #[serde(default, deserialize_with = "lenient::field")]
     pub value: String,
     /// What a file was called that was sent in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -230,6 +230,9 @@ impl<'a> Importer<'a> {
                 multipart(boundary, fields.map(|param| (param.name.as_str(), param.value.as_str())))
             }
             ("", _) if is_multipart => String::new(),
+            ("", _) if !data.params.is_empty() && !is_form(&data.mime_type) => {
+                return Err("the recording holds fields of its body, and not its text");
+            }
             ("", _) => form_of(&data.params),
             (text, _) => text.to_owned(),
         };
@@ -344,6 +347,12 @@ fn is_in_another_charset(mime_type: &str) -> bool {
         name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches('"'))
     });
     charset.is_some_and(|it| !["utf-8", "utf8"].iter().any(|utf8| it.eq_ignore_ascii_case(utf8)))
+}
+
+/// True of the type of a form, whose fields are all of it, and where none is told.
+fn is_form(mime_type: &str) -> bool {
+    let kind = mime_type.split(';').next().unwrap_or_default().trim();
+    kind.is_empty() || kind.eq_ignore_ascii_case("application/x-www-form-urlencoded")
 }
 
 fn form_of(params: &[Param]) -> String {

@@ -192,6 +192,15 @@ fn bodies_that_the_recording_does_not_hold_are_named() {
     let made = draft(&fields, &options());
     let body = requests(&made)[3].body.as_ref().unwrap().get_ref();
     assert_eq!(body, "a+b=c%26d");
+    // what chrome-har makes of JSON: its text is gone
+    let json = SHOP.replace(form, "application/json\", \"text\": \"\"").replacen(
+        "\"params\": []",
+        "\"params\": [{\"name\": \"a\", \"value\": {\"b\": 1}}]",
+        1,
+    );
+    let lost = draft(&json, &options());
+    assert!(notes(&lost).iter().any(|note| note.contains("holds fields of its body, and not")));
+    assert!(!rows(&lost).contains(&"POST /login".to_owned()), "it is no form");
 }
 
 #[test]

@@ -40,6 +40,27 @@ where
     Ok(Option::<T>::deserialize(from)?.unwrap_or_default())
 }
 
+/// The value of a field: a text, or a number or a truth as it is written; `null` is empty, and anything else
+/// is a character that says that something was lost.
+pub(super) fn field<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Text(String),
+        Integer(i64),
+        Whether(bool),
+        Nothing(()),
+        Other(IgnoredAny),
+    }
+    Ok(match Written::deserialize(from)? {
+        Written::Text(text) => text,
+        Written::Integer(number) => number.to_string(),
+        Written::Whether(is_so) => is_so.to_string(),
+        Written::Nothing(()) => String::new(),
+        Written::Other(_) => char::REPLACEMENT_CHARACTER.into(),
+    })
+}
+
 /// True of `true` and of a text that says something; anything else says nothing.
 pub(super) fn is_said<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
     #[derive(Deserialize)]
