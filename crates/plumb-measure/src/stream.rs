@@ -142,6 +142,29 @@ impl StreamFigures {
         merge_way(&mut self.from_server, other.from_server.as_ref(), OneWay::merge_received);
     }
 
+    /// Takes what the intervals hold for a direction of which the receiver's account is lost, or has no
+    /// end: until there it is known.
+    #[must_use]
+    pub fn with_what_intervals_know(mut self) -> Self {
+        type OfInterval = fn(&StreamInterval) -> Option<Portion>;
+        let ways: [(&mut Option<OneWay>, OfInterval); 2] = [
+            (&mut self.to_server, |interval| interval.to_server),
+            (&mut self.from_server, |interval| interval.from_server),
+        ];
+        for (way, of) in ways {
+            let portions = || self.intervals.iter().filter_map(of);
+            let bytes: u64 = portions().map(|portion| portion.bytes).sum();
+            if let Some(way) = way.as_mut().filter(|way| way.span_ns == 0)
+                && bytes > 0
+            {
+                (way.received_bytes, way.span_ns) =
+                    (bytes, portions().map(|portion| portion.duration_ns).sum());
+                way.bits_per_s = bits_per_s(way.received_bytes, way.span_ns);
+            }
+        }
+        self
+    }
+
     /// Bytes received in both directions.
     #[must_use]
     pub fn received_bytes(&self) -> u64 {
@@ -171,7 +194,7 @@ impl StreamFigures {
         for (name, way) in
             [("bits to server", &self.to_server), ("bits from server", &self.from_server)]
         {
-            if let Some(way) = way {
+            if let Some(way) = way.as_ref().filter(|way| way.span_ns > 0) {
                 let formula = match &way.datagrams {
                     Some(_) => OF_DATAGRAMS,
                     None => "bytes received x 8 / s from the first byte to the end",
@@ -294,7 +317,24 @@ mod tests {
     fn no_time_and_no_bytes_divide_by_nothing() {
         assert!(bits_per_s(5, 0).abs() < f64::EPSILON);
         let nothing = StreamFigures { to_server: Some(OneWay::default()), ..Default::default() };
-        assert_eq!(nothing.figures().len(), 1);
+        assert_eq!(nothing.figures(), [], "a rate that nobody knows is none");
+    }
+
+    #[test]
+    fn what_intervals_hold_stands_for_an_account_that_is_lost() {
+        let portion = |bytes| Some(Portion { bytes, duration_ns: 500_000_000, lost: None });
+        let interval = |bytes| StreamInterval { to_server: portion(bytes), ..Default::default() };
+        let lost = StreamFigures {
+            to_server: Some(OneWay::new(9_000, 0, 0)),
+            from_server: Some(OneWay::new(8, 8, 1_000)),
+            intervals: vec![interval(5_000), interval(3_000)],
+            ..StreamFigures::default()
+        };
+        let known = lost.clone().with_what_intervals_know();
+        assert_eq!(known.to_server, Some(OneWay::new(9_000, 8_000, 1_000_000_000)));
+        assert_eq!(known.from_server, lost.from_server);
+        let nothing = StreamFigures { intervals: Vec::new(), ..lost };
+        assert_eq!(nothing.clone().with_what_intervals_know(), nothing);
     }
 
     #[test]

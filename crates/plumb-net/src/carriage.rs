@@ -318,6 +318,7 @@ impl Carriage<'_> {
             server_cpu_ns: server.cpu.user_ns + server.cpu.system_ns,
             intervals,
         }
+        .with_what_intervals_know()
     }
 }
 

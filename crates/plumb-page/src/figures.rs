@@ -29,7 +29,9 @@ pub fn with_unit(value: f64, unit: &str) -> String {
             format!("{count}{joint}{unit}")
         }
         "" => show_plain(value),
-        "segments" | "locks" if value.fract().abs() < f64::EPSILON => format!("{value:.0} {unit}"),
+        "segments" | "locks" | "datagrams" if value.fract().abs() < f64::EPSILON => {
+            format!("{value:.0} {unit}")
+        }
         _ => format!("{} {unit}", show_plain(value)),
     }
 }

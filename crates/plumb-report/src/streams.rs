@@ -50,7 +50,8 @@ pub(crate) fn results(record: &RunRecord) -> Table {
         cells.extend(doubted.then(|| trust.short().to_owned()));
         cells.extend(there.then(|| rate(stream.to_server.as_ref())));
         cells.extend(back.then(|| rate(stream.from_server.as_ref())));
-        cells.push(with_unit(real(stream.received_bytes()), "B"));
+        let known = |text: String| if stream.span_ns() > 0 { text } else { ABSENT.into() };
+        cells.push(known(with_unit(real(stream.received_bytes()), "B")));
         if datagrams {
             cells.extend(FLOW_CELLS.map(|of| of_flows(stream, of)));
         } else {
@@ -58,7 +59,7 @@ pub(crate) fn results(record: &RunRecord) -> Table {
         }
         cells.push(cost(stream.client_cpu_ns, stream));
         cells.push(cost(stream.server_cpu_ns, stream));
-        cells.push(show_ns(stream.span_ns()));
+        cells.push(known(show_ns(stream.span_ns())));
         table.push_trusted(cells, trust);
     }
     table
@@ -168,8 +169,10 @@ fn ways(points: &Points<'_>) -> (bool, bool) {
     (any(|stream| stream.to_server.is_some()), any(|stream| stream.from_server.is_some()))
 }
 
-fn rate(way: Option<&OneWay>) -> String {
-    way.map_or_else(|| ABSENT.into(), |way| with_unit(way.bits_per_s, "bit/s"))
+/// The rate of a direction; absent where nobody knows for how long anything came.
+pub(crate) fn rate(way: Option<&OneWay>) -> String {
+    let known = way.filter(|way| way.span_ns > 0);
+    known.map_or_else(|| ABSENT.into(), |way| with_unit(way.bits_per_s, "bit/s"))
 }
 
 fn portion(portion: Option<Portion>) -> String {

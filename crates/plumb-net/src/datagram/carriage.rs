@@ -131,7 +131,8 @@ impl DatagramCarriage<'_> {
             client_cpu_ns: ends.cpu_ns,
             server_cpu_ns: ends.came.iter().map(|came| came.server_cpu_ns).sum(),
             intervals: intervals.list,
-        };
+        }
+        .with_what_intervals_know();
         let transports = std::mem::take(transports);
         // a stream that goes both ways is one stream
         let broken = ends.broken.into_iter().max().unwrap_or(0);
@@ -300,7 +301,9 @@ impl DatagramCarriage<'_> {
         let every_ns = if first > 0 { self.sending().every_ns } else { 0 };
         let span_ns = last.saturating_sub(first).saturating_add(every_ns);
         let sent_bytes = flow.sent * self.plan.bytes as u64;
-        OneWay { datagrams: Some(flow), ..OneWay::new(sent_bytes, received, span_ns) }
+        // more can only come than were sent where the sender could not say how many
+        let datagrams = (flow.received <= flow.sent).then_some(flow);
+        OneWay { datagrams, ..OneWay::new(sent_bytes, received, span_ns) }
     }
 }
 

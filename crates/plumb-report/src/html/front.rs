@@ -141,7 +141,7 @@ fn of_streams(points: &Points<'_>) -> Vec<Tile> {
     let ways = ways.take(STREAM_TILES_MAX).map(|(result, name, way)| {
         let trust = Trust::of(&result.validity);
         let about = unbroken(&points.name(result));
-        Tile::new(name, with_unit(way.bits_per_s, "bit/s"), about).doubted(trust, Trust::leaves_any)
+        Tile::new(name, streams::rate(Some(way)), about).doubted(trust, Trust::leaves_any)
     });
     ways.chain(costs(points)).collect()
 }
