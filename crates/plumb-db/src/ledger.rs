@@ -429,9 +429,7 @@ impl Ledger {
 
     /// Hands over what is left. `stopped_ns` is when the load stopped where that was before its end.
     pub(crate) fn close(mut self, stopped_ns: Option<u64>) -> Closed {
-        if let Some(now) = stopped_ns {
-            self.stopped(now);
-        }
+        stopped_ns.into_iter().for_each(|now| self.stopped(now));
         self.start_recording(); // a load that was stopped in its warm-up recorded nothing
         let (now, then) = (self.counters(), self.mark);
         self.recorder.passes += now.passes - then.passes;
