@@ -314,7 +314,8 @@ mod tests {
             if theirs.is_ok() && !has_empty_prefix && !is_no_name && !is_no_character {
                 prop_assert!(ours.is_ok(), "{text}: {ours:?}");
             }
-            let theirs = serde_json::from_str::<serde_json::Value>(&text);
+            let marked = text.strip_prefix('\u{feff}').unwrap_or(&text); // which the other one does not take
+            let theirs = serde_json::from_str::<serde_json::Value>(marked);
             let ours = Document::check(Form::Json, Bytes::from(text.clone()));
             // numbers keep their digits here, however many they are
             let refused = theirs.is_err_and(|error| !error.to_string().contains("out of range"));
