@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
+use super::middle::SAMPLES_MIN;
 use super::{AcknowledgedAtOnce, Middle, Waited};
 use plumb_measure::{
     Account, Attribution, Calls, CpuQuota, Distribution, Estimate, FindingKind, ForeignProcess,
@@ -154,7 +155,7 @@ impl CheckupOutcome {
     /// Takes in what came of the same with acknowledgements that this side sent at once: where the
     /// operations take as long, they waited for none.
     pub fn compare_acknowledged(&mut self, at_once: &Self) {
-        let (Some(delayed), Some(tried)) = (self.delayed, AcknowledgedAtOnce::of(at_once)) else {
+        let (Some(delayed), Some(tried)) = (self.delayed, at_once.acknowledged_at_once()) else {
             return;
         };
         if tried.is_as_long(delayed, self.operations) {
@@ -164,6 +165,15 @@ impl CheckupOutcome {
         let kind = FindingKind::DelayedAcknowledgement;
         self.validity.reasons.retain(|finding| finding.kind != kind);
         self.at_once = Some(tried);
+    }
+
+    /// What came of it with acknowledgements at once; `None` where its figures may not be used.
+    fn acknowledged_at_once(&self) -> Option<AcknowledgedAtOnce> {
+        let usable = self.stands() && self.validity.latency_valid && self.is_checked();
+        let times = self.service_ns.as_ref().filter(|it| usable && it.count >= SAMPLES_MIN)?;
+        let as_long = Waited::for_an_acknowledgement(times, 0)?.operations;
+        let (folder, operations) = (self.folder.clone(), times.count);
+        Some(AcknowledgedAtOnce { folder, operations, as_long })
     }
 
     /// No record came of it, because of `error`.

@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::CheckupOutcome;
-use crate::middle::SAMPLES_MIN;
 use plumb_measure::{Distribution, RTO_MIN_NS, may_be_delayed};
 
 /// Operations that waited, and for how long.
@@ -33,19 +31,6 @@ impl AcknowledgedAtOnce {
     const LEFT: u64 = 4;
     /// The same where they are none.
     const STILL: u64 = 2;
-
-    /// What came of it; `None` where its figures may not be used.
-    pub(super) fn of(outcome: &CheckupOutcome) -> Option<Self> {
-        let usable = outcome.stands() && outcome.validity.latency_valid && outcome.is_checked();
-        let times =
-            outcome.service_ns.as_ref().filter(|times| usable && times.count >= SAMPLES_MIN)?;
-        let waited = Waited::for_an_acknowledgement(times, 0)?;
-        Some(Self {
-            folder: outcome.folder.clone(),
-            operations: times.count,
-            as_long: waited.operations,
-        })
-    }
 
     /// True where as many take as long as those of `operations` that were `delayed`, or nearly so.
     pub(super) fn is_as_long(&self, delayed: Waited, operations: u64) -> bool {

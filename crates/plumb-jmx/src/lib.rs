@@ -19,6 +19,7 @@ mod functions;
 mod idle;
 mod inserted;
 mod login;
+mod looped;
 mod pacing;
 mod pattern;
 mod random_order;

@@ -15,6 +15,7 @@ mod quota;
 mod slow;
 mod stall;
 mod throttled;
+mod told;
 mod transfer;
 mod waits;
 mod wire;

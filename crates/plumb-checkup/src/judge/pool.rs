@@ -4,8 +4,8 @@
 //! What is full, the server's report of its waits tells; without one, how busy the processors are.
 
 use super::sentence::{capitalised, named, uncapitalised};
-use super::slow::queue;
 use super::throttled::is_the_limit;
+use super::told::queue;
 use super::{Evidence, one_a_server, transfer};
 use crate::finding::{CheckupFinding, CheckupRemark, FaultCost, FaultKind};
 use crate::{CheckupLayer, CheckupOutcome, CheckupPart, Middle};

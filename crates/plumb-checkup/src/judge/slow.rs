@@ -1,6 +1,7 @@
 //! Servers that work long on one operation of one user.
 
 use super::sentence::named;
+use super::told::{all_told, is_wait, of_action, queue, told_work, whole};
 use super::transfer::Transfer;
 use super::{Evidence, one_a_server, stalled_at, usable};
 use crate::finding::{CheckupFinding, FaultCost, FaultKind};
@@ -169,30 +170,6 @@ fn tells_a_part(outcome: &CheckupOutcome) -> bool {
     !outcome.told_ns.is_empty() && outcome.attributed.is_empty() && whole(outcome).is_none()
 }
 
-/// All that a server tells of one operation, nanoseconds: its total where it names one, or the sum.
-fn all_told(outcome: &CheckupOutcome) -> u64 {
-    let told = outcome.told_ns.values();
-    whole(outcome).unwrap_or_else(|| told.fold(0, |sum: u64, ns| sum.saturating_add(*ns)))
-}
-
-/// What the server tells of its work on one operation, waits in its queue aside, nanoseconds; `None` where
-/// it tells of nothing.
-pub(super) fn told_work(outcome: &CheckupOutcome) -> Option<u64> {
-    let told = !outcome.told_ns.is_empty();
-    told.then(|| all_told(outcome).saturating_sub(queue(outcome).unwrap_or(0)))
-}
-
-/// The total that the server names, nanoseconds.
-pub(super) fn whole(outcome: &CheckupOutcome) -> Option<u64> {
-    outcome.told_ns.iter().find(|(name, _)| is_whole_time(name)).map(|(_, ns)| *ns)
-}
-
-/// Waits that the server tells of, nanoseconds; `None` where it tells of none.
-pub(super) fn queue(outcome: &CheckupOutcome) -> Option<u64> {
-    let mut waits = outcome.told_ns.iter().filter(|(name, _)| is_wait(name)).map(|(_, ns)| *ns);
-    waits.next().map(|first| waits.fold(first, u64::saturating_add))
-}
-
 /// What the round trip to the host and waits that the server tells of leave.
 fn left(
     evidence: &Evidence<'_>,
@@ -247,20 +224,6 @@ fn largest(outcome: &CheckupOutcome) -> Option<(&str, u64)> {
     let is_work = |name: &str| !is_wait(name) && !is_whole_time(name);
     let told = outcome.told_ns.iter().filter(|(name, _)| is_work(name));
     told.max_by_key(|(_, ns)| **ns).map(|(name, ns)| (name.as_str(), *ns))
-}
-
-/// The action of an integration runtime whose time has this name.
-fn of_action(name: &str) -> Option<&str> {
-    name.strip_prefix("action-")
-}
-
-/// True when a time of this name is a wait and no work.
-fn is_wait(name: &str) -> bool {
-    if of_action(name).is_some() {
-        return false;
-    }
-    let name = name.to_ascii_lowercase();
-    name.contains("queue") || name == "wait" || name == "waiting"
 }
 
 fn next(layer: CheckupLayer, largest: Option<(&str, u64)>) -> String {

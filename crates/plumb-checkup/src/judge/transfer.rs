@@ -2,7 +2,7 @@
 //! them.
 
 use super::sentence::named;
-use super::slow::told_work;
+use super::told::told_work;
 use super::{Evidence, one_a_server};
 use crate::finding::{CheckupFinding, FaultCost, FaultKind};
 use crate::{CheckupLayer, CheckupOutcome, CheckupPart, PartRole};

@@ -2,7 +2,7 @@
 
 use super::loss::Loss;
 use super::sentence::named;
-use super::slow::whole;
+use super::told::whole;
 use super::transfer::Transfer;
 use super::{Evidence, one_a_server, stalled_at, stalled_ns};
 use crate::finding::{CheckupFinding, FaultCost, FaultKind};
