@@ -15,7 +15,7 @@ impl Calls {
     /// The key of the next call of the message `id` of `queue`: that of the same call when the message is
     /// done again, and of no other. It is made of what is asked, and of how often that was asked before: a
     /// call that comes at another place in the next attempt keeps its key, and one that asks something
-    /// else never has it.
+    /// else never has it. Header lines do not count: one may say when it was sent.
     pub(super) fn key(
         &mut self,
         (queue, id): (QueueId, ExecutionId),
@@ -29,7 +29,7 @@ impl Calls {
     }
 }
 
-/// The first half of the SHA-256 of what is asked.
+/// The first half of the SHA-256 of what is asked, header lines aside.
 fn digest(request: &BackEndRequest<'_>) -> [u8; 16] {
     let BackEndRequest { server, method, target, media_type, body, .. } = *request;
     let mut context = Context::new(&SHA256);

@@ -15,8 +15,8 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use tokio::io::{Interest, ReadBuf};
 
-use crate::arrivals::Arrivals;
 use crate::rest::Rest;
+use plumb_serve::Arrivals;
 
 /// A receive waits for so long at most, which the kernel makes a tick of its own; the runtime waits on.
 const LONGEST: Duration = Duration::from_millis(1);

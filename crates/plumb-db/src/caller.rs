@@ -10,13 +10,13 @@ use plumb_measure::{Clock as _, FailureKind};
 
 use crate::alarm::Alarm;
 use crate::answer::{Answered, Failure as _};
-use crate::arrivals::{Arrivals, StampedCall};
 use crate::complaints::told;
 use crate::database::{Asked, Connection, Database, Form};
 use crate::ledger::{Call, Ledger};
 use crate::looks::{Look, Looks, Seen};
 use crate::patience::Patience;
 use crate::pool::{Pool, Turn};
+use plumb_serve::{Arrivals, StampedCall};
 
 /// Between two attempts to reach a server that is gone.
 pub(crate) const RETRY: Duration = Duration::from_millis(10);

@@ -11,10 +11,10 @@ use plumb_measure::{Advice, Histogram, Intermediary, Reading, Recorder, Span, Tr
 
 use crate::DbError;
 use crate::answer::{Answered, Failure, Limits};
-use crate::arrivals::Arrivals;
 use crate::looks::{Look, Seen};
 use crate::statement::{Statement, Which};
 use crate::stream::Traffic;
+use plumb_serve::Arrivals;
 
 /// What keeps statements from writing where the server does.
 pub(crate) const READ_ONLY_SESSIONS: &str = "its sessions are read-only, by its own word";

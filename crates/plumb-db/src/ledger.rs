@@ -13,13 +13,13 @@ use plumb_measure::{
     Transports,
 };
 
-use crate::arrivals::StampedCall;
 use crate::complaints::Complaints;
 use crate::database::Opened;
 use crate::looks::Seen;
 use crate::rest::Passes;
 use crate::statement::Statement;
 use crate::stream::Traffic;
+use plumb_serve::StampedCall;
 
 /// The parts of a call that are measured on their own.
 #[derive(Debug, Default)]

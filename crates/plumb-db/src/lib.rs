@@ -21,7 +21,6 @@
 mod alarm;
 mod alone;
 mod answer;
-mod arrivals;
 mod attribution;
 mod beside;
 mod caller;

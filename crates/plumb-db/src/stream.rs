@@ -16,8 +16,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
 use crate::alone::Alone;
-use crate::arrivals::{Arrivals, StampedCalls};
 use crate::rest::Rest;
+use plumb_serve::{Arrivals, StampedCalls};
 
 /// Bytes over all connections of a load, and what these really used.
 #[derive(Debug, Default)]
@@ -209,4 +209,14 @@ impl AsyncWrite for Wire {
             ClientSocket::Unix(socket) => Pin::new(socket).poll_shutdown(context),
         }
     }
+}
+
+/// Waits for bytes behind those that have come so far, and says when that was seen.
+#[cfg(test)]
+pub(crate) async fn more(arrivals: &Arrivals) -> u64 {
+    let before_ns = arrivals.last_ns();
+    while arrivals.last_ns() == before_ns {
+        tokio::task::yield_now().await;
+    }
+    plumb_measure::Clock::now_ns(&plumb_engine::clock::MonotonicClock)
 }

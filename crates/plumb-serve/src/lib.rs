@@ -10,6 +10,7 @@
 pub mod accept;
 mod acceptor;
 pub mod accounts;
+mod arrivals;
 mod body;
 mod boxed_stream;
 mod client_socket;
@@ -39,6 +40,7 @@ mod taken;
 mod temporary;
 mod tls;
 
+pub use arrivals::{Arrivals, StampedCall, StampedCalls};
 pub use body::{Body, CutOff, Gone, Pieces};
 pub use boxed_stream::{BoxedStream, ByteStream};
 pub use client_socket::ClientSocket;

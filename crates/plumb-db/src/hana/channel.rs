@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::arrivals::Arrivals;
 use crate::client::{Pipe, Trouble};
 use crate::stream::Wire;
+use plumb_serve::Arrivals;
 
 use plumb_sql::hana::wire::{self, Ask, HEAD, HELLO, WELCOME};
 

@@ -4,9 +4,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::arrivals::Arrivals;
 use crate::client::{Pipe, Trouble};
 use crate::stream::Wire;
+use plumb_serve::Arrivals;
 
 use super::wrapped::Wrapped;
 use plumb_db_login::Tls;

@@ -10,9 +10,9 @@ use plumb_measure::Transport;
 use plumb_serve::database::tls::Encrypted;
 use tokio::io::AsyncWrite as _;
 
-use crate::arrivals::Arrivals;
 use crate::client::{Pipe, Refusal, Trouble};
 use crate::stream::Wire;
+use plumb_serve::Arrivals;
 
 use plumb_sql::mysql::{self as wire, HEAD, LONGEST};
 

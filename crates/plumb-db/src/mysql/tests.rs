@@ -187,7 +187,7 @@ fn the_first_byte_of_a_call_is_that_of_its_statement() {
         let mut exchange = Exchange::by_text(session, asked);
         join(exchange.ask(&statement), async {
             far.write_all(DONE).await.unwrap();
-            let begun_ns = arrivals.more().await;
+            let begun_ns = crate::stream::more(&arrivals).await;
             far.write_all(&[row("1"), DONE.to_vec()].concat()).await.unwrap();
             begun_ns
         })

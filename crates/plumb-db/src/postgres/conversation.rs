@@ -12,8 +12,8 @@ use plumb_serve::database::tls::Encrypted;
 use tokio::runtime::Handle;
 use tokio_postgres::Connection;
 
-use crate::arrivals::Arrivals;
 use crate::stream::Wire;
+use plumb_serve::Arrivals;
 
 /// What the driver has of a connection, encrypted or not.
 type Driver = Connection<Wire, Encrypted<Wire>>;

@@ -13,9 +13,9 @@ use tokio_postgres::{Client, Statement};
 
 use super::conversation::Conversation;
 use crate::DbError;
-use crate::arrivals::Arrivals;
 use crate::client::floor;
 use crate::stream::Wire;
+use plumb_serve::Arrivals;
 
 /// Answers of the null server: frames as the protocol writes them.
 const WELCOME: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";

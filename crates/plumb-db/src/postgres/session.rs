@@ -15,9 +15,9 @@ use tokio_postgres::error::{Severity, SqlState};
 use tokio_postgres::{Client, Config};
 
 use crate::DbError;
-use crate::arrivals::Arrivals;
 use crate::database::{Opened, TOO_MANY};
 use crate::stream::{Traffic, Wire};
+use plumb_serve::Arrivals;
 
 use super::conversation::Conversation;
 use super::promise::Promise;

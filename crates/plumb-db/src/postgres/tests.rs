@@ -24,7 +24,7 @@ const GIVEN_UP: &[u8] = b"E\0\0\0\x27SFATAL\0C08P01\0Mquery_wait_timeout\0\0";
 
 /// What comes of a call with a statement that may write, at a peer that `answers` it when all of it was sent.
 fn called<T, F>(
-    answers: impl FnOnce(UnixStream, Arc<crate::arrivals::Arrivals>) -> F,
+    answers: impl FnOnce(UnixStream, Arc<plumb_serve::Arrivals>) -> F,
 ) -> (Result<Answered, NoAnswer>, T)
 where
     F: Future<Output = T>,
@@ -70,7 +70,7 @@ where
 fn the_first_byte_of_a_call_is_that_of_its_statement() {
     let (answer, begun_ns) = called(|mut far, arrivals| async move {
         far.write_all(BEGUN).await.unwrap();
-        let begun_ns = arrivals.more().await;
+        let begun_ns = crate::stream::more(&arrivals).await;
         far.write_all(&[HEAD, ROW, ROLLED_BACK].concat()).await.unwrap();
         begun_ns
     });
@@ -79,7 +79,7 @@ fn the_first_byte_of_a_call_is_that_of_its_statement() {
     // together with what stands before it
     let (answer, head_ns) = called(|mut far, arrivals| async move {
         far.write_all(&[BEGUN, HEAD].concat()).await.unwrap();
-        let head_ns = arrivals.more().await;
+        let head_ns = crate::stream::more(&arrivals).await;
         far.write_all(&[ROW, ROLLED_BACK].concat()).await.unwrap();
         head_ns
     });

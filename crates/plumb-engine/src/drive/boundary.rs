@@ -3,8 +3,9 @@
 //! An operation belongs to the part in which it was due. One that was due in the warm-up and hangs
 //! would be in no figure then, however long its connection stood still for it: it is recorded when
 //! it ends behind the warm-up without an answer. It makes that part no longer. An answer to it, right
-//! or wrong and however late, is one of the warm-up: the part does not hold the time that it took, and so cannot
-//! say how many of these there are in a second. Those that are longer than all of the part are told.
+//! or wrong and however late, is one of the warm-up: the part does not hold the time that it took, and
+//! so cannot say how many of these there are in a second. Those that are longer than all of the part
+//! are told.
 
 use plumb_link::Link;
 use plumb_measure::{FailureKind, Outcome};

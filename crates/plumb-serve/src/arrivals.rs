@@ -9,14 +9,15 @@ use std::task::{Context, Poll};
 
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::{Clock as _, MessageStamps, Moments};
-use plumb_serve::{ClientSocket, StampedSocket};
 use tokio::io::ReadBuf;
 use tokio::net::TcpStream;
+
+use crate::{ClientSocket, Socket, StampedSocket};
 
 /// When bytes came over a connection, nanoseconds on the monotonic clock. What the driver does with them
 /// is no time of the server or the way.
 #[derive(Debug, Default)]
-pub(crate) struct Arrivals {
+pub struct Arrivals {
     first_ns: AtomicU64,
     last_ns: AtomicU64,
     /// Whoever has the thread to itself is to wait for them now.
@@ -27,7 +28,7 @@ pub(crate) struct Arrivals {
 
 /// The stamps of one connection, and of which calls they are.
 #[derive(Debug)]
-pub(crate) struct StampedCalls {
+pub struct StampedCalls {
     socket: StampedSocket,
     /// The same socket, for whoever is not its stream.
     descriptor: OwnedFd,
@@ -40,17 +41,20 @@ pub(crate) struct StampedCalls {
 
 /// A call whose packets were stamped.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct StampedCall {
+pub struct StampedCall {
     /// From its first byte to the last of its answer.
-    pub(crate) moments: Moments,
-    pub(crate) stamps: MessageStamps,
+    pub moments: Moments,
+    /// What the kernel stamped of it.
+    pub stamps: MessageStamps,
 }
 
 impl Arrivals {
     /// Those of a connection of `socket`, one in `every` call of which is stamped.
-    pub(crate) fn of(socket: &ClientSocket, every: Option<NonZeroU32>) -> io::Result<Self> {
-        let (Some(every), ClientSocket::Tcp(plumb_serve::Socket::Tcp(stream))) = (every, socket)
-        else {
+    ///
+    /// # Errors
+    /// When the kernel stamps nothing of it, or no descriptor is left.
+    pub fn of(socket: &ClientSocket, every: Option<NonZeroU32>) -> io::Result<Self> {
+        let (Some(every), ClientSocket::Tcp(Socket::Tcp(stream))) = (every, socket) else {
             return Ok(Self::default());
         };
         let descriptor = stream.as_fd().try_clone_to_owned()?;
@@ -60,12 +64,13 @@ impl Arrivals {
     }
 
     /// The stamps, where packets are stamped.
-    pub(crate) fn stamped(&self) -> Option<MutexGuard<'_, StampedCalls>> {
+    #[must_use]
+    pub fn stamped(&self) -> Option<MutexGuard<'_, StampedCalls>> {
         Some(self.stamped.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// A call begins: its packets are stamped if it is its turn.
-    pub(crate) fn begin(&self) {
+    pub fn begin(&self) {
         let Some(mut stamped) = self.stamped() else { return };
         stamped.calls = stamped.calls.wrapping_add(1);
         match stamped.calls.is_multiple_of(stamped.every.get()) {
@@ -75,7 +80,8 @@ impl Arrivals {
     }
 
     /// The call has ended: what is known of it, if its packets were stamped.
-    pub(crate) fn take(&self) -> Option<StampedCall> {
+    #[must_use]
+    pub fn take(&self) -> Option<StampedCall> {
         let mut stamped = self.stamped()?;
         let StampedCalls { socket, descriptor, sent_ns, .. } = &mut *stamped;
         if !socket.stamps.has_begun() {
@@ -87,20 +93,20 @@ impl Arrivals {
     }
 
     /// Something is asked: the next bytes are the first.
-    pub(crate) fn expect(&self) {
+    pub fn expect(&self) {
         self.first_ns.store(0, Ordering::Relaxed);
     }
 
     /// An answer has begun. Where its first bytes came together with what was answered before it, the last
     /// that came are its first.
-    pub(crate) fn begun(&self) {
+    pub fn begun(&self) {
         if self.first_ns() == 0 {
             self.first_ns.store(self.last_ns(), Ordering::Relaxed);
         }
     }
 
     /// Bytes came.
-    pub(crate) fn came(&self, now_ns: u64) {
+    pub fn came(&self, now_ns: u64) {
         if self.first_ns.load(Ordering::Relaxed) == 0 {
             self.first_ns.store(now_ns, Ordering::Relaxed);
         }
@@ -108,34 +114,38 @@ impl Arrivals {
     }
 
     /// They are to be waited for by whoever has the thread to itself.
-    pub(crate) fn wait(&self) {
+    pub fn wait(&self) {
         self.waits.store(true, Ordering::Relaxed);
     }
 
     /// True when they are waited for so, and are not any more.
-    pub(crate) fn stop_waiting(&self) -> bool {
+    #[must_use]
+    pub fn stop_waiting(&self) -> bool {
         self.are_waited_for() && self.waits.swap(false, Ordering::Relaxed)
     }
 
     /// True while the next receive waits for them itself.
-    pub(crate) fn are_waited_for(&self) -> bool {
+    #[must_use]
+    pub fn are_waited_for(&self) -> bool {
         self.waits.load(Ordering::Relaxed)
     }
 
     /// When the first bytes came since something was [expected](Self::expect); 0 while none have.
-    pub(crate) fn first_ns(&self) -> u64 {
+    #[must_use]
+    pub fn first_ns(&self) -> u64 {
         self.first_ns.load(Ordering::Relaxed)
     }
 
     /// When the last bytes came so far.
-    pub(crate) fn last_ns(&self) -> u64 {
+    #[must_use]
+    pub fn last_ns(&self) -> u64 {
         self.last_ns.load(Ordering::Relaxed)
     }
 }
 
 impl StampedCalls {
     /// As `poll_read` of the stream.
-    pub(crate) fn poll_read(
+    pub fn poll_read(
         &mut self,
         stream: &TcpStream,
         context: &mut Context<'_>,
@@ -145,7 +155,7 @@ impl StampedCalls {
     }
 
     /// As `poll_write_vectored` of the stream.
-    pub(crate) fn poll_write(
+    pub fn poll_write(
         &mut self,
         stream: &TcpStream,
         context: &mut Context<'_>,
@@ -155,17 +165,5 @@ impl StampedCalls {
             self.sent_ns = MonotonicClock.now_ns();
         }
         self.socket.poll_write(stream, context, slices)
-    }
-}
-
-#[cfg(test)]
-impl Arrivals {
-    /// Waits for bytes behind those that have come so far, and says when that was seen.
-    pub(crate) async fn more(&self) -> u64 {
-        let before_ns = self.last_ns();
-        while self.last_ns() == before_ns {
-            tokio::task::yield_now().await;
-        }
-        MonotonicClock.now_ns()
     }
 }
