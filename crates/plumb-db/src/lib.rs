@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `database` | what is a database, to everything else? |
 //! | `postgres`, `mysql`, `mssql`, `hana`, `odbc` | how is this one asked, and what keeps a statement from writing? |
-//! | `stream`, `arrivals`, `alone` | over which socket, and when did bytes come? Where, as whom and how encrypted says `plumb-db-login` |
+//! | `stream`, `alone` | over which socket, and when did bytes come? Where, as whom and how encrypted says `plumb-db-login` |
 //! | `client` | what do clients of our own share? |
 //! | `statement`, `answer` | what is asked, and how much may come? |
 //! | `pool`, `caller`, `alarm`, `patience`, `rest`, `drive` | when, over which connection? |

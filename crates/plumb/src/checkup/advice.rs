@@ -3,7 +3,7 @@
 use plumb_measure::Finding;
 
 /// Advice of a command that measures, and the same of a file.
-const ADVICE: [(&str, &str); 12] = [
+const ADVICE: [(&str, &str); 13] = [
     ("raise --timeout", "raise timeout in [database]"),
     (", or raise --rows and --size", ""),
     (" to plumb net ping; net check, net stream and niping do not speak it", ""),
@@ -15,6 +15,7 @@ const ADVICE: [(&str, &str); 12] = [
     ("write --target-kind redis", "write kind = \"redis\" in [lock]"),
     ("name a file with --password-file", "name a file with password-file"),
     ("name that with --password-file", "name that with password-file"),
+    ("the first line of --password-file is", "the first line of password-file is"),
     ("name its authority with --ca FILE", "name its authority with ca in [http] or [flow]"),
     ("name the authority with --ca FILE", "name the authority with ca in [http] or [flow]"),
     ("is --ca FILE that authority", "is the file of ca that authority"),

@@ -17,6 +17,7 @@ use toml::Spanned;
 use error::{BYTES_MAX, LandscapeError};
 use keys::{Database, Flow, Http, Landscape, Lock, LockServerKind};
 
+use super::advice::for_a_file;
 use super::ask::{self, LOCKERS, MESSENGERS, Page, PageRequests, SENDERS, Sent, USERS};
 use super::scale::Scale;
 use crate::job::measurement;
@@ -208,7 +209,7 @@ impl LandscapeFile {
         let url = self.url(server)?;
         let load = ["flow".to_owned(), "load".into(), server.get_ref().clone()];
         measurement(&[&load[..], &words].concat())
-            .map_err(|error| self.value(server, format!("{error:#}")))?;
+            .map_err(|error| self.value(server, for_a_file(&format!("{error:#}"))))?;
         let operation = match &flow.transaction {
             Some(name) => format!("a message for {name}"),
             None => "a message".into(),
@@ -230,7 +231,8 @@ impl LandscapeFile {
         let url = &database.url;
         let words = ["db".to_owned(), "ping".into(), url.get_ref().clone()];
         let words = [&words[..], &own].concat();
-        let job = measurement(&words).map_err(|error| self.value(url, format!("{error:#}")))?;
+        let job = measurement(&words)
+            .map_err(|error| self.value(url, for_a_file(&format!("{error:#}"))))?;
         let target = job.outline().target;
         let server = target.rsplit_once('/').map_or(target.as_str(), |(server, _)| server);
         let timeout = database.timeout.iter();
@@ -382,6 +384,12 @@ mod tests {
         }
         let said = refused(&text.replace("12s", "12 apples"));
         assert!(said.contains("line 3, column 11"), "{said}");
+    }
+
+    #[test]
+    fn a_user_without_a_password_is_told_the_key_of_the_file() {
+        let said = refused("[flow]\nserver = \"http://127.0.0.1:9\"\nuser = \"me\"\n");
+        assert!(said.contains("name that with password-file"), "{said}");
     }
 
     #[test]
