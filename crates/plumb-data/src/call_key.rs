@@ -12,30 +12,36 @@ use plumb_transaction::BackEndRequest;
 pub(super) struct Calls(HashMap<[u8; 16], u64>);
 
 impl Calls {
-    /// The key of the next call of the message `id` of `queue`: that of the same call when the message is
-    /// done again, and of no other. It is made of what is asked, and of how often that was asked before: a
-    /// call that comes at another place in the next attempt keeps its key, and one that asks something
-    /// else never has it. Header lines do not count: one may say when it was sent.
+    /// The key of the next call of the message `id` of `queue`, 32 hexadecimal digits: that of the same call
+    /// when the message is done again, and of no other. It is made of what is asked, header lines among it,
+    /// and of how often that was asked before: a call that comes at another place in the next attempt keeps
+    /// its key, and one that asks something else never has it.
     pub(super) fn key(
         &mut self,
         (queue, id): (QueueId, ExecutionId),
         request: &BackEndRequest<'_>,
     ) -> String {
-        let digest = digest(request);
-        let count = self.0.entry(digest).or_default();
+        let asked = asked(request);
+        let count = self.0.entry(asked).or_default();
         *count += 1;
-        let asked: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("{:016x}-{id}-{asked}-{count}", queue.0)
+        let (queue, id, count) = (queue.0.to_le_bytes(), id.0.to_le_bytes(), count.to_le_bytes());
+        let parts = [&queue[..], &id, &count, &asked];
+        digest(parts).iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
 
-/// The first half of the SHA-256 of what is asked, header lines aside.
-fn digest(request: &BackEndRequest<'_>) -> [u8; 16] {
-    let BackEndRequest { server, method, target, media_type, body, .. } = *request;
+/// A digest of what is asked.
+fn asked(request: &BackEndRequest<'_>) -> [u8; 16] {
+    let BackEndRequest { server, method, target, headers, media_type, body, .. } = *request;
+    let lines = headers.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
+    let rest = [server, method, target, media_type].map(str::as_bytes);
+    digest(rest.into_iter().chain([body]).chain(lines))
+}
+
+/// The first half of the SHA-256 of `parts`, each with its length.
+fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> [u8; 16] {
     let mut context = Context::new(&SHA256);
-    for part in
-        [server.as_bytes(), method.as_bytes(), target.as_bytes(), media_type.as_bytes(), body]
-    {
+    for part in parts {
         context.update(&(part.len() as u64).to_le_bytes());
         context.update(part);
     }
@@ -73,7 +79,7 @@ mod tests {
             bodies.iter().map(|body| calls.key(MESSAGE, &call(body))).collect::<Vec<_>>()
         };
         let first = keys(&["a", "b", "a"]);
-        assert!(first[0].starts_with("0000000000000007-0000000000000009-"), "{first:?}");
+        assert!(first.iter().all(|key| key.len() == 32), "known limits begin at 45: {first:?}");
         assert!(first[0] != first[1] && first[0] != first[2], "{first:?}");
         assert_eq!(keys(&["a", "b", "a"]), first);
         // rows that are gone in the next attempt take no key of others with them
@@ -82,5 +88,28 @@ mod tests {
         assert_ne!(other, first[0], "ids of two queues may be the same");
         let get = BackEndRequest { target: "/order", media_type: "stext/plain", ..call("a") };
         assert_ne!(Calls::default().key(MESSAGE, &get), first[0]);
+    }
+
+    #[test]
+    fn calls_that_differ_in_a_header_alone_never_change_keys() {
+        let keys = |actions: &[&str]| {
+            let mut calls = Calls::default();
+            let key = |action: &&str| {
+                let headers = [("SOAPAction", (*action).to_owned())];
+                calls.key(MESSAGE, &BackEndRequest { headers: &headers, ..call("<order/>") })
+            };
+            actions.iter().map(key).collect::<Vec<_>>()
+        };
+        let both = keys(&["reserve", "confirm"]);
+        assert_ne!(both[0], both[1]);
+        assert_eq!(keys(&["confirm", "reserve"]), [&both[1], &both[0]].map(Clone::clone));
+        assert_eq!(keys(&["confirm"]), both[1..]);
+        // a line is no part of what stands beside it
+        let mut calls = Calls::default();
+        let mut of = |name, value: &str| {
+            let headers = [(name, value.to_owned())];
+            calls.key(MESSAGE, &BackEndRequest { headers: &headers, ..call("a") })
+        };
+        assert_ne!(of("X-A", "b"), of("X-Ab", ""));
     }
 }

@@ -1,5 +1,6 @@
 //! One request of HTTP/1.1 on a connection, and its answer.
 
+use std::borrow::Cow;
 use std::io::{self, BufRead, Write};
 
 use plumb_wire::http::{Ask, Body, HEAD_BYTES_MAX, Head, Memo, RawHead, add_below, parent_line};
@@ -65,7 +66,7 @@ pub(super) fn read(
         let said = RawHead::new(&bytes);
         let media_type = said.values("content-type").next().unwrap_or_default();
         let media_type = media_type.split(';').next().unwrap_or_default().trim().to_owned();
-        let location = said.values("location").next().map(|it| it.trim().to_owned());
+        let location = said.locations().next().map(Cow::into_owned);
         let mut told = Vec::new();
         add_below("backend", &said, &mut told);
         let (status, body) = (head.status, body(from, &head, most)?);
@@ -199,6 +200,9 @@ mod tests {
         }
         let moved = "HTTP/1.1 302 Found\r\nLocation: /log-on\r\nContent-Length: 0\r\n\r\n";
         assert_eq!(answer(moved).unwrap().0.location.as_deref(), Some("/log-on"));
+        let moved = b"HTTP/1.1 302 Found\r\nLocation: /caf\xe9\r\nContent-Length: 0\r\n\r\n";
+        let (answered, _) = read(&mut &moved[..], "POST", 16).unwrap();
+        assert_eq!(answered.location.as_deref(), Some("/caf%E9"));
         let empty = "HTTP/1.1 204 No Content\r\n\r\n";
         assert_eq!(answer(empty).unwrap().0.body, b"");
     }

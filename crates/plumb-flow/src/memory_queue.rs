@@ -1,6 +1,6 @@
 //! A queue in memory, for tests of what stands on one: the same rules without a disk.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -28,12 +28,19 @@ struct Kept {
     last: u64,
     accepted: u64,
     closed: bool,
+    /// How the next retries end.
+    refusals: VecDeque<QueueError>,
 }
 
 impl MemoryQueue {
     /// One in which at most `limit` messages wait.
     pub(crate) fn of(limit: u64) -> Self {
         Self { limit, ..Self::default() }
+    }
+
+    /// Has the next retries end so, one after the other.
+    pub(crate) fn refuse_retries(&self, errors: impl IntoIterator<Item = QueueError>) {
+        self.lock().refusals.extend(errors);
     }
 
     /// What `look` finds among the executions, as soon as it does.
@@ -216,6 +223,9 @@ impl Queue for MemoryQueue {
 
     fn retry(&self, filter: &Filter) -> Result<u64, QueueError> {
         let mut kept = self.lock();
+        if let Some(refusal) = kept.refusals.pop_front() {
+            return Err(refusal);
+        }
         let mut count = 0;
         for id in kept.found(&Filter { state: Some(State::Failed), ..filter.clone() }) {
             if let Some(execution) = kept.executions.get_mut(&id) {

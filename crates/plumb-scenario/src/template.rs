@@ -154,6 +154,14 @@ impl Template {
         self.parts.iter().any(|part| matches!(part, Segment::Call(..)))
     }
 
+    /// What stands between its variables, as it is.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|part| match part {
+            Segment::Text(text) => Some(&**text),
+            Segment::Variable(..) | Segment::Call(..) => None,
+        })
+    }
+
     /// Its text when it needs no variable.
     #[must_use]
     pub fn constant(&self) -> Option<&str> {

@@ -58,7 +58,7 @@ impl Compiler<'_> {
                 return Err(self.wrong(&at, format!("`{text}` is there twice")));
             }
             let template = self.template(value)?;
-            if template.slots().next().is_none() && !value.get_ref().bytes().all(is_of_value) {
+            if !template.texts().all(|text| text.bytes().all(is_of_value)) {
                 return Err(self.wrong(&value.span(), NO_VALUE));
             }
             headers.push((text.into(), template));
@@ -95,4 +95,31 @@ fn is_of_name(byte: u8) -> bool {
 /// What a field value holds, without what RFC 9110, section 5.5 calls obsolete.
 fn is_of_value(byte: u8) -> bool {
     byte == b'\t' || byte == b' ' || byte.is_ascii_graphic()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Transaction;
+
+    fn parsed(headers: &str) -> Result<(), String> {
+        let call = "[parameters]\norder = \"\"\n[[action]]\ncall = \"erp\"\ntarget = \"/\"\n";
+        let text = format!("{call}headers = {{ {headers} }}\n");
+        Transaction::parse("t", &text).map(drop).map_err(|wrong| wrong.to_string())
+    }
+
+    #[test]
+    fn lines_that_no_call_could_send_are_told_with_their_place() {
+        for (headers, expected) in [
+            ("Host = \"a\"", "line 6, column 13: `Host` is not set by a call"),
+            ("\"X A\" = \"a\"", "`X A` is no name of a header"),
+            ("X-A = \"a\", x-a = \"b\"", "`x-a` is there twice"),
+            ("X-A = \"Zoë\"", "line 6, column 19: the value of a header is one line of ASCII"),
+            ("X-A = \"Zoë ${order}\"", "line 6, column 19: the value of a header is one"),
+            ("X-A = \"${order:url}\\n\"", "the value of a header is one line of ASCII"),
+        ] {
+            let wrong = parsed(headers).unwrap_err();
+            assert!(wrong.contains(expected), "{headers}: {wrong}");
+        }
+        parsed("SOAPAction = \"\\\"urn:${order}\\\"\", X-A = \"\", X-B = \"${order}\"").unwrap();
+    }
 }

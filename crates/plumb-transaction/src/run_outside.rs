@@ -124,7 +124,7 @@ fn unwelcome(call: &BackEndCall, answer: &BackEndAnswer) -> Trouble {
     let (back_end, method, status) = (&call.back_end, &call.method, answer.status);
     let elsewhere = match &answer.location {
         Some(location) if (300..400).contains(&status) => {
-            format!(", which is not followed, to {}", masked_url(location))
+            format!(", which is not followed, to {}", shown(masked_url(location).as_bytes()))
         }
         _ => String::new(),
     };
@@ -137,8 +137,8 @@ fn unwelcome(call: &BackEndCall, answer: &BackEndAnswer) -> Trouble {
     Trouble { kind: if lost { FailureKind::Lost } else { FailureKind::Refused }, problem }
 }
 
-/// The beginning of an answer.
-fn shown(body: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&body[..body.len().min(400)]);
+/// The beginning of what a back end says.
+fn shown(said: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&said[..said.len().min(400)]);
     text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(200).collect()
 }

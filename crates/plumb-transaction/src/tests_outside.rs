@@ -187,6 +187,10 @@ fn a_back_end_that_sends_elsewhere_has_done_nothing() {
         assert_eq!(failed.kind, FailureKind::Refused);
         let problem = format!("answers POST {status}, which is not followed, to /log-on?token=");
         assert!(failed.problem.contains(&problem) && !failed.problem.contains("abc"), "{failed}");
+        let far = Some(format!("/{}", "x".repeat(60_000)));
+        let back_end = BackEndAnswer { status, location: far, ..Default::default() };
+        let failed = done(call, &mut Notebook { back_end, ..Notebook::default() }).0.unwrap_err();
+        assert!(failed.problem.len() < 400, "its beginning is kept: {}", failed.problem.len());
         // a transaction that looks at it goes on with the document that there was
         let completed = done(&format!("{call}{rows}"), &mut outside).0.unwrap();
         assert_eq!(completed.text, format!("{status}: 2"));

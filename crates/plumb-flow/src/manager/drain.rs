@@ -1,16 +1,19 @@
 //! Failed executions are done again at a pace.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::Clock as _;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::Failure;
-use plumb_queue::{ExecutionId, Filter, Queue, State};
+use plumb_queue::{ExecutionId, Filter, Queue, QueueError, State};
 
 /// Between two steps of a drain.
-const STEP: std::time::Duration = std::time::Duration::from_millis(50);
+const STEP: Duration = Duration::from_millis(50);
+/// Before one that the queue could not take is tried again, at most.
+const BREATH_MAX: Duration = Duration::from_secs(1);
 /// Executions whose ids are looked up at a time.
 const PAGE: usize = 1_000;
 
@@ -37,9 +40,16 @@ pub(super) struct DrainProgress {
     /// Given out again so far.
     pub(super) retried: u64,
     pub(super) ended: bool,
+    /// Which one the queue could not take, and why: it is tried again until the queue does, or somebody drops it.
+    #[serde(default)]
+    pub(super) waits: Option<String>,
 }
 
 impl DrainProgress {
+    fn new(Pace { rate, .. }: Pace, found: u64) -> Self {
+        Self { rate, found, retried: 0, ended: found == 0, waits: None }
+    }
+
     /// With that of another node.
     pub(super) fn with(&self, other: &Self) -> Self {
         Self {
@@ -47,6 +57,7 @@ impl DrainProgress {
             found: self.found + other.found,
             retried: self.retried + other.retried,
             ended: self.ended && other.ended,
+            waits: self.waits.as_ref().or(other.waits.as_ref()).cloned(),
         }
     }
 }
@@ -69,8 +80,7 @@ impl Drain {
         }
         let ids = ids(&**queue, filter)?;
         let found = ids.len() as u64;
-        *progress =
-            Some(DrainProgress { rate: pace.rate, found, retried: 0, ended: ids.is_empty() });
+        *progress = Some(DrainProgress::new(pace, found));
         drop(progress);
         if ids.is_empty() {
             return Ok(0); // another may begin at once, which is not this one's to end
@@ -85,21 +95,32 @@ impl Drain {
         self.lock().clone()
     }
 
-    /// Gives out what is due at that `pace`, until all are given out or the queue is closed.
+    /// Gives out what is due at that `pace`, until all are given out or the queue is closed. What the queue
+    /// cannot take now, as on a full disk, is waited for, and the time of that makes nothing due.
     fn go_on(&self, queue: &dyn Queue, ids: &[ExecutionId], pace: Pace) {
-        let began_ns = MonotonicClock.now_ns();
-        let mut given = 0;
+        let mut began_ns = MonotonicClock.now_ns();
+        let (mut given, mut breath) = (0, STEP);
         while given < ids.len() {
             let due = due(MonotonicClock.now_ns() - began_ns, pace).min(ids.len());
-            for id in &ids[given..due] {
-                let filter = Filter { id: Some(*id), most: 1, ..Filter::default() };
-                match queue.retry(&filter) {
+            while given < due {
+                let id = ids[given];
+                match queue.retry(&Filter { id: Some(id), most: 1, ..Filter::default() }) {
                     // one that was dropped meanwhile is none
-                    Ok(count) => self.count(count),
-                    Err(_) => return self.end(),
+                    Ok(count) => {
+                        self.count(count);
+                        given += 1;
+                        breath = STEP;
+                    }
+                    Err(QueueError::Closed) => return self.end(),
+                    Err(error) => {
+                        let refused_ns = MonotonicClock.now_ns();
+                        self.wait(format!("{id}: {error}"));
+                        std::thread::park_timeout(breath);
+                        breath = (2 * breath).min(BREATH_MAX);
+                        began_ns += MonotonicClock.now_ns() - refused_ns;
+                    }
                 }
             }
-            given = due;
             if given < ids.len() {
                 std::thread::park_timeout(STEP);
             }
@@ -110,6 +131,13 @@ impl Drain {
     fn count(&self, count: u64) {
         if let Some(progress) = &mut *self.lock() {
             progress.retried += count;
+            progress.waits = None;
+        }
+    }
+
+    fn wait(&self, why: String) {
+        if let Some(progress) = &mut *self.lock() {
+            progress.waits = Some(why);
         }
     }
 
@@ -149,6 +177,9 @@ fn ids(queue: &dyn Queue, filter: Filter) -> Result<Vec<ExecutionId>, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use plumb_measure::Span;
+    use plumb_queue::{Ending, Kept, Message, Settled};
+
     use super::*;
     use crate::memory_queue::MemoryQueue;
 
@@ -161,6 +192,43 @@ mod tests {
         assert!(drain.progress().unwrap().ended);
         assert_eq!(Arc::strong_count(&drain), 1, "nothing goes on that would end another");
         assert_eq!(drain.begin(&queue, Filter::default(), pace).ok(), Some(0));
+    }
+
+    #[test]
+    fn a_drain_waits_for_a_queue_that_takes_nothing_now_and_ends_with_one_that_is_closed() {
+        let ids = [1, 2, 3].map(ExecutionId);
+        let pace = Pace { rate: 1_000, nodes: 1 };
+        let drained = |queue: &MemoryQueue| {
+            ids.iter().for_each(|id| {
+                let ending = Ending::Dead { error: "refused".into() };
+                let kept = Kept { trace: String::new(), retention: Span::from_ms(1_000) };
+                let settled = Settled { id: *id, ending, kept: Some(kept) };
+                queue.note(message(), settled).unwrap();
+            });
+            let drain = Drain::default();
+            *drain.lock() = Some(DrainProgress::new(pace, 3));
+            drain.go_on(queue, &ids, pace);
+            drain.progress().unwrap()
+        };
+        let done = DrainProgress { retried: 3, ended: true, ..DrainProgress::new(pace, 3) };
+        let queue = MemoryQueue::default();
+        queue.refuse_retries([QueueError::Store("it is full".into())]);
+        assert_eq!(drained(&queue), done);
+        let queue = MemoryQueue::default();
+        queue.refuse_retries([QueueError::Store("it is full".into()), QueueError::Closed]);
+        let waits = Some(format!("{}: the queue cannot write: it is full", ids[0]));
+        assert_eq!(drained(&queue), DrainProgress { retried: 0, waits, ..done });
+    }
+
+    fn message() -> Message {
+        Message {
+            transaction: "orders".into(),
+            parameters: Vec::new(),
+            media_type: "text/xml".into(),
+            body: Vec::new().into(),
+            order_key: None,
+            idempotency_key: None,
+        }
     }
 
     #[test]

@@ -65,6 +65,7 @@ pub(super) fn overview(seen: &Overview, chosen: &Chosen) -> String {
             p.note {
                 "Retrying " (count(drain.found)) " failed executions, " (drain.rate)
                 " a second: " (count(drain.retried)) " so far"
+                @if let Some(why) = &drain.waits { "; waits for " (why) }
             }
         }
         @for (node, problem) in missing(nodes) {

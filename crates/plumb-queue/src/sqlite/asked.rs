@@ -5,7 +5,7 @@ use rusqlite::params;
 
 use super::super::inbox::{Change, Counted};
 use super::super::{Filter, QueueError, State};
-use super::column::{read, stored};
+use super::column::stored;
 use super::records::{Moved, Records, moved};
 
 /// Executions in one slice at most.
@@ -14,6 +14,9 @@ const SLICE_EXECUTIONS: u64 = 256;
 const RETRIED_BYTES: u64 = 1 << 20;
 /// Bytes of what is dropped in one slice: they are gone through, and not written.
 const DROPPED_BYTES: u64 = 16 << 20;
+
+/// A slice for which there is no room is tried with so many times fewer executions.
+const LESS: u64 = 4;
 
 /// A retry or a drop that is under way.
 #[derive(Debug)]
@@ -25,6 +28,8 @@ pub(super) struct Asked {
     count: u64,
     /// Executions of a slice: fewer where the disk had no room for more.
     at_once: u64,
+    /// The last id that was given out when it was asked for: what is accepted later is not meant.
+    until: u64,
     place: Place,
 }
 
@@ -41,8 +46,6 @@ struct Place {
     table: Table,
     /// All up to this id were gone through.
     after: u64,
-    /// The last one that was there when the table was begun with: what ends or comes later is not meant.
-    until: Option<u64>,
 }
 
 /// Where executions stand.
@@ -64,16 +67,17 @@ pub(super) struct Slice {
 }
 
 impl Asked {
-    /// Takes what is asked for out of `changes`, which keep the rest in its order.
-    pub(super) fn out_of(changes: Vec<Change>) -> (Vec<Change>, Vec<Self>) {
+    /// Takes what is asked for out of `changes`, which keep the rest in its order. It is meant for ids
+    /// up to `until`.
+    pub(super) fn out_of(changes: Vec<Change>, until: u64) -> (Vec<Change>, Vec<Self>) {
         let mut asked = Vec::new();
         let rest = changes.into_iter().filter_map(|change| match change {
             Change::Retry(filter, answer) => {
-                asked.push(Self::new(AskedFor::Retry, filter, answer));
+                asked.push(Self::new(AskedFor::Retry, filter, answer, until));
                 None
             }
             Change::Forget(filter, answer) => {
-                asked.push(Self::new(AskedFor::Drop, filter, answer));
+                asked.push(Self::new(AskedFor::Drop, filter, answer, until));
                 None
             }
             Change::Settle(_) | Change::Note(..) | Change::Rebase => Some(change),
@@ -82,14 +86,15 @@ impl Asked {
         (rest, asked)
     }
 
-    fn new(what: AskedFor, filter: Filter, answer: Counted) -> Self {
-        let place = Place { table: Table::Dead, after: 0, until: None };
-        Self { what, filter, answer, count: 0, at_once: SLICE_EXECUTIONS, place }
+    fn new(what: AskedFor, filter: Filter, answer: Counted, until: u64) -> Self {
+        let place = Place { table: Table::Dead, after: 0 };
+        Self { what, filter, answer, count: 0, at_once: SLICE_EXECUTIONS, until, place }
     }
 
     /// A slice of it is on disk: what is left of it, or whoever waits is told how many there were.
     pub(super) fn done(mut self, slice: &Slice) -> Option<Self> {
         self.count += slice.found.len() as u64;
+        self.at_once = (self.at_once * LESS).min(SLICE_EXECUTIONS); // the next ones may be smaller
         if let Some(place) = slice.next.filter(|_| self.left() > 0) {
             self.place = place;
             return Some(self);
@@ -100,7 +105,7 @@ impl Asked {
 
     /// Makes the next slices smaller; false when they have one execution each already.
     pub(super) fn lessen(&mut self) -> bool {
-        let fewer = (self.at_once / 4).max(1);
+        let fewer = (self.at_once / LESS).max(1);
         std::mem::replace(&mut self.at_once, fewer) > fewer
     }
 
@@ -179,14 +184,10 @@ impl Records {
         if !asked.means(place.table) || is_other {
             return Ok((Vec::new(), None));
         }
-        let last = format!("SELECT coalesce(max(id), 0) FROM {name}");
-        let until = match place.until {
-            Some(until) => until,
-            None => self.connection.query_row(&last, [], |row| read(row, 0))?,
-        };
         let Filter { id, before, .. } = asked.filter;
         let after = place.after.max(id.map_or(0, |id| id.0.saturating_sub(1)));
-        let highest = until
+        let highest = asked
+            .until
             .min(id.map_or(u64::MAX, |id| id.0))
             .min(before.map_or(u64::MAX, |before| before.0.saturating_sub(1)));
         let text = format!(
@@ -209,7 +210,7 @@ impl Records {
             let is_over = !found.is_empty() && bytes + one.bytes > bytes_max;
             if is_over || found.len() as u64 == most {
                 let after = found.last().map_or(place.after, |last: &Moved| last.id);
-                return Ok((found, Some(Place { after, until: Some(until), ..place })));
+                return Ok((found, Some(Place { after, ..place })));
             }
             bytes += one.bytes;
             found.push(one);
@@ -225,7 +226,7 @@ impl Records {
             Table::Waiting(lane) => Table::Waiting(lane + 1),
         };
         let is_there = !matches!(table, Table::Waiting(lane) if lane > self.lanes_count());
-        is_there.then_some(Place { table, after: 0, until: None })
+        is_there.then_some(Place { table, after: 0 })
     }
 
     /// Puts dead messages back among those that wait.

@@ -233,7 +233,11 @@ fn read_in(
     records.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     let mut board = Board::default();
     let (mut messages, mut bytes) = (0, 0);
-    let mut highest = records.number(writer::HORIZON)?.unwrap_or(0);
+    // what did not come through the queue may be above what is written down of ids
+    let ended = "SELECT max(coalesce((SELECT max(id) FROM dead), 0),
+                            coalesce((SELECT max(id) FROM done), 0))";
+    let ended = records.connection.query_row(ended, [], |row| read(row, 0))?;
+    let mut highest = records.number(writer::HORIZON)?.unwrap_or(0).max(ended);
     for (name, number) in records.names()? {
         let text = format!(
             "SELECT count(*), coalesce(sum(bytes), 0), coalesce(max(id), 0)

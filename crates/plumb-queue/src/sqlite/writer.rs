@@ -99,7 +99,8 @@ impl Writer {
 
     fn work(&mut self, group: Group) -> Result<(), Unwritten> {
         let Group { accepts, changes } = group;
-        let (changes, asked) = Asked::out_of(changes);
+        let last = lock(&self.shared.ids).last();
+        let (changes, asked) = Asked::out_of(changes, last);
         self.asked.extend(asked);
         if self.tight {
             self.loosen();
@@ -133,17 +134,22 @@ impl Writer {
     /// each of them has its turn.
     fn next_slice(&mut self) -> Result<(), Unwritten> {
         let Some(mut asked) = self.asked.pop_front() else { return Ok(()) };
-        match self.commit(&[], &[], Some(&asked)) {
-            Ok(effects) => self.asked.extend(asked.done(&effects.slice)),
-            Err(Unwritten::NoRoom) => {
-                self.tight = true;
-                if self.make_room()? || asked.lessen() {
-                    self.asked.push_front(asked);
-                } else {
-                    asked.refuse(&self.full());
+        loop {
+            match self.commit(&[], &[], Some(&asked)) {
+                Ok(effects) => {
+                    self.asked.extend(asked.done(&effects.slice));
+                    break;
                 }
+                Err(Unwritten::NoRoom) => {
+                    self.tight = true;
+                    // tried again at once: what is given up here the next turn would take back
+                    if !(self.make_room()? || asked.lessen()) {
+                        asked.refuse(&self.full());
+                        break;
+                    }
+                }
+                Err(broken) => return Err(broken),
             }
-            Err(broken) => return Err(broken),
         }
         if self.tight { self.checkpoint("PASSIVE") } else { self.checkpoint_when_large() }
     }
@@ -182,7 +188,10 @@ impl Writer {
         while !left.is_empty() && stuck.len() < STUCK_MAX {
             let slice = tight_slice(&mut left, most);
             match self.commit(&[], &slice, None) {
-                Ok(_) => self.checkpoint("PASSIVE")?,
+                Ok(_) => {
+                    most = (2 * most).min(TIGHT_CHANGES); // the next ones may be smaller
+                    self.checkpoint("PASSIVE")?;
+                }
                 Err(Unwritten::NoRoom) if self.make_room()? => put_back(&mut left, slice),
                 Err(Unwritten::NoRoom) if slice.len() > 1 => {
                     most = slice.len() / 2;

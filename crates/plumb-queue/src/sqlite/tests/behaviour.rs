@@ -1,5 +1,7 @@
 //! What the queue does while nothing fails.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::super::super::State;
 use super::super::board::Move;
 use super::super::column::stored;
@@ -357,6 +359,47 @@ fn any_number_is_retried_and_dropped_and_the_log_of_it_stays_small() {
     assert_eq!((queue.figures().waiting, queue.figures().failed), (0, 0));
     // 256 KiB and a group or a slice more, where 100 pictures are 5 MB
     assert!(queue.figures().log_max_bytes < 3 << 20, "{:?}", queue.figures());
+}
+
+#[test]
+fn what_is_accepted_while_others_are_dropped_is_not_meant() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), HeldClock::new());
+    let (shared, mut writer) = SqliteQueue::prepared(folder.path(), 0, limits(), clock).unwrap();
+    let (seen, mut late) = (Arc::clone(&shared), None);
+    let begun = Arc::new(AtomicBool::new(false));
+    let drops = Arc::clone(&begun);
+    writer.hook.set(move |_| {
+        // some of the first transaction are dropped, the second was not begun with
+        let few = lock(&seen.intake.inbox).waiting().0 <= 400;
+        if drops.load(Ordering::SeqCst) && few && late.is_none() {
+            late = Some(seen.intake.accept(message("invoices", "late")));
+        }
+    });
+    let queue = SqliteQueue::begun((shared, writer), folder.path()).unwrap();
+    let names = std::iter::repeat_n("orders", 600).chain(["invoices"]);
+    let answers = names.map(|name| queue.accept(message(name, "x"))).collect::<Vec<_>>();
+    answers.into_iter().for_each(|answer| assert!(answer.blocking_recv().unwrap().is_ok()));
+    begun.store(true, Ordering::SeqCst);
+    let all = Filter { state: Some(State::Waiting), most: usize::MAX, ..Filter::default() };
+    assert_eq!(queue.forget(&all).unwrap(), 601);
+    assert_eq!(bodies(&claim(&queue, 10)), ["late"]);
+}
+
+#[test]
+fn what_did_not_come_through_the_queue_is_dropped_after_a_crash() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), HeldClock::new());
+    let queue = open(folder.path(), &clock);
+    let settled = Settled { id: queue.next_id(), ending: dead(), kept: kept("trace", 60_000) };
+    queue.note(message("orders", "x"), settled).unwrap();
+    flush(&queue);
+    let copy = tempfile::tempdir().unwrap();
+    for name in ["queue.db", "queue.db-wal"] {
+        std::fs::copy(folder.path().join(name), copy.path().join(name)).unwrap();
+    }
+    let crashed = open(copy.path(), &clock);
+    let all = Filter { most: usize::MAX, ..Filter::default() };
+    assert_eq!(crashed.forget(&all).unwrap(), 1);
+    assert_eq!(crashed.list(&Filter { most: 10, ..all }).unwrap().len(), 0);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::process::Command;
 
+use super::super::super::inbox::Change;
 use super::super::super::{Claimed, ExecutionId, State};
 use super::*;
 
@@ -22,10 +23,15 @@ fn retries_and_drops_of_any_number_hold_nothing_up_on_a_full_disk() {
     child("retried_and_dropped_on_the_small_disk");
 }
 
-/// Runs the test `name` on a disk of its own.
+#[test]
+fn what_was_held_back_is_used_by_retries_and_drops_and_not_taken_again_before() {
+    child("retried_and_dropped_where_the_reserve_is_held");
+}
+
+/// Runs the test `name` on a disk of its own, and ends it where it does not end.
 fn child(name: &str) {
     let folder = tempfile::tempdir().unwrap();
-    let script = "mount -t tmpfs -o size=12m tmpfs \"$1\" || exit 77; exec \"$2\" --exact \
+    let script = "mount -t tmpfs -o size=12m tmpfs \"$1\" || exit 77; exec timeout 120 \"$2\" --exact \
                   sqlite::tests::full_disk::\"$3\" --nocapture";
     let output = Command::new("unshare")
         .args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"])
@@ -109,6 +115,58 @@ fn retried_and_dropped_on_the_small_disk() {
     fs::remove_file(folder.join("filler")).unwrap();
     clock.pass(2_000);
     accept(&queue, message("orders", &body)).unwrap();
+}
+
+/// A third one.
+#[test]
+fn retried_and_dropped_where_the_reserve_is_held() {
+    let Ok(disk) = std::env::var(FOLDER) else { return };
+    let disk = Path::new(&disk);
+    // without room inside the database, and with more than is held back
+    for dropped in [0, 100] {
+        let folder = disk.join("queue");
+        let clock = HeldClock::new();
+        let small = QueueLimits { log_bytes: 256 << 10, reserve_bytes: 4 << 20, ..limits() };
+        let queue = SqliteQueue::open(&folder, small, clock.clone()).unwrap();
+        for _ in 0..20 + dropped {
+            accept(&queue, message("orders", &"x".repeat(50_000))).unwrap();
+        }
+        while let claimed @ [_, ..] = &claim(&queue, 10)[..] {
+            claimed.iter().for_each(|one| settle(&queue, one.id, dead()));
+        }
+        let failed = |most| Filter { state: Some(State::Failed), most, ..Filter::default() };
+        assert_eq!(queue.forget(&failed(dropped)).unwrap(), dropped as u64);
+        drop(queue);
+        // as another program fills the disk of a queue whose log is empty
+        let opened = || {
+            let queue = SqliteQueue::open(&folder, small, clock.clone()).unwrap();
+            assert_eq!(fs::metadata(folder.join("queue.reserve")).unwrap().len(), 4 << 20);
+            fill(disk);
+            let refused = accept(&queue, message("orders", &"x".repeat(50_000))).unwrap_err();
+            println!("the disk was full: {refused}");
+            queue
+        };
+        let again = |queue: SqliteQueue| {
+            drop(queue);
+            fs::remove_file(disk.join("filler")).unwrap();
+            opened()
+        };
+        let queue = opened();
+        assert_eq!(queue.retry(&failed(usize::MAX)).unwrap(), 20);
+        let queue = again(queue);
+        let waiting = |most| Filter { state: Some(State::Waiting), ..failed(most) };
+        assert_eq!(queue.forget(&waiting(10)).unwrap(), 10);
+        let queue = again(queue);
+        // what is asked for when the queue is closed is done before its end
+        let (answer, answered) = std::sync::mpsc::channel();
+        let asked = Change::Forget(waiting(usize::MAX), answer);
+        queue.shared.intake.change([asked]).unwrap();
+        queue.close();
+        assert_eq!(answered.recv().unwrap(), Ok(10));
+        drop(queue);
+        fs::remove_file(disk.join("filler")).unwrap();
+        fs::remove_dir_all(folder).unwrap();
+    }
 }
 
 /// Messages until one is refused because the disk is full.
