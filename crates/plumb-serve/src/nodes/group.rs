@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use plumb_measure::ByteSize;
 
@@ -40,7 +41,6 @@ struct Names {
     limit: &'static str,
     /// Memory with swap in version 1, swap alone in version 2.
     swap: &'static str,
-    peak: &'static str,
     events: &'static str,
     /// How often the limit was reached, in a line of its own or behind a word.
     reached: (&'static str, &'static str),
@@ -52,14 +52,12 @@ impl Version {
             Self::One => Names {
                 limit: "memory.limit_in_bytes",
                 swap: "memory.memsw.limit_in_bytes",
-                peak: "memory.max_usage_in_bytes",
                 events: "memory.oom_control",
                 reached: ("memory.failcnt", ""),
             },
             Self::Two => Names {
                 limit: "memory.max",
                 swap: "memory.swap.max",
-                peak: "memory.peak",
                 events: "memory.events",
                 reached: ("memory.events", "max "),
             },
@@ -105,6 +103,13 @@ impl MemoryGroups {
         let (file, word) = self.version.names().reached;
         let text = std::fs::read_to_string(self.own.join(file)).ok()?;
         text.lines().find_map(|line| line.strip_prefix(word))?.trim().parse().ok()
+    }
+
+    /// The same without what was there `before`, which is noted the first time: a group that was taken has
+    /// the count of those before.
+    fn reached_since(&self, before: &OnceLock<u64>) -> Option<u64> {
+        let reached = self.reached()?;
+        Some(reached.saturating_sub(*before.get_or_init(|| reached)))
     }
 
     fn of(mounts: &str, cgroup: &str) -> Result<Self, NotEnforced> {
@@ -196,12 +201,6 @@ impl MemoryGroup {
         &self.folder
     }
 
-    /// The most memory that was in use, bytes; `None` where the kernel does not tell.
-    #[must_use]
-    pub fn peak_bytes(&self) -> Option<u64> {
-        self.read(self.version.names().peak)?.trim().parse().ok()
-    }
-
     /// How many processes the kernel ended in it because the limit did not suffice, since it was made or
     /// taken.
     #[must_use]
@@ -232,14 +231,15 @@ impl Drop for MemoryGroup {
     }
 }
 
-/// How often this node had to give memory back before it got more; `None` of what is in no group of its
-/// own, or where the kernel does not tell.
+/// How often this node had to give memory back before it got more, since it was asked first; `None` of what is
+/// in no group of its own, or where the kernel does not tell.
 #[must_use]
 pub fn memory_limit_reached() -> Option<u64> {
+    static BEFORE: OnceLock<u64> = OnceLock::new();
     let groups = MemoryGroups::around().ok()?;
     // what several processes share would be counted by each of them
     groups.own.file_name().and_then(parent_of)?;
-    groups.reached()
+    groups.reached_since(&BEFORE)
 }
 
 /// The process that made the group of this name for a node, by its id.
@@ -307,10 +307,13 @@ mod tests {
         assert_eq!(read("cgroup.subtree_control"), "+memory");
         assert_eq!(read(&format!("plumb-{}/cgroup.procs", std::process::id())), "0");
         std::fs::write(own.join("node-1/memory.events"), "max 3\noom_kill 2\n").unwrap();
-        std::fs::write(own.join("node-1/memory.peak"), "4096\n").unwrap();
-        assert_eq!((group.ended_by_limit(), group.peak_bytes()), (Some(2), Some(4096)));
+        assert_eq!(group.ended_by_limit(), Some(2));
         let node = MemoryGroups { own: own.join("node-1"), ..groups.clone() };
         assert_eq!((node.reached(), groups.reached()), (Some(3), None));
+        let before = OnceLock::new();
+        assert_eq!(node.reached_since(&before), Some(0), "those were of another node");
+        std::fs::write(own.join("node-1/memory.events"), "max 5\noom_kill 2\n").unwrap();
+        assert_eq!(node.reached_since(&before), Some(2));
         let other = groups.make("node-2", mib(64)).unwrap();
         assert_eq!(read("node-2/memory.max"), (64 << 20).to_string());
         assert_eq!(other.folder(), own.join("node-2"));

@@ -10,6 +10,7 @@ use std::process::Command;
 use plumb_engine::{Listener, Stop};
 use plumb_measure::Span;
 
+use super::group::memory_limit_reached;
 use super::handover;
 use super::parent::{GROUP_VARIABLE, PROGRAM};
 
@@ -58,12 +59,16 @@ impl Member {
 }
 
 /// Goes into the memory group that the process which started this one names, if any, and begins
-/// anew there, so that all memory of the node counts.
+/// anew there, so that all memory of the node counts; where it stands in it, the count of
+/// [`memory_limit_reached`] begins.
 ///
 /// # Errors
 /// When the group cannot be entered or the program not be started again.
 pub fn enter_memory_group() -> io::Result<()> {
-    let Some(group) = std::env::var_os(GROUP_VARIABLE) else { return Ok(()) };
+    let Some(group) = std::env::var_os(GROUP_VARIABLE) else {
+        let _ = memory_limit_reached(); // what it was before is that of a node before this one
+        return Ok(());
+    };
     std::fs::write(Path::new(&group).join("cgroup.procs"), "0")?;
     let mut words = std::env::args_os();
     let mut again = Command::new(PROGRAM);
