@@ -266,7 +266,7 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
             self.service.due(self.now);
         }
         let heard = if S::SETTLES { self.hear_waited_for_if_announced() } else { None };
-        self.replies.gather(self.poll.found());
+        self.replies.gather(if self.service.together() { self.poll.found() } else { 0 });
         for at in 0..self.poll.found() {
             let ready = self.poll.ready(at);
             match Reception::listener(ready.token) {

@@ -93,6 +93,12 @@ pub trait Service {
     /// True when replies may have to wait for [`settle`](Self::settle).
     const SETTLES: bool = false;
 
+    /// True when short replies to clients that are ready at once may leave together, because each is made
+    /// sooner than it is sent.
+    fn together(&self) -> bool {
+        false
+    }
+
     /// True for a service that has something to do at times of its own, or lets clients wait.
     const WAITS: bool = false;
 

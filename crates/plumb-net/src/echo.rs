@@ -120,6 +120,10 @@ impl<C: Clock> Service for EchoServer<'_, C> {
     const HANDS_OVER: bool = true;
     const STAMPS: bool = true;
 
+    fn together(&self) -> bool {
+        self.limits.service_ns == 0 // else nobody waits for the work that others asked for
+    }
+
     fn stamps(&self, client: &Client) -> StampWish {
         client.stamps.as_ref().map_or(StampWish::Nothing, |stamps| stamps.wish())
     }

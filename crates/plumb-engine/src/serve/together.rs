@@ -35,6 +35,13 @@ impl Replies {
         self.together = if part < TOGETHER_MIN { 0 } else { part };
     }
 
+    /// Whether so many bytes that go back as they came are copied into the reply, to leave together with
+    /// others. Not where they would have to stand before what was just `appended`.
+    #[inline]
+    pub(super) fn may_take(&self, echo: usize, appended: usize) -> bool {
+        self.together > 0 && echo <= REPLY_MAX && appended == 0
+    }
+
     /// Keeps a reply; true when it is time to send all of them.
     pub(super) fn push(&mut self, index: usize, reply: &[u8]) -> bool {
         self.bytes.extend_from_slice(reply);
@@ -48,8 +55,7 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
     /// owed nothing else.
     pub(super) fn leaves_together(&self, index: usize) -> bool {
         let client = self.slots[index].client.as_ref();
-        S::SETTLES
-            && self.replies.together > 0
+        self.replies.together > 0
             && (1..=REPLY_MAX).contains(&self.reply.len())
             && client.is_some_and(|client| client.owes_nothing::<S>() && !client.waiting)
     }

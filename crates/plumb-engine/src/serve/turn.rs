@@ -175,7 +175,10 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
             if S::STAMPS {
                 stamp(&mut client.channel, self.service.stamps(conn));
             }
-            if served.echo > 0 {
+            if served.echo > 0 && self.replies.may_take(served.echo, self.reply.len() - before) {
+                let bytes = client.channel.bytes(&self.buffer);
+                self.reply.extend_from_slice(&bytes[at..at + served.echo]);
+            } else if served.echo > 0 {
                 if before > 0 {
                     client.channel.hold(&self.reply[..before]);
                     self.reply.drain(..before);

@@ -27,6 +27,10 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
     const DIALS: bool = true;
     const STAMPS: bool = true;
 
+    fn together(&self) -> bool {
+        true
+    }
+
     fn stamps(&self, conn: &usize) -> StampWish {
         let stamps = self.clients[*conn].as_ref().and_then(|client| client.stamps.as_ref());
         stamps.map_or(StampWish::Nothing, |stamps| stamps.0.wish())

@@ -7,6 +7,30 @@ use super::*;
 /// After so many waits everybody has been let in.
 const LET_IN: usize = 4;
 
+/// Echoes lines, and lets short ones leave together.
+#[derive(Default)]
+struct Echoes(Notes);
+
+impl Service for Echoes {
+    type Conn = usize;
+
+    fn together(&self) -> bool {
+        true
+    }
+
+    fn open(&mut self, peer: &Peer) -> Result<usize, Vec<u8>> {
+        self.0.open(peer)
+    }
+
+    fn serve(&mut self, conn: &mut usize, bytes: &[u8], out: &mut Vec<u8>) -> Served {
+        self.0.serve(conn, bytes, out)
+    }
+
+    fn close(&mut self, conn: usize, ended: Ended) {
+        self.0.close(conn, ended);
+    }
+}
+
 /// Replies to lines instead of echoing them, and may always tell.
 #[derive(Default)]
 struct Replies(Notes);
@@ -15,6 +39,10 @@ impl Service for Replies {
     type Conn = usize;
 
     const SETTLES: bool = true;
+
+    fn together(&self) -> bool {
+        true
+    }
 
     fn open(&mut self, peer: &Peer) -> Result<usize, Vec<u8>> {
         self.0.open(peer)
@@ -87,7 +115,7 @@ fn talk<S: Service + Default>() -> S {
 
 #[test]
 fn everybody_is_answered_in_order_and_whoever_leaves_or_is_sent_away_too() {
-    for service in [talk::<Notes>(), talk::<Replies>().0] {
+    for service in [talk::<Notes>(), talk::<Echoes>().0, talk::<Replies>().0] {
         let ended = |how| service.ended.iter().filter(|ended| **ended == how).count();
         assert_eq!((ended(Ended::ByClient), ended(Ended::ByService)), (16, 16));
     }
@@ -108,7 +136,7 @@ fn leave<S: Service + Default>() -> S {
 
 #[test]
 fn a_client_that_is_gone_before_its_reply_harms_nobody() {
-    for service in [leave::<Notes>(), leave::<Replies>().0] {
+    for service in [leave::<Notes>(), leave::<Echoes>().0, leave::<Replies>().0] {
         assert_eq!(service.served.iter().filter(|(conn, _)| *conn == 2).count(), 2);
         assert_eq!(service.ended.len(), 40);
     }
