@@ -54,6 +54,25 @@ impl TagValue {
     }
 }
 
+/// Whether messages carry `char`: the characters that XML knows.
+///
+/// # Source
+/// XML 1.0, section 2.2.
+pub(crate) fn is_carried(char: char) -> bool {
+    matches!(char, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
+}
+
+/// Refuses a text with a character that no message carries.
+pub(crate) fn carried(text: &str) -> Result<(), String> {
+    match text.chars().find(|char| !is_carried(*char)) {
+        None => Ok(()),
+        Some(char) => {
+            let code = u32::from(char);
+            Err(format!("it has the character U+{code:04X}, which no message carries"))
+        }
+    }
+}
+
 /// True for a number that loses nothing when it is written again.
 fn is_kept(text: &str) -> bool {
     let digits = text.trim_start_matches(['+', '-']).as_bytes();
@@ -139,6 +158,14 @@ mod tests {
         }
         assert_eq!(TagValue::read("inf").number(), None);
         assert_eq!(TagValue::read("true").number(), Some(1.0));
+    }
+
+    #[test]
+    fn characters_that_xml_does_not_know_are_told() {
+        assert_eq!(carried("a\t\r\nM\u{fc}ller \u{1f600}\u{fffd}"), Ok(()));
+        for (text, code) in [("a\0", "U+0000"), ("\u{1b}[", "U+001B"), ("\u{ffff}", "U+FFFF")] {
+            assert!(carried(text).unwrap_err().contains(code), "{text:?}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use plumb_engine::clock::utc_ms;
 use serde::Deserialize;
 
-use crate::change::{Change, TagValue};
+use crate::change::{Change, TagValue, is_carried};
 
 /// As what a message is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -90,7 +90,7 @@ fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
     let _ = out.write_fmt(text); // a Vec takes everything
 }
 
-/// Text between tags. Characters that XML does not know become U+FFFD.
+/// Text between tags. Sources bring no characters that XML does not know; here they become U+FFFD.
 fn xml_text(out: &mut Vec<u8>, text: &str) {
     for char in text.chars() {
         match char {
@@ -99,7 +99,7 @@ fn xml_text(out: &mut Vec<u8>, text: &str) {
             '&' => out.extend_from_slice(b"&amp;"),
             // a parser would make a newline of it
             '\r' => out.extend_from_slice(b"&#13;"),
-            '\t' | '\n' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'.. => {
+            char if is_carried(char) => {
                 out.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes());
             }
             _ => out.extend_from_slice("\u{fffd}".as_bytes()),
@@ -107,13 +107,9 @@ fn xml_text(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// A text of JSON. Control characters, which the runtime refuses, become U+FFFD, too.
+/// A text of JSON, of the same characters.
 fn json_text(out: &mut Vec<u8>, text: &str) {
-    let clean = |char: char| match char {
-        '\t' | '\n' | '\r' => char,
-        '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => '\u{fffd}',
-        _ => char,
-    };
+    let clean = |char: char| if is_carried(char) { char } else { '\u{fffd}' };
     let text: String = text.chars().map(clean).collect();
     let _ = serde_json::to_writer(out, &text); // a Vec takes everything
 }

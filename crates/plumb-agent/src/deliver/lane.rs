@@ -294,7 +294,7 @@ impl Lane {
         if !self.away {
             self.away = true;
             self.counts.away.store(1, Ordering::Relaxed);
-            (self.log)(format!("nothing is taken: {error}"));
+            (self.log)(format!("the target takes nothing: {error}"));
         }
         self.probing = false;
         self.idle.clear();
@@ -320,7 +320,7 @@ impl Lane {
             (self.away, self.probing) = (false, false);
             self.pause_until_ns = 0;
             self.counts.away.store(0, Ordering::Relaxed);
-            (self.log)("messages are taken again".into());
+            (self.log)("the target takes messages again".into());
         }
     }
 

@@ -13,7 +13,7 @@ use rustls::{ClientConfig, RootCertStore};
 use serde::Deserialize;
 
 use super::{Feed, Mark, Outlet, SourceError, TagName};
-use crate::change::{Change, Position, Quality, TagValue};
+use crate::change::{Change, Position, Quality, TagValue, carried};
 
 use connection::{Arrival, Broker, Five, Four, Happened};
 use numbers::{Numbered, Numbers};
@@ -206,26 +206,18 @@ impl<'a, A> Listening<'a, A> {
     /// The changes of a message.
     fn read(&mut self, arrival: &Arrival) -> Feed {
         let time_ms = wall_ns() / 1_000_000;
-        match self.plan.payload {
-            Payload::Text => {
-                let text = String::from_utf8_lossy(&arrival.payload);
-                let after = Position::default();
-                let change =
-                    change(arrival.topic.as_str().into(), TagValue::read(&text), time_ms, after);
-                Feed { changes: vec![change], ..Feed::default() }
+        let read = match self.plan.payload {
+            Payload::Text => text(arrival, time_ms),
+            Payload::Json => self.members(arrival, time_ms),
+        };
+        read.unwrap_or_else(|Unread { problem, never_seen }| {
+            self.unread += 1;
+            if self.unread <= TOLD_MAX {
+                let topic = arrival.topic.replace(char::is_control, " ");
+                (self.outlet.log)(format!("a message of {topic} is left out: {problem}"));
             }
-            Payload::Json => match self.members(arrival, time_ms) {
-                Ok(feed) => feed,
-                Err(Unread { problem, never_seen }) => {
-                    self.unread += 1;
-                    if self.unread <= TOLD_MAX {
-                        let topic = arrival.topic.replace(char::is_control, " ");
-                        (self.outlet.log)(format!("a message of {topic} is left out: {problem}"));
-                    }
-                    Feed { never_seen, ..Feed::default() }
-                }
-            },
-        }
+            Feed { never_seen, ..Feed::default() }
+        })
     }
 
     fn members(&mut self, arrival: &Arrival, time_ms: u64) -> Result<Feed, Unread> {
@@ -236,6 +228,7 @@ impl<'a, A> Listening<'a, A> {
             serde_json::from_slice(&arrival.payload);
         let read = read.map_err(|error| unread(format!("it is no object of JSON: {error}")));
         let mut object = read?;
+        all_carried(arrival, &object).map_err(unread)?;
         let mut feed = Feed::default();
         let mut before = self.numbers.last();
         if let Some(name) = &self.plan.sequence {
@@ -285,6 +278,34 @@ impl<'a, A> Listening<'a, A> {
     }
 }
 
+/// The change of a message that is the text of one value.
+fn text(arrival: &Arrival, time_ms: u64) -> Result<Feed, Unread> {
+    let unread = |problem| Unread { problem, never_seen: 1 };
+    let text = std::str::from_utf8(&arrival.payload)
+        .map_err(|error| unread(format!("byte {} of it is no UTF-8", error.valid_up_to() + 1)))?;
+    carried(text).and_then(|()| carried(&arrival.topic)).map_err(unread)?;
+    let tag = arrival.topic.as_str().into();
+    let change = change(tag, TagValue::read(text), time_ms, Position::default());
+    Ok(Feed { changes: vec![change], ..Feed::default() })
+}
+
+/// Refuses a message that no message of ours carries.
+fn all_carried(
+    arrival: &Arrival,
+    object: &serde_json::Map<String, serde_json::Value>,
+) -> Result<(), String> {
+    carried(&arrival.topic)?;
+    for (name, value) in object {
+        carried(name)?;
+        match value {
+            serde_json::Value::String(text) => carried(text)?,
+            // as it is told: its control characters are escaped
+            other => carried(&other.to_string())?,
+        }
+    }
+    Ok(())
+}
+
 /// A message that cannot be read.
 struct Unread {
     problem: String,
@@ -328,7 +349,7 @@ mod tests {
         let plan = plan();
         let mut source = Listening::<()>::new(&plan, Outlet { from, feeds, marks, log });
         let arrival = |(payload, again): &(&'static str, bool)| Arrival {
-            topic: "pre\u{1b}ss".into(),
+            topic: "pre\tss".into(),
             payload: (*payload).into(),
             again: *again,
             retained: false,
@@ -387,7 +408,12 @@ mod tests {
     fn a_message_that_cannot_be_read_counts_once() {
         let counts = |feeds: &[Feed]| feeds.iter().map(|it| it.never_seen).collect::<Vec<_>>();
         let (five, seven) = (r#"{"n": 5, "a": 1}"#, r#"{"n": 7, "a": 1}"#);
-        for unread in [r#"{"n": 6, "a""#, r#"{"n": "6", "a": 1}"#] {
+        let odd = [
+            r#"{"n": 6, "a": "b\u0000"}"#,
+            r#"{"n": 6, "a\u001b": 1}"#,
+            r#"{"n": 6, "a": ["\uffff"]}"#,
+        ];
+        for unread in [r#"{"n": 6, "a""#, r#"{"n": "6", "a": 1}"#].into_iter().chain(odd) {
             let (feeds, told) = listened(4, &[five, unread, seven].map(|it| (it, false)));
             assert_eq!((counts(&feeds), told.len()), (vec![0, 0, 1], 1), "{unread}");
             assert!(told[0].starts_with("a message of pre ss is left out: "), "{told:?}");
@@ -398,6 +424,21 @@ mod tests {
         let other = r#"{"a": 1}"#;
         let (feeds, _) = listened(5, &[other, r#"{"n": 6}"#].map(|it| (it, false)));
         assert_eq!(counts(&feeds), [1, 0], "it is none of those that are counted");
+    }
+
+    #[test]
+    fn a_text_that_is_none_is_left_out() {
+        let read = |payload: &'static [u8]| {
+            let (topic, payload) = ("press".into(), payload.into());
+            let feed = text(&Arrival { topic, payload, again: false, retained: false }, 1);
+            feed.map(|feed| feed.changes[0].value.to_string())
+        };
+        assert_eq!(read(b"M\xc3\xbcller").ok().as_deref(), Some("M\u{fc}ller"));
+        for (payload, expected) in [(&b"M\xfcller"[..], "byte 2"), (b"21.5\0", "U+0000")] {
+            let unread = read(payload).unwrap_err();
+            assert!(unread.problem.contains(expected), "{}", unread.problem);
+            assert_eq!(unread.never_seen, 1);
+        }
     }
 
     #[test]

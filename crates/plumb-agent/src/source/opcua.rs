@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use super::counting::{Counted, Counting};
 use super::opcua_plan::OpcUaPlan;
 use super::{Feed, Outlet, SourceError, TagName};
-use crate::change::{Change, Position, Quality, TagValue};
+use crate::change::{Change, Position, Quality, TagValue, carried};
 
 /// Until a server that was never there is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -36,6 +36,8 @@ const QUEUE: u32 = 10_000;
 const BATCH: usize = 500;
 /// Milliseconds between 1601, where its times begin, and 1970.
 const EPOCH_MS: i64 = 11_644_473_600_000;
+/// Values that are left out are told one by one up to so many.
+const TOLD_MAX: u64 = 10;
 /// Bits of a status: the server's queue of a node was too short. OPC UA part 4, 7.39.1.
 const OVERFLOW: u32 = 0x0480;
 
@@ -74,8 +76,14 @@ pub(super) async fn run(plan: &OpcUaPlan, outlet: Outlet) -> Result<(), SourceEr
     let bringing = async {
         let mut all = Vec::new();
         let mut counting = Counting::behind(outlet.from.at);
+        let mut unread = 0;
         while taken.recv_many(&mut all, BATCH).await > 0 {
-            let mut feed = shared.counted(&mut all, &mut counting);
+            let mut feed = shared.counted(&mut all, &mut counting, |tag, problem| {
+                unread += 1;
+                if unread <= TOLD_MAX {
+                    (outlet.log)(format!("a value of {tag} is left out: {problem}"));
+                }
+            });
             feed.never_seen += shared.lost.swap(0, Ordering::Relaxed);
             if !outlet.put(feed).await {
                 return;
@@ -208,10 +216,23 @@ async fn subscribe(
 }
 
 impl Shared {
-    /// The changes in `all`, without those that came a second time.
-    fn counted(&self, all: &mut Vec<Change>, counting: &mut Counting) -> Feed {
+    /// The changes in `all`, without those that came a second time, and without those that no message
+    /// carries, which are told.
+    fn counted(
+        &self,
+        all: &mut Vec<Change>,
+        counting: &mut Counting,
+        mut tell: impl FnMut(&TagName, String),
+    ) -> Feed {
         let mut feed = Feed::default();
         for mut change in all.drain(..) {
+            if let TagValue::Text(text) = &change.value
+                && let Err(problem) = carried(text)
+            {
+                tell(&change.tag, problem);
+                feed.never_seen += 1;
+                continue;
+            }
             if self.counts(&change.tag) {
                 match counting.take(&change.value) {
                     Counted::Again => continue,

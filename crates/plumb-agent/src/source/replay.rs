@@ -101,7 +101,8 @@ pub(super) async fn run(plan: &ReplayPlan, outlet: Outlet) -> Result<(), SourceE
             replaced = replaced || reading.is_replaced(&plan.file);
             continue;
         };
-        let changes = match reading.lines.changes(&line, wall_ns() / 1_000_000) {
+        let now_ms = wall_ns() / 1_000_000;
+        let changes = match line.and_then(|line| reading.lines.changes(&line, now_ms)) {
             Ok(changes) => changes,
             Err(problem) => {
                 unread += 1;
@@ -153,7 +154,8 @@ impl Reading {
         if let Some(columns) = &plan.columns {
             // one that took the place of another is being written, its header too
             let header = reading.next_line(from.is_none()).map_err(unreadable)?;
-            let read = header.ok_or_else(|| "it is empty: the first line names columns".into());
+            let empty = || Err("it is empty: the first line names columns".into());
+            let read = header.unwrap_or_else(empty);
             let lines = read.and_then(|header| Lines::of_header(&header, columns));
             let wrong = |problem| SourceError::Line { path: plan.file.clone(), line: 1, problem };
             reading.lines = lines.map_err(wrong)?;
@@ -168,8 +170,9 @@ impl Reading {
         Ok(reading)
     }
 
-    /// The next line that has an end, or the last one of a file that is not followed.
-    fn next_line(&mut self, follows: bool) -> std::io::Result<Option<String>> {
+    /// The next line that has an end, or the last one of a file that is not followed; why it is no text,
+    /// where it is none.
+    fn next_line(&mut self, follows: bool) -> std::io::Result<Option<Result<String, String>>> {
         loop {
             let room = LINE_BYTES_MAX.saturating_sub(self.begun.len() as u64);
             let mut limited = std::io::Read::take(&mut self.reader, room);
@@ -183,10 +186,11 @@ impl Reading {
             }
             self.at += self.begun.len() as u64;
             self.line += 1;
-            let line =
-                String::from_utf8_lossy(&self.begun).trim_end_matches(['\r', '\n']).to_owned();
+            let line = std::str::from_utf8(&self.begun)
+                .map(|line| line.trim_end_matches(['\r', '\n']).to_owned())
+                .map_err(|error| format!("byte {} of it is no UTF-8", error.valid_up_to() + 1));
             self.begun.clear();
-            if !line.is_empty() {
+            if line.as_ref().map_or(true, |line| !line.is_empty()) {
                 return Ok(Some(line));
             }
         }
@@ -328,6 +332,25 @@ mod tests {
         // each stands behind the changes before it and before those behind it
         assert_eq!(read(&plan, all[0].after, usize::MAX).1, 4);
         assert_eq!(read(&plan, all[1].after, usize::MAX).1, 3);
+    }
+
+    #[test]
+    fn a_line_that_is_no_text_is_left_out_and_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        std::fs::write(&path, b"t,a\n1,M\xc3\xbcller\n2,M\xfcller\n3,11\n").unwrap();
+        let mut plan = plan(path.clone(), false);
+        let (all, never_seen) = read(&plan, Position::default(), usize::MAX);
+        assert_eq!(
+            (told(&all), never_seen),
+            (vec!["1000 a=M\u{fc}ller".into(), "3000 a=11".into()], 1)
+        );
+        plan.columns = None;
+        assert_eq!(read(&plan, Position::default(), usize::MAX).1, 1);
+        std::fs::write(&path, b"t,\xfc\n1,1\n").unwrap();
+        plan = super::tests::plan(path, false);
+        let problem = Reading::open(&plan, None).err().unwrap().to_string();
+        assert!(problem.contains("byte 3 of it is no UTF-8"), "{problem}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
 use super::TagName;
-use crate::change::{Change, Position, Quality, TagValue};
+use crate::change::{Change, Position, Quality, TagValue, carried};
 
 /// Fields of a line, at most.
 const FIELDS_MAX: usize = 10_000;
@@ -28,8 +28,8 @@ pub struct Columns {
 pub(super) enum Lines {
     /// Each is a value of one tag.
     Values(TagName),
-    /// Fields, whose places are known.
-    Fields { delimiter: u8, time: Option<usize>, rest: Rest },
+    /// Fields, so many of them, whose places are known.
+    Fields { delimiter: u8, count: usize, time: Option<usize>, rest: Rest },
 }
 
 /// What the fields beside the time are.
@@ -59,11 +59,12 @@ impl Lines {
                 Rest::Wide(tags.map(|(at, name)| (at, name.trim().into())).collect())
             }
         };
-        Ok(Self::Fields { delimiter: columns.delimiter, time, rest })
+        Ok(Self::Fields { delimiter: columns.delimiter, count: names.len(), time, rest })
     }
 
     /// The changes of a line; `now_ms` is the time of those without one. A field of a wide file that
-    /// is empty is no change.
+    /// is empty is no change. A line of more or fewer fields than the first one is none: which of them
+    /// stand where they belong nobody knows.
     pub(super) fn changes(&self, line: &str, now_ms: u64) -> Result<Vec<Change>, String> {
         let change = |tag: TagName, text: &str, time_ms| Change {
             tag,
@@ -72,22 +73,29 @@ impl Lines {
             quality: Quality::Good,
             after: Position::default(),
         };
-        let (delimiter, time, rest) = match self {
+        carried(line)?;
+        let (delimiter, count, time, rest) = match self {
             Self::Values(tag) => return Ok(vec![change(tag.clone(), line, now_ms)]),
-            Self::Fields { delimiter, time, rest } => (*delimiter, *time, rest),
+            Self::Fields { delimiter, count, time, rest } => (*delimiter, *count, *time, rest),
         };
         let fields = fields(line, delimiter)?;
-        let field = |at: usize| {
-            let missing = || format!("it has {} fields and not {}", fields.len(), at + 1);
-            fields.get(at).map(String::as_str).ok_or_else(missing)
-        };
+        // a delimiter at the end of the line is no value
+        let more = fields.get(count..).unwrap_or_default();
+        if fields.len() < count || more.iter().any(|field| !field.trim().is_empty()) {
+            return Err(format!(
+                "it has {}, and the first line {count}: a text with `{}` in it stands in quotes",
+                plumb_measure::counted(fields.len() as u64, "field"),
+                char::from(delimiter)
+            ));
+        }
+        let field = |at: usize| fields.get(at).map_or("", String::as_str);
         let time_ms = match time {
-            Some(at) => time_ms(field(at)?)?,
+            Some(at) => time_ms(field(at))?,
             None => now_ms,
         };
         match rest {
             Rest::Long { tag, value } => {
-                let (tag, value) = (field(*tag)?.trim(), field(*value)?);
+                let (tag, value) = (field(*tag).trim(), field(*value));
                 if tag.is_empty() {
                     return Err("it names no tag".into());
                 }
@@ -96,7 +104,7 @@ impl Lines {
             Rest::Wide(tags) => {
                 let mut changes = Vec::with_capacity(tags.len());
                 for (at, tag) in tags {
-                    let text = field(*at)?;
+                    let text = field(*at);
                     if !text.trim().is_empty() {
                         changes.push(change(tag.clone(), text, time_ms));
                     }
@@ -212,7 +220,10 @@ mod tests {
         for (line, expected) in [
             ("yesterday;1", "`yesterday` is no time"),
             ("-5;1", "is no time"),
-            ("1", "it has 1 fields and not 2"),
+            ("1", "it has 1 field, and the first line 2"),
+            ("1;1;5", "it has 3 fields, and the first line 2: a text with `;`"),
+            ("1;\u{1b}[1m", "U+001B"),
+            ("1;a\0", "U+0000"),
             ("1;\"open", "does not end in its line"),
             ("1;\"a \"\"word\"\"", "does not end in its line"),
             ("\"1;2", "does not end in its line"),
@@ -222,9 +233,12 @@ mod tests {
             let problem = problem.err().unwrap_or_default();
             assert!(problem.contains(expected), "{line}: {problem}");
         }
-        for (line, expected) in
-            [("1;\"a\"", "1000 a=a"), ("1;\"a;b\"\r", "1000 a=a;b"), ("1;a\"b", "1000 a=a\"b")]
-        {
+        for (line, expected) in [
+            ("1;\"a\"", "1000 a=a"),
+            ("1;a;;", "1000 a=a"),
+            ("1;\"a;b\"\r", "1000 a=a;b"),
+            ("1;a\"b", "1000 a=a\"b"),
+        ] {
             assert_eq!(told(&wide, line), [expected], "{line}");
         }
         assert_eq!(fields("", b';'), Ok(vec![]));

@@ -198,9 +198,28 @@ fn a_target_is_reached_over_tls_and_only_where_its_authority_is_trusted() {
     assert_eq!(delivered["delivered"], 100);
 }
 
+const XML_CHANGE: &str = "<TagChanges><Change><Tag>a</Tag><Value>1</Value>\
+    <Time>1970-01-01T00:00:00Z</Time></Change></TagChanges>";
+
 #[test]
 fn the_agents_of_the_examples_are_right() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/agents");
     let checked = plumb(&["flow", "agent", "--check", "."], &examples).with(0);
     assert_eq!(checked.stdout.lines().count(), 3, "{}", checked.stdout);
+    // the runtime that all of them name takes what they send, in either form
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (runtime, change) = (examples.join("runtime"), "a is 1 at 1970-01-01T00:00:00Z");
+    for (name, message) in [
+        ("event.xml", XML_CHANGE),
+        (
+            "event.json",
+            r#"{"changes": [{"tag": "a", "value": 1, "time": "1970-01-01T00:00:00Z"}]}"#,
+        ),
+    ] {
+        fs::write(folder.path().join(name), message).expect("written");
+        let words =
+            ["flow", "try", "event", name, "--transactions", &runtime.display().to_string()];
+        let tried = plumb(&words, folder.path()).with(0);
+        assert!(tried.stdout.contains(change), "{}", tried.stdout);
+    }
 }

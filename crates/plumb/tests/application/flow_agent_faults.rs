@@ -125,7 +125,7 @@ fn a_runtime_that_is_killed_again_and_again_has_every_change_once() {
         server = runtime.start();
     }
     let ended = agent.wait().with(0);
-    assert!(ended.stderr.contains("nothing is taken: "), "{}", ended.stderr);
+    assert!(ended.stderr.contains("the target takes nothing: "), "{}", ended.stderr);
     let ledger = ledger(folder.path());
     assert_eq!(
         (ledger["produced"].as_u64(), ledger["delivered"].as_u64()),
