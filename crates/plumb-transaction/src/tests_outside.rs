@@ -40,9 +40,10 @@ impl Outside for Notebook {
     }
 
     fn call(&mut self, request: &BackEndRequest<'_>) -> Result<BackEndAnswer, OutsideError> {
-        let BackEndRequest { server, method, target, media_type, body, .. } = request;
+        let BackEndRequest { server, method, target, headers, media_type, body, .. } = request;
         let body = String::from_utf8_lossy(body);
-        self.asked.push(format!("{server}: {method} {target} {media_type} {body}"));
+        let lines: String = headers.iter().map(|(name, it)| format!("; {name}: {it}")).collect();
+        self.asked.push(format!("{server}: {method} {target} {media_type} {body}{lines}"));
         Ok(self.back_end.clone())
     }
 
@@ -154,6 +155,27 @@ fn a_call_sends_the_document_or_a_text_and_its_answer_is_used() {
 }
 
 #[test]
+fn a_call_has_headers_of_its_own_and_no_value_makes_another_one() {
+    let call = |n: &str| {
+        format!(
+            "[parameters]\nn = \"{n}\"\n[[action]]\ncall = \"sap\"\ntarget = \"/\"\nbody = \"x\"\n\
+             headers = {{ SOAPAction = '\"urn:confirm\"', X-Number = \"no. ${{n}}\" }}\n"
+        )
+    };
+    let mut outside = Notebook::default();
+    done(&call("7"), &mut outside).0.unwrap();
+    let expected = "sap: POST / text/plain x; SOAPAction: \"urn:confirm\"; X-Number: no. 7";
+    assert_eq!(outside.asked, [expected]);
+    for other in ["7\\r\\nX-Admin: yes", "7\\n", "7\\u0000", "M\\u00fcller"] {
+        let failed = done(&call(other), &mut outside).0.unwrap_err();
+        assert_eq!(failed.kind, FailureKind::Refused);
+        assert!(failed.problem.contains("the header X-Number cannot be sent"), "{failed}");
+        assert!(!failed.problem.contains('7') && !failed.problem.contains("ller"), "{failed}");
+    }
+    assert_eq!(outside.asked.len(), 1, "nothing of it was sent");
+}
+
+#[test]
 fn an_answer_that_is_none_of_success_ends_the_transaction_unless_it_looks_at_it() {
     let call = "[[action]]\nname = \"erp\"\ncall = \"sap\"\nmethod = \"GET\"\ntarget = \"/\"\n";
     for (status, kind) in [
@@ -260,6 +282,26 @@ fn what_is_wrong_in_an_action_is_told_with_its_place() {
         ("call = \"erp\"\ntarget = \"/\"\nmethod = \"FETCH\"", "write one of GET, HEAD"),
         ("call = \"erp\"\ntarget = \"/\"\nmethod = \"GET\"\nbody = \"x\"", "GET sends no body"),
         ("call = \"erp\"\ntarget = \"/\"\nas = \"file\"", "line 4"),
+        (
+            "call = \"e\"\ntarget = \"/\"\nheaders = { Host = \"x\" }",
+            "line 4, column 13: `Host` is not set",
+        ),
+        (
+            "call = \"e\"\ntarget = \"/\"\nheaders = { content-LENGTH = \"1\" }",
+            "is not set by a call",
+        ),
+        (
+            "call = \"e\"\ntarget = \"/\"\nheaders = { Authorization = \"x\" }",
+            "back-ends.toml: `user`",
+        ),
+        (
+            "call = \"e\"\ntarget = \"/\"\nheaders = { \"A: b\\r\\nC\" = \"x\" }",
+            "is no name of a header",
+        ),
+        ("call = \"e\"\ntarget = \"/\"\nheaders = { A = \"x\\r\\nB: y\" }", "is one line of ASCII"),
+        ("call = \"e\"\ntarget = \"/\"\nheaders = { A = \"x\", a = \"y\" }", "`a` is there twice"),
+        ("call = \"e\"\ntarget = \"/\"\nheaders = { A = \"${x}\" }", "nothing gives `x` a value"),
+        ("log = \"a\"\nheaders = { A = \"x\" }", "`headers` belongs to call, not to log"),
         ("sql = \"SELECT 1\"\nappend = \",\"", "`append` belongs to respond, not to sql"),
     ] {
         let error = refused(&format!("[[action]]\n{text}\n"));
