@@ -108,7 +108,7 @@ impl From<&Literal> for Datum {
             Literal::Null => Self::Null,
             Literal::Bool(value) => Self::Bool(*value),
             Literal::Text(text) => Self::Text(text.clone()),
-            Literal::Number(number) => Self::Number(*number),
+            Literal::Integer(number) | Literal::Number(number) => Self::Number(*number),
             Literal::DateTime(moment) => Self::Moment(moment.clone()),
             Literal::Time(time) => Self::Time(time.clone()),
         }
@@ -141,6 +141,7 @@ fn pair(
         | Operator::Subtract
         | Operator::Multiply
         | Operator::Divide
+        | Operator::DivideIntegers
         | Operator::Modulo => arithmetic(&left, operator, &right),
         Operator::Compare(comparison) => compared(&left, comparison, &right),
     }
@@ -190,6 +191,9 @@ fn arithmetic(left: &Datum, operator: Operator, right: &Datum) -> Result<Datum, 
         Operator::Multiply => a.checked_mul(b).map(|product| product / SCALE),
         _ if b == 0 => return Err("it divides by zero".into()),
         Operator::Divide => a.checked_mul(SCALE).and_then(|a| a.checked_div(b)),
+        Operator::DivideIntegers => {
+            a.checked_div(b).and_then(|quotient| quotient.checked_mul(SCALE))
+        }
         _ => a.checked_rem(b),
     };
     Ok(Datum::Number(result.ok_or(TOO_LARGE)?))
@@ -300,7 +304,11 @@ mod tests {
             "carrid eq 'AA' and connid eq '0017' or false",
             "not (PRICE gt 422.94M) and PRICE ge 422.94",
             "PRICE add 1 eq 423.94 and PRICE mul 2 eq 845.88",
-            "10 div 4 eq 2.5 and 10 mod 4 eq 2 and 2 add 3 mul 4 eq 14",
+            "10 div 4 eq 2 and 10 mod 4 eq 2 and 2 add 3 mul 4 eq 14",
+            "10.0 div 4 eq 2.5 and 10 div 4d eq 2.5 and 10 divby 4 eq 2.5 and -7 div 2 eq -3",
+            "SEATSOCC div 10 eq 37 and flightTime div 60 eq 6 and PRICE div 2 eq 211.47",
+            "(length(cityFrom) add 1) div 2 eq 4 and -(day(fldate)) div 2 eq 0",
+            "floor(PRICE) div 4 eq 105.5 and null div 2 eq null",
             "SEATSMAX sub SEATSOCC eq 12",
             "fldate eq datetime'2011-06-01T00:00:00' and year(fldate) eq 2011",
             "month(fldate) eq 6 and day(fldate) eq 1",

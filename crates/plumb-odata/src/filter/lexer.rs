@@ -30,7 +30,9 @@ pub enum Literal {
     Bool(bool),
     /// `'text'`
     Text(String),
-    /// `12`, `12.5M`; in millionths.
+    /// `12`, `12L`; in millionths.
+    Integer(i128),
+    /// `12.0`, `12.5M`, `12d`; in millionths.
     Number(i128),
     /// `datetime'2011-06-01T00:00:00'`; with seconds.
     DateTime(String),
@@ -140,13 +142,18 @@ impl<'a> Lexer<'a> {
             self.rest[start..].find(|c| !digits(c)).map_or(self.rest.len(), |end| start + end);
         let text = &self.rest[..end];
         self.rest = &self.rest[end..];
-        self.rest =
-            self.rest.strip_prefix(['M', 'm', 'L', 'l', 'd', 'D', 'f', 'F']).unwrap_or(self.rest);
+        let mut is_integer = !text.contains('.');
+        if let Some(behind) = self.rest.strip_prefix(['L', 'l']) {
+            self.rest = behind;
+        } else if let Some(behind) = self.rest.strip_prefix(['M', 'm', 'd', 'D', 'f', 'F']) {
+            (self.rest, is_integer) = (behind, false);
+        }
         if self.rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_') {
             return Err(format!("`{text}` is followed by what is no number"));
         }
         let number = millionths(text).ok_or_else(|| format!("`{text}` is no number"))?;
-        Ok(Token::Literal(Literal::Number(number)))
+        let literal = if is_integer { Literal::Integer(number) } else { Literal::Number(number) };
+        Ok(Token::Literal(literal))
     }
 
     fn word(&mut self) -> Result<Token, String> {
@@ -230,7 +237,11 @@ mod tests {
     fn values_of_every_kind_are_read() {
         assert_eq!(literal("'O''Neil'"), Literal::Text("O'Neil".into()));
         assert_eq!(literal("12.5M"), Literal::Number(12_500_000));
-        assert_eq!(literal("-3"), Literal::Number(-3_000_000));
+        assert_eq!(literal("-3"), Literal::Integer(-3_000_000));
+        assert_eq!(literal("3L"), Literal::Integer(3_000_000));
+        for decimal in ["3.0", "3d", "3M"] {
+            assert_eq!(literal(decimal), Literal::Number(3_000_000));
+        }
         assert_eq!(literal("null"), Literal::Null);
         let moment = Literal::DateTime("2011-06-01T00:00:00".into());
         assert_eq!(literal("datetime'2011-06-01T00:00'"), moment);

@@ -3,7 +3,7 @@
 use plumb_wire::expression::Comparison;
 
 use super::lexer::{Lexer, Literal, Token};
-use crate::model::EntityType;
+use crate::model::{EntityType, Kind};
 
 /// An expression over the properties of one entity type.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,10 @@ pub enum Operator {
     Add,
     Subtract,
     Multiply,
+    /// With a fraction.
     Divide,
+    /// Of two integers: without its fraction.
+    DivideIntegers,
     Modulo,
 }
 
@@ -78,7 +81,12 @@ const LEVELS: [&[(&str, Operator)]; 6] = [
         ("ge", Operator::Compare(Comparison::GreaterOrEqual)),
     ],
     &[("add", Operator::Add), ("sub", Operator::Subtract)],
-    &[("mul", Operator::Multiply), ("div", Operator::Divide), ("mod", Operator::Modulo)],
+    &[
+        ("mul", Operator::Multiply),
+        ("div", Operator::DivideIntegers),
+        ("divby", Operator::Divide),
+        ("mod", Operator::Modulo),
+    ],
 ];
 
 /// Name, function, fewest and most arguments.
@@ -163,9 +171,43 @@ impl<'a> Parser<'a> {
         let mut left = self.level(level + 1)?;
         while let Some(operator) = self.operator(operators) {
             let right = self.level(level + 1)?;
+            let operator = match operator {
+                Operator::DivideIntegers if !self.is_integer(&left) || !self.is_integer(&right) => {
+                    Operator::Divide
+                }
+                other => other,
+            };
             left = Expression::Pair(Box::new(left), operator, Box::new(right));
         }
         Ok(left)
+    }
+
+    /// Whether a value is of an integer type, as far as it has one.
+    ///
+    /// # Source
+    /// OData 4.01, URL conventions, 5.1.1.2: `div` of two integers is an integer, `divby` is not.
+    fn is_integer(&self, of: &Expression) -> bool {
+        match of {
+            Expression::Literal(literal) => matches!(literal, Literal::Integer(_)),
+            Expression::Property(place) => matches!(self.kind.properties[*place].kind, Kind::Int),
+            Expression::Negative(inner) => self.is_integer(inner),
+            Expression::Pair(left, operator, right) => match operator {
+                Operator::DivideIntegers => true,
+                Operator::Add | Operator::Subtract | Operator::Multiply | Operator::Modulo => {
+                    self.is_integer(left) && self.is_integer(right)
+                }
+                Operator::Divide | Operator::And | Operator::Or | Operator::Compare(_) => false,
+            },
+            Expression::Call(function, _) => matches!(
+                function,
+                Function::Length
+                    | Function::IndexOf
+                    | Function::Year
+                    | Function::Month
+                    | Function::Day
+            ),
+            Expression::Not(_) => false,
+        }
     }
 
     fn operator(&mut self, of: &[(&str, Operator)]) -> Option<Operator> {
