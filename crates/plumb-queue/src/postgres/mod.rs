@@ -1,8 +1,10 @@
 //! The queue in a `PostgreSQL` that several runtimes share, beside the tables of its data.
 //!
-//! One thread of each runtime writes, in groups ([`writer`], [`records`]). What is given out is
+//! One thread of each runtime writes, in groups ([`writer`], [`records`]); retries and drops between them
+//! ([`asked`]). What is given out is
 //! leased ([`rows`]): the leases of a runtime that is lost end, and others take its messages over.
 
+mod asked;
 mod records;
 mod rows;
 mod runtimes;

@@ -4,9 +4,9 @@ use plumb_serve::database::{Database, DatabaseError, Value};
 
 use super::super::inbox::{Accept, Change, Outcome};
 use super::super::parameters::encode;
-use super::super::{Accepted, Ending, ExecutionId, Filter, Kept, Message, Settled, State};
-use super::rows::{int, text, wanted};
-use super::schema::{DEAD, DONE, DUE_AGAIN, WAITING};
+use super::super::{Accepted, Ending, ExecutionId, Kept, Message, Settled};
+use super::rows::{int, text};
+use super::schema::{DEAD, DONE, WAITING};
 
 /// Rows of one INSERT, so that few statements are prepared.
 const ROWS: [usize; 4] = [64, 16, 4, 1];
@@ -20,8 +20,6 @@ const SLICE: u64 = 256;
 pub(super) struct Effects {
     /// In the order of the accepts.
     pub(super) accepted: Vec<Accepted>,
-    /// How many each change was about, in their order.
-    pub(super) counts: Vec<u64>,
     /// Messages given out that are settled.
     pub(super) settled: Vec<u64>,
     /// Those that wait no longer, and their bytes.
@@ -95,8 +93,8 @@ impl Writing<'_> {
     }
 
     /// Writes one change down.
-    pub(super) fn change(&mut self, change: &Change, room: u64) -> Result<(), DatabaseError> {
-        let count = match change {
+    pub(super) fn change(&mut self, change: &Change) -> Result<(), DatabaseError> {
+        match change {
             Change::Settle(outcome) => {
                 self.settle(outcome)?;
                 self.effects.settled.push(outcome.id);
@@ -105,14 +103,11 @@ impl Writing<'_> {
                     self.effects.left.1 += outcome.bytes;
                 }
                 self.effects.dead += i64::from(matches!(outcome.ending, Ending::Dead { .. }));
-                1
             }
             Change::Note(message, settled) => self.note(message, settled)?,
-            Change::Retry(filter, _) => self.revive(filter, room)?,
-            Change::Forget(filter, _) => self.forget(filter)?,
-            Change::Rebase => 0,
-        };
-        self.effects.counts.push(count);
+            // retries and drops come as what is asked for
+            Change::Retry(..) | Change::Forget(..) | Change::Rebase => {}
+        }
         Ok(())
     }
 
@@ -164,7 +159,7 @@ impl Writing<'_> {
         })
     }
 
-    fn note(&mut self, message: &Message, settled: &Settled) -> Result<u64, DatabaseError> {
+    fn note(&mut self, message: &Message, settled: &Settled) -> Result<(), DatabaseError> {
         let (state, failures, error) = match &settled.ending {
             Ending::Done => (DONE, 0, Value::Null),
             Ending::Again { error, .. } | Ending::Dead { error } => (DEAD, 1, text(error)),
@@ -180,52 +175,7 @@ impl Writing<'_> {
         values[COLUMNS - 1] = Value::Int(failures);
         let (expires, trace) = self.keep(settled.kept.as_ref());
         values.extend([error, self.now(), expires, trace]);
-        self.database.rows(&statement, &values)?;
-        Ok(1)
-    }
-
-    fn revive(&mut self, filter: &Filter, room: u64) -> Result<u64, DatabaseError> {
-        if filter.state.is_some_and(|state| state != State::Failed) {
-            return Ok(0);
-        }
-        let most = room.min(filter.most as u64);
-        let statement = format!(
-            "UPDATE plumb_queue_message SET state = {WAITING}, due_ms = {DUE_AGAIN}, leased_until_ms = 0,
-             runtime = 0, failures = 0, error = NULL, trace = NULL, at_ms = NULL,
-             expires_ms = NULL, noted = 0
-             WHERE id IN (SELECT id FROM plumb_queue_message WHERE state = {DEAD}
-                AND {} ORDER BY id LIMIT $4 FOR UPDATE) RETURNING id",
-            wanted()
-        );
-        self.counted(&statement, filter, most)
-    }
-
-    fn forget(&mut self, filter: &Filter) -> Result<u64, DatabaseError> {
-        let now_ms = self.now_ms;
-        let state = match filter.state {
-            None => format!("(state <> {WAITING} OR leased_until_ms <= {now_ms})"),
-            Some(State::Waiting) => format!("state = {WAITING} AND leased_until_ms <= {now_ms}"),
-            Some(State::Running) => return Ok(0),
-            Some(State::Done) => format!("state = {DONE}"),
-            Some(State::Failed) => format!("state = {DEAD}"),
-        };
-        let statement = format!(
-            "DELETE FROM plumb_queue_message WHERE id IN (SELECT id FROM plumb_queue_message
-             WHERE {state} AND {} ORDER BY id LIMIT $4 FOR UPDATE SKIP LOCKED) RETURNING id",
-            wanted()
-        );
-        self.counted(&statement, filter, filter.most as u64)
-    }
-
-    fn counted(
-        &mut self,
-        statement: &str,
-        filter: &Filter,
-        most: u64,
-    ) -> Result<u64, DatabaseError> {
-        let mut values = super::rows::values(filter);
-        values.push(Value::Int(int(most)));
-        Ok(self.database.rows(statement, &values)?.len() as u64)
+        self.database.rows(&statement, &values).map(drop)
     }
 
     /// Cleans a slice of what is kept no longer away, and keys that came before `window_ms`; true

@@ -281,6 +281,48 @@ fn what_the_server_refuses_keeps_nothing_else_from_being_written() {
 }
 
 #[test]
+fn retries_and_drops_of_any_number_are_done_in_slices() {
+    let Some(server) = Server::start() else { return };
+    let queue = server.open(&HeldClock::new());
+    let accepts: Vec<_> = (0..600).map(|_| queue.accept(message("orders", "12"))).collect();
+    for accepted in accepts {
+        accepted.blocking_recv().unwrap().unwrap();
+    }
+    loop {
+        let claimed = claim(&queue, 100);
+        if claimed.is_empty() {
+            break;
+        }
+        claimed.iter().for_each(|one| settle(&queue, one.id, dead()));
+    }
+    flush(&queue);
+    let mut other = Database::new(server.target());
+    other
+        .batch(
+            "CREATE TABLE slice (change text, count bigint);
+             CREATE FUNCTION note_slice() RETURNS trigger LANGUAGE plpgsql AS
+             $$ BEGIN INSERT INTO slice SELECT TG_OP, count(*) FROM changed; RETURN NULL; END $$;
+             CREATE TRIGGER retried AFTER UPDATE ON plumb_queue_message REFERENCING NEW TABLE AS changed
+             FOR EACH STATEMENT EXECUTE FUNCTION note_slice();
+             CREATE TRIGGER dropped AFTER DELETE ON plumb_queue_message REFERENCING OLD TABLE AS changed
+             FOR EACH STATEMENT EXECUTE FUNCTION note_slice()",
+        )
+        .unwrap();
+    let mut slices = |change: &str| {
+        let text = "SELECT max(count), sum(count)::bigint FROM slice WHERE change = $1";
+        let row = other.row(text, &[Value::Text(change.into())]).unwrap().unwrap();
+        (row.int(0), row.int(1))
+    };
+    let wanted = |most| Filter { most, ..Filter::default() };
+    assert_eq!(queue.retry(&wanted(1_000)), Ok(600));
+    assert_eq!(slices("UPDATE"), (256, 600));
+    assert_eq!(queue.figures().waiting, 600);
+    assert_eq!(queue.forget(&wanted(500)), Ok(500));
+    assert_eq!(slices("DELETE"), (256, 500));
+    assert_eq!((queue.figures().waiting, queue.retry(&wanted(9))), (100, Ok(0)));
+}
+
+#[test]
 fn a_server_that_refuses_everything_is_not_asked_for_each_message() {
     let Some(server) = Server::start() else { return };
     let queue = server.open(&HeldClock::new());

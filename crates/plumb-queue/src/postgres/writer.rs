@@ -1,11 +1,13 @@
 //! The one thread of a runtime that writes into the shared queue.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use plumb_serve::database::{Database, DatabaseError, Value};
 
 use super::super::inbox::{Change, Group};
+use super::asked::Asked;
 use super::records::{Effects, Writing};
 use super::rows::int;
 use super::schema::{DEAD, WAITING};
@@ -26,6 +28,8 @@ pub(super) struct Writer {
     database: Database,
     /// Changes that the server has not taken.
     put_by: Vec<Change>,
+    /// What somebody waits for.
+    asked: VecDeque<Asked>,
     beat_at_ns: u64,
     /// What was refused by itself since something was taken.
     refused: u32,
@@ -33,7 +37,8 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) fn new(shared: Arc<Shared>, database: Database) -> Self {
-        Self { shared, database, put_by: Vec::new(), beat_at_ns: 0, refused: 0 }
+        let (put_by, asked) = (Vec::new(), VecDeque::new());
+        Self { shared, database, put_by, asked, beat_at_ns: 0, refused: 0 }
     }
 
     /// Counts what is there already.
@@ -44,10 +49,13 @@ impl Writer {
     /// Writes until the queue is closed and all is written, or cannot be.
     pub(super) fn run(mut self) {
         loop {
-            let (group, more) = self.shared.intake.next_group(BEAT);
+            let patience = if self.asked.is_empty() { BEAT } else { Duration::ZERO };
+            let (group, more) = self.shared.intake.next_group(patience);
             let nothing = group.accepts.is_empty() && group.changes.is_empty();
             self.work(group);
-            if nothing && !more {
+            // what somebody waits for is done between the groups: it holds up none of them for long
+            self.next_slice();
+            if nothing && !more && self.asked.is_empty() {
                 break;
             }
         }
@@ -59,6 +67,7 @@ impl Writer {
     }
 
     fn work(&mut self, mut group: Group) {
+        self.asked.append(&mut Asked::out_of(&mut group.changes));
         let mut changes = std::mem::take(&mut self.put_by);
         changes.append(&mut group.changes);
         if !group.accepts.is_empty() || !changes.is_empty() {
@@ -67,6 +76,26 @@ impl Writer {
             self.write(group);
         }
         self.beat_when_due();
+    }
+
+    /// Does the next slice of what somebody waits for; each of them has its turn.
+    fn next_slice(&mut self) {
+        let Some(mut asked) = self.asked.pop_front() else { return };
+        let (now_ms, room) = (self.shared.clock.wall_ms(), lock(&self.shared.intake.inbox).room());
+        match asked.next(&mut self.database, now_ms, room) {
+            Ok(slice) => {
+                let mut inbox = lock(&self.shared.intake.inbox);
+                inbox.entered(slice.entered.0, slice.entered.1);
+                inbox.left(slice.left.0, slice.left.1);
+                drop(inbox);
+                self.shared.wake();
+                if slice.is_last() {
+                    let _ = self.count(); // an old count is put right a beat later
+                }
+                self.asked.extend(asked.done(&slice));
+            }
+            Err(error) => asked.refuse(&error),
+        }
     }
 
     fn beat_when_due(&mut self) {
@@ -117,21 +146,20 @@ impl Writer {
                 Change::Settle(outcome) if is_to_blame => drop(running.remove(&outcome.id)),
                 // it is tried again when the server takes it
                 Change::Settle(_) => self.put_by.push(change),
-                // nothing of it was done: who waits for it is told
-                _ => {}
+                // what did not come through the queue is not kept then
+                Change::Note(..) | Change::Rebase | Change::Retry(..) | Change::Forget(..) => {}
             }
         }
     }
 
     fn commit(&mut self, group: &Group) -> Result<Effects, DatabaseError> {
         let (now_ms, runtime) = (self.shared.clock.wall_ms(), self.shared.runtime);
-        let room = lock(&self.shared.intake.inbox).room();
         let began_ns = self.shared.clock.now_ns();
         let effects = self.database.transaction(|database| {
             let effects = Effects::default();
             let mut writing = Writing { database, runtime, now_ms, effects };
             writing.accept(&group.accepts)?;
-            group.changes.iter().try_for_each(|change| writing.change(change, room))?;
+            group.changes.iter().try_for_each(|change| writing.change(change))?;
             Ok::<_, DatabaseError>(writing.effects)
         })?;
         let took_ns = self.shared.clock.now_ns().saturating_sub(began_ns);
@@ -140,7 +168,7 @@ impl Writer {
     }
 
     fn answer(&mut self, group: Group, effects: Effects) {
-        let Group { accepts, changes } = group;
+        let Group { accepts, .. } = group;
         let mut running = lock(&self.shared.running);
         effects.settled.iter().for_each(|id| {
             running.remove(id);
@@ -158,17 +186,9 @@ impl Writer {
         inbox.left(effects.left.0, effects.left.1);
         drop(inbox);
         lock(&self.shared.cost).counted(fresh, effects.dead);
-        if changes.iter().any(|change| matches!(change, Change::Retry(..) | Change::Forget(..))) {
-            let _ = self.count(); // an old count is put right a beat later
-        }
         self.shared.wake();
         for (accept, accepted) in accepts.into_iter().zip(effects.accepted) {
             let _ = accept.answer.send(Ok(accepted)); // it may be gone
-        }
-        for (change, count) in changes.into_iter().zip(effects.counts) {
-            if let Change::Retry(_, reply) | Change::Forget(_, reply) = change {
-                let _ = reply.send(Ok(count));
-            }
         }
     }
 
