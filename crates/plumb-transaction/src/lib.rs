@@ -21,6 +21,7 @@ mod shaping;
 mod sql;
 mod stylesheets;
 mod traced;
+mod unreadable;
 pub mod xslt;
 
 #[cfg(test)]

@@ -4,11 +4,13 @@ use std::convert::Infallible;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
-use hyper::StatusCode;
+use hyper::header::{CONTENT_ENCODING, HeaderValue};
+use hyper::{HeaderMap, StatusCode};
 use quick_xml::Reader;
 use quick_xml::events::Event;
 use struson::reader::{JsonReader as _, JsonStreamReader};
 
+use super::parameters::is_forbidden;
 use crate::answer::Failure;
 use plumb_transaction::MessageFacts;
 use plumb_transaction::rows::{
@@ -67,6 +69,32 @@ impl Form {
     }
 }
 
+/// Refuses a body that is coded: what is small may become large, so none is decoded.
+///
+/// # Errors
+/// [`Failure`] with status 415 for any `Content-Encoding` but `identity`.
+pub(super) fn refuse_coded(headers: &HeaderMap) -> Result<(), Failure> {
+    let is_plain = |value: &HeaderValue| {
+        let coded = value.as_bytes().split(|byte| *byte == b',');
+        coded
+            .map(<[u8]>::trim_ascii)
+            .all(|it| it.is_empty() || it.eq_ignore_ascii_case(b"identity"))
+    };
+    match headers.get_all(CONTENT_ENCODING).iter().find(|value| !is_plain(value)) {
+        None => Ok(()),
+        Some(value) => {
+            let shown: String =
+                String::from_utf8_lossy(value.as_bytes()).chars().take(80).collect();
+            Err(Failure::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                format!(
+                    "Content-Encoding is {shown}, and no body is decoded here: send it as it is"
+                ),
+            ))
+        }
+    }
+}
+
 /// A document that was found to be well-formed.
 #[derive(Clone, Debug)]
 pub(super) struct Document {
@@ -121,12 +149,13 @@ fn pass(
         Form::Json => rows_of_json(bytes, plan, Late::Refuse, sink),
     };
     passed.map_err(|error| failure(&error))?;
-    match (form, escaped_control(bytes)) {
-        (Form::Json, Some((code, at))) => {
+    let forbidden = if form == Form::Json { forbidden_in(bytes) } else { None };
+    match forbidden {
+        Some((code, at)) => {
             let message = format!("{at}: the character U+{code:04X}: leave it out");
             Err(Failure { at: Some(at), ..Failure::bad_request(message) })
         }
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 
@@ -175,9 +204,17 @@ fn first_member(bytes: &[u8]) -> Option<String> {
     reader.next_name_owned().ok()
 }
 
-/// The first control character that a sound JSON document writes with a backslash, and its place:
-/// neither XML nor databases take them.
-fn escaped_control(json: &[u8]) -> Option<(u32, Position)> {
+/// A character of a sound JSON document that XML does not know, and its place. Control characters stand
+/// there with a backslash.
+fn forbidden_in(json: &[u8]) -> Option<(u32, Position)> {
+    let plain = ['\u{fffe}', '\u{ffff}'].into_iter().find_map(|char| {
+        let at = memchr::memmem::find(json, char.encode_utf8(&mut [0; 4]).as_bytes())?;
+        Some((u32::from(char), Position::of(json, at)))
+    });
+    plain.or_else(|| escaped_in(json))
+}
+
+fn escaped_in(json: &[u8]) -> Option<(u32, Position)> {
     let mut at = 0;
     while let Some(found) = memchr::memchr(b'\\', json.get(at..)?) {
         let start = at + found;
@@ -190,7 +227,8 @@ fn escaped_control(json: &[u8]) -> Option<(u32, Position)> {
             }
             _ => None,
         };
-        if let Some(code) = code.filter(|code| *code < 0x20 && ![9, 10, 13].contains(code)) {
+        let code = code.filter(|code| char::from_u32(*code).is_some_and(is_forbidden));
+        if let Some(code) = code {
             return Some((code, Position::of(json, start)));
         }
         at = start + 2;
@@ -239,6 +277,27 @@ mod tests {
     }
 
     #[test]
+    fn a_body_that_is_coded_is_refused() {
+        for (values, is_plain) in [
+            (&[][..], true),
+            (&["identity", "Identity, identity"], true),
+            (&["gzip"], false),
+            (&["identity", "identity, br"], false),
+        ] {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(CONTENT_ENCODING, HeaderValue::from_static(value));
+            }
+            let refused = refuse_coded(&headers);
+            assert_eq!(refused.is_ok(), is_plain, "{values:?}");
+            if let Err(failure) = refused {
+                assert_eq!(failure.status, StatusCode::UNSUPPORTED_MEDIA_TYPE);
+                assert!(failure.message.starts_with("Content-Encoding is "), "{failure:?}");
+            }
+        }
+    }
+
+    #[test]
     fn what_is_not_well_formed_is_refused_with_its_place() {
         for (form, text, line, column) in [
             (Form::Xml, "<a>\n  <b></a>", 2, 6),
@@ -247,6 +306,8 @@ mod tests {
             (Form::Json, "{\"a\":\n 1 2}", 2, 4),
             (Form::Json, "{\"a\":\n \"x\\u0000\"}", 2, 4),
             (Form::Json, "{\"a\":\"\\\\\\b\"}", 1, 9),
+            (Form::Json, "{\"a\":\"\\uFfFf\"}", 1, 7),
+            (Form::Json, "{\"a\":\n\"x\u{fffe}\"}", 2, 3),
         ] {
             let failure = Document::check(form, Bytes::from(text)).unwrap_err();
             assert_eq!(failure.status, StatusCode::BAD_REQUEST);
@@ -305,13 +366,16 @@ mod tests {
             // what another reader takes is taken, and what it does not take is not
             let theirs = roxmltree::Document::parse(&text);
             let ours = Document::check(Form::Xml, Bytes::from(text.clone()));
-            // the other one takes an empty prefix for none, ends the name of an instruction anywhere, and
-            // takes numbers that are no character
+            // the other one takes an empty prefix for none, ends the name of an instruction anywhere, looks at
+            // no value of a declaration, and takes numbers that are no character
             let has_empty_prefix = text.contains("<:") || text.contains("</:");
             let is_no_name = ours.as_ref().is_err_and(|it| it.message.contains("an instruction"));
+            let is_no_declaration =
+                ours.as_ref().is_err_and(|it| it.message.contains("an XML declaration"));
             let is_no_character =
                 ours.as_ref().is_err_and(|it| it.message.contains("not a valid codepoint"));
-            if theirs.is_ok() && !has_empty_prefix && !is_no_name && !is_no_character {
+            let is_known = is_no_name || is_no_declaration || is_no_character;
+            if theirs.is_ok() && !has_empty_prefix && !is_known {
                 prop_assert!(ours.is_ok(), "{text}: {ours:?}");
             }
             let marked = text.strip_prefix('\u{feff}').unwrap_or(&text); // which the other one does not take

@@ -331,6 +331,7 @@ impl Site {
         peer: Peer,
         most: ByteSize,
     ) -> Result<Asked, Failure> {
+        document::refuse_coded(request.headers())?;
         let length = request.headers().get(CONTENT_LENGTH).and_then(|it| it.to_str().ok());
         let said = length.and_then(|digits| digits.parse::<u64>().ok());
         let chunked = request.headers().contains_key(hyper::header::TRANSFER_ENCODING);

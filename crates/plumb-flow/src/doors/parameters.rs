@@ -116,7 +116,7 @@ pub(super) fn of(transaction: &Transaction, mut pairs: Pairs) -> Result<Pairs, F
         }
         if let Some(char) = value.chars().find(|char| is_forbidden(*char)) {
             return Err(Failure::bad_request(format!(
-                "the parameter `{given}` holds the control character U+{:04X}: leave it out",
+                "the parameter `{given}` holds the character U+{:04X}: leave it out",
                 u32::from(char)
             )));
         }
@@ -133,7 +133,7 @@ pub(super) fn of(transaction: &Transaction, mut pairs: Pairs) -> Result<Pairs, F
 
 /// True for what no XML document may hold, and no database takes.
 pub(super) fn is_forbidden(char: char) -> bool {
-    char < ' ' && !matches!(char, '\t' | '\n' | '\r')
+    matches!(char, '\u{fffe}' | '\u{ffff}') || char < ' ' && !matches!(char, '\t' | '\n' | '\r')
 }
 
 #[cfg(test)]

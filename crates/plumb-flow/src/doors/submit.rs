@@ -8,13 +8,15 @@ use plumb_engine::clock::MonotonicClock;
 use plumb_measure::Clock as _;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::document::Document;
+use super::document::{Document, Form};
 use super::parameters::{self, Pairs};
+use super::{LARGE, aside};
 use crate::answer::{Answer, Failure, JSON, Times};
 use crate::executor::{Crowded, Executor, Outcome, Timings};
+use crate::live::Version;
 use crate::route::{IDEMPOTENCY_KEY, ORDER_KEY};
 use plumb_queue::{Accepted, ExecutionId, Message, QueueError};
-use plumb_transaction::{Completed, FailureKind, Mode};
+use plumb_transaction::{Body, Completed, FailureKind, Mode};
 
 const TRACE: &str = "traceparent";
 /// Characters of a key at most.
@@ -113,6 +115,7 @@ impl Executor {
             };
             (message, mode.unwrap_or(found.mode))
         };
+        readable(self.live.current(), &message).await?;
         match mode {
             Mode::Sync => self.do_now(message, keys.trace, memory).await,
             Mode::Async => self.enqueue(message).await,
@@ -179,6 +182,21 @@ impl Executor {
         };
         Failure { retry_after_s: Some(seconds), message, ..failure }
     }
+}
+
+/// Refuses a document that the transaction can never read.
+async fn readable(version: Arc<Version>, message: &Message) -> Result<(), Failure> {
+    let (name, body) = (Arc::clone(&message.transaction), message.body.clone());
+    let is_json = *message.media_type == *Form::Json.media_type();
+    aside(body.len() > LARGE, move || {
+        let document = if is_json { Body::Json(&body) } else { Body::Xml(&body) };
+        let found = version.transactions.find(&name);
+        match found.and_then(|it| it.cannot_read(document)) {
+            None => Ok(()),
+            Some(problem) => Err(Failure::bad_request(problem)),
+        }
+    })
+    .await
 }
 
 impl Submitted {

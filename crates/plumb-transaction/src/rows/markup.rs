@@ -190,6 +190,21 @@ fn tag_end(bytes: &[u8], from: usize) -> Option<usize> {
     }
 }
 
+/// Whether a space stands behind each value but the last of `attributes`.
+pub(super) fn are_apart(attributes: &[u8]) -> bool {
+    let mut rest = attributes;
+    while let Some(open) = memchr2(b'"', b'\'', rest) {
+        let (quote, value) = (rest[open], &rest[open + 1..]);
+        // that it has no end is found where it is read
+        let Some(close) = memchr(quote, value) else { return true };
+        rest = &value[close + 1..];
+        if rest.first().is_some_and(|byte| !is_blank(*byte)) {
+            return false;
+        }
+    }
+    true
+}
+
 /// What stands where a name is expected, gone through once.
 struct Name<'d> {
     /// All bytes up to one that stands in no name.

@@ -5,6 +5,7 @@
 //! A field inside of its row is known when the row ends. A field of something that the row stands in
 //! (`../HEAD/DATE`) must stand before the row, unless rows may be [held](Late::Hold).
 
+mod declaration;
 mod held;
 mod json;
 mod markup;
@@ -23,6 +24,7 @@ pub use path::{FieldPath, PathError, RowPath, STEPS_MAX};
 pub use plan::RowPlan;
 pub use position::Position;
 pub use row::Row;
+pub(crate) use walk::VALUE_MAX;
 pub use xml::rows_of_xml;
 
 /// What becomes of a row whose document has a field of it only behind it.

@@ -13,7 +13,7 @@ use super::{Late, Position, StreamError};
 /// Elements in each other at most.
 pub(super) const DEPTH_MAX: usize = 256;
 /// Bytes of a value at most.
-pub(super) const VALUE_MAX: usize = 1 << 20;
+pub(crate) const VALUE_MAX: usize = 1 << 20;
 /// A row of so many fields needs no memory of its own.
 const FEW: usize = 16;
 

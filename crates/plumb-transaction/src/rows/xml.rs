@@ -9,9 +9,10 @@ use std::str::from_utf8;
 
 use quick_xml::XmlVersion;
 use quick_xml::escape::resolve_predefined_entity;
-use quick_xml::events::{BytesDecl, BytesRef, BytesStart};
+use quick_xml::events::{BytesRef, BytesStart};
 
-use super::markup::{Markup, Piece, StartTag, is_name};
+use super::declaration::encoding_of;
+use super::markup::{Markup, Piece, StartTag, are_apart, is_name};
 use super::plan::RowPlan;
 use super::row::Row;
 use super::walk::RowReader;
@@ -116,6 +117,9 @@ where
     }
 
     fn attributes(&mut self, tag: &StartTag<'d>, at: usize) -> Result<(), StreamError<E>> {
+        if !are_apart(&tag.content.as_bytes()[tag.name.len()..]) {
+            return Err(self.malformed(at, "two attributes without a space between them"));
+        }
         let start = BytesStart::from_content(tag.content, tag.name.len());
         let wanted = self.walk.wants_attributes();
         for attribute in start.attributes() {
@@ -191,13 +195,12 @@ where
 
     /// A declared encoding that is not UTF-8, or a part of it, is refused.
     fn encoding(&self, declaration: &str, at: usize) -> Result<(), StreamError<E>> {
-        let declaration = BytesDecl::from_start(BytesStart::from_content(declaration, 3));
-        let declared = declaration.encoding().transpose();
-        let encoding = declared.map_err(|error| self.malformed(at, &error.to_string()))?;
+        let declared = encoding_of(declaration);
+        let encoding = declared.map_err(|problem| self.malformed(at, &problem))?;
         match encoding {
             Some(name) if !["utf-8", "utf8", "us-ascii"].contains(&&*name.to_ascii_lowercase()) => {
                 let at = self.walk.place(at);
-                Err(StreamError::Encoding { at, encoding: name.into_owned() })
+                Err(StreamError::Encoding { at, encoding: name.into() })
             }
             Some(_) | None => Ok(()),
         }
