@@ -150,9 +150,10 @@ impl Failure {
 impl From<DatabaseError> for Failure {
     fn from(error: DatabaseError) -> Self {
         match error {
-            DatabaseError::Lost(_) | DatabaseError::Silent(_) | DatabaseError::BrokenOff(_) => {
-                Self::busy(error.to_string())
-            }
+            DatabaseError::Lost(_)
+            | DatabaseError::Silent(_)
+            | DatabaseError::BrokenOff(_)
+            | DatabaseError::RolledBack(_) => Self::busy(error.to_string()),
             DatabaseError::Nul => Self::bad_request(error.to_string()),
             DatabaseError::Refused(_) => {
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())

@@ -9,6 +9,7 @@ use std::time::Duration;
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::{Clock as _, Span};
 
+use plumb_serve::Log;
 use plumb_serve::link::{Connection, LinkFigures, Links};
 use plumb_wire::document::nearest;
 use plumb_wire::secret::masked_url;
@@ -17,6 +18,7 @@ use super::back_end_file::{BackEndPlan, FILE, Keep, Keys};
 use super::described::Description;
 use super::http::{self, Heading};
 use super::pool::pause;
+use super::presence::Presence;
 use plumb_transaction::{BackEndAnswer, BackEndRequest, OutsideError};
 
 /// All back ends, by name.
@@ -31,6 +33,7 @@ struct BackEnd {
     links: Links,
     calls: AtomicU64,
     failed: AtomicU64,
+    presence: Presence,
 }
 
 /// The connections with one back end, and its calls.
@@ -42,6 +45,8 @@ pub struct BackEndFigures {
     pub calls: u64,
     /// Those that nobody answered.
     pub failed: u64,
+    /// Nobody answered the last one.
+    pub away: bool,
 }
 
 impl BackEnds {
@@ -53,7 +58,8 @@ impl BackEnds {
                 None => links,
             };
             let (calls, failed) = (AtomicU64::new(0), AtomicU64::new(0));
-            (plan.name.clone(), Arc::new(BackEnd { plan, links, calls, failed }))
+            let presence = Presence::new(format!("the back end {}", plan.name));
+            (plan.name.clone(), Arc::new(BackEnd { plan, links, calls, failed, presence }))
         });
         Self { by_name: back_ends.collect() }
     }
@@ -79,6 +85,10 @@ impl BackEnds {
         names.into_iter().filter(|name| !is_kept(name)).map(str::to_owned).collect()
     }
 
+    pub(super) fn tell(&self, log: &Arc<Log>) {
+        self.by_name.values().for_each(|back_end| back_end.presence.tell(log));
+    }
+
     pub(super) fn descriptions(&self) -> impl Iterator<Item = &Description> {
         self.by_name.values().map(|back_end| &back_end.plan.description)
     }
@@ -97,6 +107,7 @@ impl BackEnds {
                 links,
                 calls: calls.load(Ordering::Relaxed),
                 failed: failed.load(Ordering::Relaxed),
+                away: it.presence.is_away(),
             };
             (name.as_str(), figures)
         })
@@ -142,6 +153,8 @@ impl BackEnds {
 struct Unanswered {
     error: io::Error,
     sent: bool,
+    /// It was not asked: all connections are in use.
+    crowded: bool,
 }
 
 impl BackEnd {
@@ -161,8 +174,11 @@ impl BackEnd {
         loop {
             let left_ns = until_ns.saturating_sub(MonotonicClock.now_ns());
             let limit = self.plan.timeout.min(Span::from_ns(left_ns));
-            let Unanswered { error, sent } = match self.once(request, limit) {
-                Ok(answer) => return Ok(answer),
+            let Unanswered { error, sent, crowded } = match self.once(request, limit) {
+                Ok(answer) => {
+                    self.presence.answered();
+                    return Ok(answer);
+                }
                 Err(unanswered) => unanswered,
             };
             let name = &self.plan.name;
@@ -178,6 +194,9 @@ impl BackEnd {
             // what changes something is not sent twice from here
             let again = !sent || ["GET", "HEAD", "PUT", "DELETE"].contains(&request.method);
             if left == 0 || !again {
+                if !crowded {
+                    self.presence.failed(&format!("{} fails: {error}", self.plan.host));
+                }
                 return Err(OutsideError::Lost(said));
             }
             left -= 1;
@@ -194,7 +213,8 @@ impl BackEnd {
                 1 => "its only connection is in use".to_owned(),
                 _ => format!("all {most} connections are in use"),
             };
-            return Err(Unanswered { error: io::Error::other(problem), sent: false });
+            let error = io::Error::other(problem);
+            return Err(Unanswered { error, sent: false, crowded: true });
         };
         let closes = self.plan.keep == Keep::Nothing;
         let heading = Heading {
@@ -209,7 +229,7 @@ impl BackEnd {
             http::write(connection.get_mut(), request, &heading)?;
             http::read(connection, request.method, self.plan.answer_size)
         });
-        let (answer, keeps) = asked.map_err(|error| Unanswered { error, sent })?;
+        let (answer, keeps) = asked.map_err(|error| Unanswered { error, sent, crowded: false })?;
         if closes || !keeps {
             link.discard();
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use plumb_measure::Span;
 use plumb_serve::database::{
-    DatabaseLimits, DatabaseTarget, Secret, authorities_of, holds_password,
+    DatabaseLimits, DatabaseTarget, LimitSettings, Secret, authorities_of, holds_password,
 };
 use plumb_wire::document::{self, Wrong};
 use plumb_wire::secret;
@@ -18,6 +18,11 @@ use super::described::{Description, described};
 
 /// The name of the file, in the folder of the transactions.
 pub const FILE: &str = "data-servers.toml";
+/// What an error of a limit names.
+const LIMIT_SETTINGS: LimitSettings = LimitSettings {
+    connect: "connect-timeout of data-servers.toml",
+    statement: "timeout of data-servers.toml",
+};
 /// Bytes of a file with a password that are looked at.
 const PASSWORD_BYTES_MAX: u64 = 4 << 10;
 /// Sessions of a pool at most.
@@ -223,6 +228,7 @@ fn target(text: &str, folder: &Path, file: &ServerFile) -> Result<DatabaseTarget
     let limits = DatabaseLimits {
         connect: file.connect_timeout.unwrap_or(default.connect),
         statement: file.timeout.unwrap_or(default.statement),
+        settings: Some(LIMIT_SETTINGS),
     };
     let url =
         if url.contains("://") { url.clone() } else { folder.join(url).display().to_string() };

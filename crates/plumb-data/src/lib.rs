@@ -14,6 +14,7 @@ mod file;
 mod http;
 mod insert;
 mod pool;
+mod presence;
 mod server;
 mod share;
 mod work;
@@ -23,8 +24,9 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use plumb_serve::Log;
 use plumb_wire::document::nearest;
 
 pub use back_end::{BackEndFigures, BackEnds};
@@ -55,6 +57,8 @@ pub struct DataServers {
     servers: BTreeMap<String, Arc<DataServer>>,
     back_ends: BackEnds,
     stylesheets: Arc<Stylesheets>,
+    /// Where it is told which of them cannot be used.
+    log: OnceLock<Arc<Log>>,
 }
 
 impl DataServers {
@@ -74,7 +78,7 @@ impl DataServers {
         let servers = plans.into_iter().map(|plan| (plan.name.clone(), DataServer::new(plan)));
         let servers = servers.map(|(name, server)| (name, Arc::new(server))).collect();
         let stylesheets = Arc::new(Stylesheets::new(XsltLimits::default()));
-        Self { servers, back_ends: BackEnds::default(), stylesheets }
+        Self { servers, back_ends: BackEnds::default(), stylesheets, log: OnceLock::new() }
     }
 
     /// The same, but for what `before` has described in the same words, which stays as it is: with
@@ -89,7 +93,17 @@ impl DataServers {
             }
         }
         self.back_ends.keep(&before.back_ends);
+        if let Some(log) = before.log.get() {
+            self.tell(log);
+        }
         self
+    }
+
+    /// Tells `log` when a data server or a back end can be used no more, and when it can again.
+    pub fn tell(&self, log: &Arc<Log>) {
+        self.log.get_or_init(|| Arc::clone(log));
+        self.servers.values().for_each(|server| server.pool.presence().tell(log));
+        self.back_ends.tell(log);
     }
 
     /// The names of those that are others than in `before`, are new, or are there no more.
@@ -122,12 +136,12 @@ impl DataServers {
         &self.stylesheets
     }
 
-    /// Opens the sessions that there shall be at the start, once; what went wrong, a text for a
-    /// server.
-    #[must_use]
-    pub fn fill(&self) -> Vec<String> {
-        let filled = self.servers.values().filter(|server| server.pool.plan().enabled);
-        filled.filter_map(|server| server.pool.fill().err()).map(|it| it.to_string()).collect()
+    /// Opens the sessions that there shall be at the start, once. A server that is not there yet is one
+    /// for its first statement, too.
+    pub fn fill(&self) {
+        for server in self.servers.values().filter(|server| server.pool.plan().enabled) {
+            let _ = server.pool.fill(); // the log is told
+        }
     }
 
     /// What messages of a queue do: they are recorded where they change something, so that one

@@ -11,6 +11,7 @@ use plumb_measure::Clock as _;
 use plumb_serve::database::{Database, DatabaseError, DatabaseTimes};
 
 use super::file::ServerPlan;
+use super::presence::Presence;
 use plumb_transaction::{OutsideError, SessionTimes};
 
 /// All sessions with one data server.
@@ -22,6 +23,7 @@ pub struct Pool {
     freed: Condvar,
     /// The sessions of the start have been opened, or tried to be.
     filled: AtomicBool,
+    presence: Presence,
 }
 
 #[derive(Debug, Default)]
@@ -69,6 +71,8 @@ pub struct PoolFigures {
     pub failed_validations: u64,
     /// Sessions that were lost in use, or while they were idle.
     pub lost: u64,
+    /// The server lets nobody log on, or was silent.
+    pub away: bool,
 }
 
 /// A session, until it is dropped.
@@ -88,7 +92,9 @@ impl Pool {
     pub fn new(plan: ServerPlan) -> Self {
         let figures = PoolFigures { maximum: plan.maximum, ..PoolFigures::default() };
         let state = Mutex::new(State { idle: VecDeque::new(), figures });
-        Self { plan, state, freed: Condvar::new(), filled: AtomicBool::new(false) }
+        let presence = Presence::new(format!("the data server {}", plan.name));
+        let (freed, filled) = (Condvar::new(), AtomicBool::new(false));
+        Self { plan, state, freed, filled, presence }
     }
 
     /// The settings.
@@ -101,7 +107,7 @@ impl Pool {
     #[must_use]
     pub fn figures(&self) -> PoolFigures {
         let state = self.lock();
-        PoolFigures { idle: state.idle.len(), ..state.figures }
+        PoolFigures { idle: state.idle.len(), away: self.presence.is_away(), ..state.figures }
     }
 
     /// Opens the sessions that there shall be at the start; the second time nothing happens.
@@ -222,10 +228,12 @@ impl Pool {
             match opened {
                 Ok(()) => {
                     state.figures.log_ons += 1;
+                    self.presence.answered();
                     return Ok(database);
                 }
                 Err(error) => {
                     state.figures.failed_log_ons += 1;
+                    self.presence.failed(&error);
                     let now_ns = MonotonicClock.now_ns();
                     let interval_ns = self.plan.retry_interval.ns();
                     if left == 0 || now_ns.saturating_add(interval_ns) >= until_ns {
@@ -237,6 +245,11 @@ impl Pool {
                 }
             }
         }
+    }
+
+    /// Whether the server can be used.
+    pub(super) fn presence(&self) -> &Presence {
+        &self.presence
     }
 
     /// What the database said, with the name of the server.

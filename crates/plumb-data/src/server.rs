@@ -90,10 +90,14 @@ impl DataServer {
     /// What the database said of the statement `text`.
     pub(super) fn outside(&self, error: &DatabaseError, text: &str) -> OutsideError {
         let said = self.pool.said(error);
+        if matches!(error, DatabaseError::Silent(_)) {
+            self.pool.presence().failed(error);
+        }
         match error {
-            DatabaseError::Lost(_) | DatabaseError::Silent(_) | DatabaseError::BrokenOff(_) => {
-                OutsideError::Lost(said)
-            }
+            DatabaseError::Lost(_)
+            | DatabaseError::Silent(_)
+            | DatabaseError::BrokenOff(_)
+            | DatabaseError::RolledBack(_) => OutsideError::Lost(said),
             DatabaseError::Refused(_) | DatabaseError::Nul => {
                 let mut shown: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
                 if let Some((at, _)) = shown.char_indices().nth(SHOWN) {

@@ -327,12 +327,13 @@ impl Share {
 
     /// The member that stands alone failed: what it did is undone.
     fn refuse_own(&mut self, member: usize, error: &DatabaseError, text: &str) -> OutsideError {
+        let is_rolled_back = matches!(error, DatabaseError::RolledBack(_));
         let error = self.server.outside(error, text);
-        if matches!(error, OutsideError::Lost(_)) {
+        if matches!(error, OutsideError::Lost(_)) && !is_rolled_back {
             self.lose(error.clone());
             return error;
         }
-        self.members[member].ended = Some(error.clone());
+        self.end_with(member, error.clone());
         self.own = false;
         if self.way == CommitMode::Recorded {
             let _ = self.in_order(&OUT_OF_MESSAGE);
@@ -340,6 +341,15 @@ impl Share {
             self.give_back();
         }
         error
+    }
+
+    /// The member is not done here, and the others are. One that is worth trying again holds no lock of
+    /// another message then.
+    fn end_with(&mut self, member: usize, error: OutsideError) {
+        if self.way == CommitMode::Recorded && matches!(error, OutsideError::Lost(_)) {
+            self.server.leave_alone(self.members[member].id);
+        }
+        self.members[member].ended = Some(error);
     }
 
     fn note(&mut self, ids: &[ExecutionId]) -> Result<BTreeSet<ExecutionId>, OutsideError> {

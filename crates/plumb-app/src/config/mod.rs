@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use plumb_engine::Cidr;
 use plumb_measure::{ByteSize, Span};
 use plumb_odata::key::date;
-use plumb_serve::database::{DatabaseLimits, Secret};
+use plumb_serve::database::{DatabaseLimits, LimitSettings, Secret};
 use plumb_serve::settings::{check_counts, check_header_size, check_users, cidrs, kib};
 use plumb_serve::{ConnectionLimits, TlsFiles};
 use serde::{Deserialize, Deserializer};
@@ -239,7 +239,7 @@ pub(crate) struct DatabaseConfig {
 
 impl Default for DatabaseConfig {
     fn default() -> Self {
-        let DatabaseLimits { connect, statement } = DatabaseLimits::default();
+        let DatabaseLimits { connect, statement, .. } = DatabaseLimits::default();
         let (connect_timeout, statement_timeout) = (connect, statement);
         Self { url: None, password: None, connect_timeout, statement_timeout }
     }
@@ -248,7 +248,14 @@ impl Default for DatabaseConfig {
 impl DatabaseConfig {
     /// How long it may take.
     pub(crate) fn limits(&self) -> DatabaseLimits {
-        DatabaseLimits { connect: self.connect_timeout, statement: self.statement_timeout }
+        DatabaseLimits {
+            connect: self.connect_timeout,
+            statement: self.statement_timeout,
+            settings: Some(LimitSettings {
+                connect: "database.connect-timeout",
+                statement: "database.statement-timeout",
+            }),
+        }
     }
 }
 

@@ -12,7 +12,8 @@ const OUT_OF_BATCH: [&str; 2] =
 
 /// Why a batch was not done.
 enum Broken {
-    /// The member's statement is refused.
+    /// The member's statement is refused, or what was done was given up for another transaction while
+    /// it waited for that.
     Refused(usize, OutsideError),
     Lost(OutsideError),
 }
@@ -42,7 +43,7 @@ impl Share {
                 Err(Broken::Lost(error)) => return self.lose(error),
                 Err(Broken::Refused(at, error)) => {
                     let bad = from + at;
-                    self.members[groups[bad].0].ended = Some(error);
+                    self.end_with(groups[bad].0, error);
                     let middle = (bad + 1 + range.end) / 2;
                     // the last is the next: members stay in their order
                     left.extend([middle..range.end, bad + 1..middle, from..bad]);
@@ -108,13 +109,15 @@ impl Share {
     fn broken(&mut self, batch: &Batch, at: usize, error: &DatabaseError) -> Broken {
         let text =
             batch.statements.get(at).map_or("RELEASE SAVEPOINT", |statement| &statement.text);
+        let is_rolled_back = matches!(error, DatabaseError::RolledBack(_));
         let error = self.server.outside(error, text);
-        match (batch.groups.get(at), &error) {
-            (Some(group), OutsideError::Refused(_)) => match self.in_order(&OUT_OF_BATCH) {
+        let is_its_own = is_rolled_back || matches!(error, OutsideError::Refused(_));
+        match batch.groups.get(at).filter(|_| is_its_own) {
+            Some(group) => match self.in_order(&OUT_OF_BATCH) {
                 Ok(()) => Broken::Refused(*group, error),
                 Err(lost) => Broken::Lost(lost),
             },
-            _ => Broken::Lost(error),
+            None => Broken::Lost(error),
         }
     }
 }

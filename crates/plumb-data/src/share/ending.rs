@@ -20,9 +20,11 @@ impl Share {
         self.give_back();
         match done {
             Ok(()) => {}
-            Err(error @ (DatabaseError::Refused(_) | DatabaseError::Nul)) => {
-                self.refused_at_commit(&error);
-            }
+            Err(
+                error @ (DatabaseError::Refused(_)
+                | DatabaseError::Nul
+                | DatabaseError::RolledBack(_)),
+            ) => self.refused_at_commit(&error),
             Err(error) => self.find_out(&error),
         }
     }

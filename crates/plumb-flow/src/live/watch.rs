@@ -147,8 +147,7 @@ fn reload(live: &Live, log: &Log) {
 
 /// Opens the sessions that there shall be at the start, where that has not been tried.
 pub(crate) fn fill(live: &Live, log: &Log) {
-    // a server that is not there yet is one for its first statement, too
-    live.current().servers.fill().into_iter().for_each(|problem| log.tell(problem));
+    live.current().servers.fill();
     if let Some(problem) = live.uncompiled() {
         log.tell(format!("stylesheets are not applied: {problem}"));
     }

@@ -90,6 +90,9 @@ pub(super) struct DataFigures {
     pub(super) log_ons: u64,
     pub(super) failed_log_ons: u64,
     pub(super) lost: u64,
+    /// Nodes that cannot use it.
+    #[serde(default)]
+    pub(super) away: u64,
 }
 
 /// The connections to a back end.
@@ -101,6 +104,9 @@ pub(super) struct BackEndPool {
     pub(super) calls: u64,
     /// Calls that nobody answered.
     pub(super) failed: u64,
+    /// Nodes whose last call nobody answered.
+    #[serde(default)]
+    pub(super) away: u64,
 }
 
 /// A runtime that shares the queue.
@@ -261,6 +267,7 @@ impl DataFigures {
         self.log_ons += other.log_ons;
         self.failed_log_ons += other.failed_log_ons;
         self.lost += other.lost;
+        self.away += other.away;
     }
 }
 
@@ -269,6 +276,7 @@ impl BackEndPool {
         self.pool.add(&other.pool);
         self.calls += other.calls;
         self.failed += other.failed;
+        self.away += other.away;
     }
 }
 
@@ -288,6 +296,7 @@ fn data(name: &str, seen: plumb_data::PoolFigures) -> DataFigures {
         log_ons: seen.log_ons,
         failed_log_ons: seen.failed_log_ons,
         lost: seen.lost,
+        away: seen.away.into(),
     }
 }
 
@@ -306,6 +315,7 @@ fn back_end(name: &str, seen: plumb_data::BackEndFigures) -> BackEndPool {
         },
         calls: seen.calls,
         failed: seen.failed,
+        away: seen.away.into(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use plumb_wire::prometheus::{Exposition, MetricKind, seconds};
 
-use super::figures::Figures;
+use super::figures::{BackEndPool, DataFigures, Figures};
 use super::overview::{NodeKnown, NodeState, Overview};
 use crate::executor::{CountFigures, PoolFigures};
 
@@ -12,6 +12,7 @@ pub(super) fn metrics(seen: &Overview) -> String {
     let mut out = Exposition::new("plumb_flow_");
     executions(&mut out, figures);
     pools(&mut out, figures);
+    outside(&mut out, figures);
     queue(&mut out, figures);
     if let Some(reached) = figures.memory_limit_reached {
         let help = "Times that memory had to be given back before there was more.";
@@ -94,6 +95,37 @@ fn pools(out: &mut Exposition, figures: &Figures) {
     let waited = |it: &PoolFigures| seconds(it.waited_ns.into());
     each("pool_waited_seconds_total", counter, "Time waited for one.", &waited);
     each("pool_refused_total", counter, "Times that none came free.", &|it| it.refused.to_string());
+}
+
+/// Whether data servers and back ends can be used, and how often they could not.
+fn outside(out: &mut Exposition, figures: &Figures) {
+    let mut each = |name: &str, kind, help: &str, values: &[(&str, &str, u64)]| {
+        if !values.is_empty() {
+            out.about(name, kind, help);
+        }
+        for (label, of, value) in values {
+            out.sample(name, &[(*label, *of)], value);
+        }
+    };
+    let (gauge, counter) = (MetricKind::Gauge, MetricKind::Counter);
+    let data = |value: fn(&DataFigures) -> u64| {
+        figures.data.iter().map(|it| ("server", &*it.name, value(it))).collect::<Vec<_>>()
+    };
+    let help = "Processes that cannot use it: 0 where it answers.";
+    each("data_server_away", gauge, help, &data(|it| it.away));
+    each("data_server_log_ons_total", counter, "Log-ons.", &data(|it| it.log_ons));
+    let help = "Log-ons that failed.";
+    each("data_server_failed_log_ons_total", counter, help, &data(|it| it.failed_log_ons));
+    let help = "Sessions that were lost.";
+    each("data_server_lost_sessions_total", counter, help, &data(|it| it.lost));
+    let ends = |value: fn(&BackEndPool) -> u64| {
+        figures.back_ends.iter().map(|it| ("back_end", &*it.name, value(it))).collect::<Vec<_>>()
+    };
+    let help = "Processes whose last call nobody answered: 0 where it answers.";
+    each("back_end_away", gauge, help, &ends(|it| it.away));
+    each("back_end_calls_total", counter, "Calls.", &ends(|it| it.calls));
+    let help = "Calls that nobody answered.";
+    each("back_end_failed_calls_total", counter, help, &ends(|it| it.failed));
 }
 
 fn queue(out: &mut Exposition, figures: &Figures) {

@@ -165,6 +165,7 @@ impl Serve {
             None => log_of,
         });
         in_force.into_iter().for_each(|line| log_of.tell(line));
+        live.current().servers.tell(&log_of);
         let executor = Arc::new(Executor::new(
             config.executor(),
             Arc::clone(&live),

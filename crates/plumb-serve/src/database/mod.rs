@@ -27,7 +27,9 @@ use self::sqlite::SqliteSession;
 use self::target::{DatabaseKind, PostgresServer};
 
 pub use self::statement::{Answer, Statement, Stopped};
-pub use self::target::{DatabaseLimits, DatabaseTarget, Secret, authorities_of, holds_password};
+pub use self::target::{
+    DatabaseLimits, DatabaseTarget, LimitSettings, Secret, authorities_of, holds_password,
+};
 pub use self::times::{Activity, DatabaseTimes};
 pub use self::value::{Row, Value};
 
@@ -44,6 +46,10 @@ pub enum DatabaseError {
     /// worth trying again in the same session.
     #[error("the database broke off a statement: {0}")]
     BrokenOff(String),
+    /// The server gave a transaction up for another one, as in a deadlock: nothing of it stays, or nothing
+    /// behind a savepoint to which it is taken back. Worth trying again in the same session.
+    #[error("the database gave a transaction up for another one: {0}")]
+    RolledBack(String),
     /// A text that no database takes.
     #[error("a text holds the character NUL, which a database does not take: leave it out")]
     Nul,
@@ -357,8 +363,12 @@ impl Database {
                 self.target.was_silent(ended_ns);
             }
             Ok(_)
-            | Err(DatabaseError::BrokenOff(_) | DatabaseError::Refused(_) | DatabaseError::Nul) => {
-            }
+            | Err(
+                DatabaseError::BrokenOff(_)
+                | DatabaseError::RolledBack(_)
+                | DatabaseError::Refused(_)
+                | DatabaseError::Nul,
+            ) => {}
         }
         done
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
 use plumb_engine::clock::MonotonicClock;
-use plumb_measure::Clock as _;
+use plumb_measure::{Clock as _, Span};
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::types::{FromSql, ToSql};
@@ -41,8 +41,7 @@ pub(super) struct PostgresSession {
     prepared_after: u64,
     /// How long an answer is waited for.
     patience: Duration,
-    /// After which the server ends a statement, nanoseconds.
-    statement_ns: u64,
+    limits: DatabaseLimits,
     /// What an empty message there and back took, and no call was faster.
     empty_ns: u64,
 }
@@ -88,7 +87,7 @@ impl PostgresSession {
             // whatever the reason, nobody can log on now
             Ok(Err(NotConnected::Driver(error))) => return Err(DatabaseError::Lost(whole(&error))),
             Ok(Err(NotConnected::Smc(cause))) => return Err(DatabaseError::Lost(cause)),
-            Err(_) => return Err(late("a log-on", limits.connect.ns(), "connect-timeout")),
+            Err(_) => return Err(late_log_on(limits)),
         };
         let wire = Wire { connection, ended: false, trips: 0 };
         let plans_changed = Arc::clone(&server.plans_changed);
@@ -100,7 +99,7 @@ impl PostgresSession {
             prepared_after: plans_changed.load(Ordering::Relaxed),
             plans_changed,
             patience: connect,
-            statement_ns: limits.statement.ns(),
+            limits: *limits,
             empty_ns: 0,
         };
         let ms = (limits.statement.ns() / 1_000_000).max(1);
@@ -108,7 +107,7 @@ impl PostgresSession {
             "SET statement_timeout = {ms}; SET idle_in_transaction_session_timeout = {ms}"
         ));
         told.map_err(|error| match error {
-            DatabaseError::Silent(_) => late("a log-on", limits.connect.ns(), "connect-timeout"),
+            DatabaseError::Silent(_) => late_log_on(limits),
             error => error,
         })?;
         // the first may wake a process
@@ -285,7 +284,8 @@ impl PostgresSession {
     fn fault(&self, broken: Broken) -> DatabaseError {
         let error = match broken {
             Broken::Late => {
-                return late("a statement", self.statement_ns, "statement-timeout");
+                let named = self.limits.settings.map(|it| it.statement);
+                return late("a statement", self.limits.statement, named);
             }
             Broken::Closed => return DatabaseError::Lost("it closed the connection".into()),
             Broken::Postgres(error) => error,
@@ -296,6 +296,10 @@ impl PostgresSession {
         }
         if error.code() == Some(&SqlState::QUERY_CANCELED) {
             return DatabaseError::BrokenOff(whole(&error));
+        }
+        let given_up = [SqlState::T_R_DEADLOCK_DETECTED, SqlState::T_R_SERIALIZATION_FAILURE];
+        if error.code().is_some_and(|code| given_up.contains(code)) {
+            return DatabaseError::RolledBack(whole(&error));
         }
         let class = error.code().map_or("", |code| &code.code()[..2]);
         // 08: connection, 53: no resources, 57: the operator or a time-out stops it, 40: worth
@@ -419,9 +423,14 @@ fn duration(ns: u64) -> Duration {
     Duration::from_nanos(ns)
 }
 
-fn late(what: &str, ns: u64, setting: &str) -> DatabaseError {
-    let limit = plumb_measure::show_ns(ns);
-    DatabaseError::Silent(format!("{what} took longer than {limit} (database.{setting})"))
+fn late_log_on(limits: &DatabaseLimits) -> DatabaseError {
+    late("a log-on", limits.connect, limits.settings.map(|it| it.connect))
+}
+
+fn late(what: &str, limit: Span, setting: Option<&str>) -> DatabaseError {
+    let limit = plumb_measure::show_ns(limit.ns());
+    let named = setting.map_or(String::new(), |setting| format!(" ({setting})"));
+    DatabaseError::Silent(format!("{what} took longer than {limit}{named}"))
 }
 
 /// The error with everything behind it.

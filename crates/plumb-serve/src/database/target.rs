@@ -78,11 +78,22 @@ pub struct DatabaseLimits {
     pub connect: Span,
     /// A statement; for `SQLite` the wait for another writer.
     pub statement: Span,
+    /// The settings that say so, where there are some.
+    pub settings: Option<LimitSettings>,
+}
+
+/// What the settings of [`DatabaseLimits`] are called where somebody wrote them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LimitSettings {
+    /// Of a log-on.
+    pub connect: &'static str,
+    /// Of a statement.
+    pub statement: &'static str,
 }
 
 impl Default for DatabaseLimits {
     fn default() -> Self {
-        Self { connect: Span::from_ms(5_000), statement: Span::from_ms(30_000) }
+        Self { connect: Span::from_ms(5_000), statement: Span::from_ms(30_000), settings: None }
     }
 }
 

@@ -171,6 +171,8 @@ fn a_back_end_is_believed_by_its_certificate_and_shown_ours() {
         let refused = call().with(503).text();
         assert!(refused.contains("the back end erp at localhost:"), "{refused}");
         assert!(refused.contains(expected), "{lines}: {refused}");
+        let told = flow.server.log();
+        assert!(told.starts_with("the back end erp cannot be used: localhost:"), "{told}");
     }
     assert_eq!(erp.asked().len(), 2);
     // a file that does not serve is refused where it is named
@@ -178,6 +180,46 @@ fn a_back_end_is_believed_by_its_certificate_and_shown_ours() {
     flow.write("back-ends.toml", &key);
     let told = flow.server.log();
     assert!(told.contains("back-ends.toml, line 3, column 8"), "{told}");
+}
+
+#[test]
+fn a_repeated_call_has_the_key_that_it_had_and_headers_of_its_own() {
+    let erp = ReplyServer::start(|_, before| match before {
+        0 | 2 => Reply::answer(503, "", "not now"),
+        _ => Reply::page("ok"),
+    });
+    let ends = format!("[back-end.erp]\nurl = \"{}\"\n", erp.url("/"));
+    let call = "persist = \"always\"\nretry = { times = 5, interval = \"1ms\" }\n[[action]]\nrepeat = \"/A/B\"\n\
+        assign = { n = \".\" }\n[[action.do]]\ncall = \"erp\"\ntarget = \"/${n:url}\"\n\
+        headers = { SOAPAction = \"urn:${n:url}\" }\n";
+    let flow = Flow::of("", &[("call.toml", call), ("back-ends.toml", &*ends)]);
+    let keys = |heads: &[String]| -> Vec<String> {
+        let key = |head: &String| {
+            let line = head.lines().find_map(|line| line.strip_prefix("Idempotency-Key: "));
+            line.unwrap_or_default().to_owned()
+        };
+        heads.iter().map(key).collect()
+    };
+    let document = "<A><B>1</B><B>2</B><B>1</B></A>";
+    let accepted = flow.post("/runner/call?mode=async", &[XML], document).with(202).json();
+    let id = id_of(&accepted);
+    flow.until(&id, "done");
+    // the first fails, then the second of the next attempt, and then all are taken
+    let asked = erp.asked();
+    let targets: Vec<&str> = asked.iter().filter_map(|head| head.split(' ').nth(1)).collect();
+    assert_eq!(targets, ["/1", "/1", "/2", "/1", "/2", "/1"]);
+    assert!(asked[2].contains("\r\nSOAPAction: urn:2\r\n"), "{asked:?}");
+    let sent = keys(&asked);
+    assert!(sent.iter().all(|key| key.len() == 32), "{sent:?}");
+    assert!(sent[0] == sent[1] && sent[1] == sent[3] && sent[2] == sent[4], "{sent:?}");
+    assert!(sent[5] != sent[3] && sent[5] != sent[4], "{sent:?}");
+    // a call whose caller waits is not repeated, and some back ends take no keys
+    flow.post("/runner/call?mode=sync", &[XML], document).with(200);
+    flow.write("back-ends.toml", &format!("{ends}keys = \"omit\"\n"));
+    assert!(flow.server.log().ends_with("; other sessions with erp"));
+    let accepted = flow.post("/runner/call?mode=async", &[XML], document).with(202).json();
+    flow.until(&id_of(&accepted), "done");
+    assert_eq!(keys(&erp.asked()[6..]), [""; 6]);
 }
 
 #[test]
@@ -217,6 +259,7 @@ fn a_back_end_that_never_comes_to_its_end_meets_its_time_limit() {
         let flow = calling(&format!("url = \"{}\"\ntimeout = \"100ms\"\n", server.url("/")), &[]);
         let lost = flow.post("/runner/call", &[XML], "<a/>").with(503).text();
         assert!(lost.contains("it is not done within 100ms"), "{lost}");
+        assert!(flow.server.log().starts_with("the back end erp cannot be used: "));
         // what is left of the time limit of the transaction is less
         flow.write("call.toml", &format!("time-limit = \"50ms\"\n{CALL}"));
         assert!(flow.server.log().starts_with("2 transactions in force"));
@@ -247,13 +290,23 @@ fn what_is_sent_while_the_data_server_is_away_is_in_the_table_once_when_it_is_ba
     // somebody has tried, in vain
     let figures = || flow.get("/manager", &[("Accept", "application/json")]).json();
     until(|| (figures()["figures"]["queued"]["again"].as_u64()? > 40).then_some(()));
+    // who it is that is away, and why, is told once, and stands on the page of figures
+    let told = flow.server.log();
+    assert!(told.starts_with("the data server plant cannot be used: "), "{told}");
+    let metrics = flow.get("/metrics", &[]).with(200).text().to_owned();
+    assert!(metrics.contains("plumb_flow_data_server_away{server=\"plant\"} 1\n"), "{metrics}");
+    let none = "plumb_flow_data_server_failed_log_ons_total{server=\"plant\"} 0\n";
+    assert!(!metrics.contains(none), "{metrics}");
     server.start_again();
+    assert_eq!(flow.server.log(), "the data server plant can be used again");
     send(60, 80);
     until(|| {
         let queue = &figures()["figures"]["queue"];
         (queue["waiting"] == 0 && queue["running"] == 0).then_some(())
     });
     assert_eq!(figures()["figures"]["queue"]["failed"], 0);
+    let back = flow.get("/metrics", &[]).with(200);
+    assert!(back.text().contains("plumb_flow_data_server_away{server=\"plant\"} 0\n"));
     let counted = "SELECT count(*), count(DISTINCT step) FROM seen";
     assert_eq!(psql(&url, counted), "80|80");
 }

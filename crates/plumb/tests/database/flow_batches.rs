@@ -7,7 +7,7 @@ use plumb_data::Work;
 use plumb_queue::ExecutionId;
 use plumb_transaction::{Outside as _, OutsideError, UnitOfWork as _};
 
-use crate::flow_rows::{HERE, TABLE, ask, ids, is_lost, message, orders, servers};
+use crate::flow_rows::{Ended, HERE, TABLE, ask, ids, is_lost, message, orders, servers};
 use crate::kit::Server;
 use crate::kit::postgres::{Postgres, psql};
 
@@ -48,6 +48,65 @@ fn a_statement_that_takes_too_long_is_broken_off_by_the_server_and_its_session_s
     }
     let figures = servers.pool("plant").expect("it is there").figures();
     assert_eq!((figures.lost, figures.log_ons), (0, 1), "{figures:?}");
+}
+
+/// A session that holds row 4, waits until somebody waits for that, and then wants row 2.
+const OTHER: &str = "BEGIN; SET deadlock_timeout = '60s'; \
+    UPDATE stock SET quantity = quantity + 10 WHERE id = 4; SELECT pg_advisory_lock(7); \
+    DO $$ BEGIN WHILE NOT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted) \
+        LOOP PERFORM pg_sleep(0.01); END LOOP; END $$; \
+    UPDATE stock SET quantity = quantity + 10 WHERE id = 2; COMMIT";
+
+/// Messages `ids`, each of which counts in the row of its last digit.
+fn counted(work: &mut Work, ids: impl Iterator<Item = u64>, answered: bool) -> Ended {
+    for id in ids {
+        work.begin(ExecutionId(id));
+        let text = "UPDATE stock SET quantity = quantity + 1 WHERE id = $1::int";
+        let row = (id % 10).to_string();
+        let values = [Some(row.as_str())];
+        let asked = ask("plant", text, &values);
+        // what is refused is told by the commit
+        let _ = if answered { work.sql(&asked).map(|_| ()) } else { work.sql_later(&asked) };
+    }
+    work.commit()
+}
+
+#[test]
+fn a_deadlock_is_an_attempt_of_the_message_that_met_it_and_of_no_other() {
+    let server = Postgres::start("");
+    let table = "CREATE TABLE stock (id int PRIMARY KEY, quantity int); \
+        INSERT INTO stock SELECT id, 0 FROM generate_series(1, 5) AS id";
+    psql(&server.url(), table);
+    let (_folder, servers) =
+        servers(&server.address, "init-command = \"SET deadlock_timeout = '3s'\"\n");
+    for answered in [false, true] {
+        let mut work = servers.unit(HERE);
+        let first = if answered { 11 } else { 1 };
+        let url = server.url();
+        let ended = thread::scope(|threads| {
+            threads.spawn(|| psql(&url, OTHER));
+            let held = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'";
+            while psql(&url, held) == "0" {}
+            counted(&mut work, first..first + 5, answered)
+        });
+        let lost = ids(&ended, |done| match done {
+            Err(OutsideError::Lost(text)) => {
+                assert!(text.contains("gave a transaction up for another one"), "{text}");
+                assert!(text.contains("deadlock detected"), "{text}");
+                true
+            }
+            other => {
+                assert_eq!(other, &Ok(()));
+                false
+            }
+        });
+        assert_eq!(lost, [first + 3]);
+        // it comes again, and alone
+        let again = counted(&mut work, [first + 3, first + 5].into_iter(), answered);
+        assert_eq!(ids(&again, Result::is_ok), [first + 3, first + 5]);
+    }
+    let quantities = "SELECT string_agg(quantity::text, ' ' ORDER BY id) FROM stock";
+    assert_eq!(psql(&server.url(), quantities), "2 22 2 22 2");
 }
 
 #[test]

@@ -1,0 +1,145 @@
+//! Whether a data server or a back end can be used, and who is told when that changes.
+
+use std::fmt::Display;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use plumb_serve::Log;
+
+/// Whether something outside can be used.
+#[derive(Debug)]
+pub(super) struct Presence {
+    /// As the log calls it: `the data server plant`.
+    what: String,
+    away: AtomicBool,
+    log: OnceLock<Arc<Log>>,
+}
+
+impl Presence {
+    /// Of `what`, which can be used until the contrary is known.
+    pub(super) fn new(what: String) -> Self {
+        Self { what, away: AtomicBool::new(false), log: OnceLock::new() }
+    }
+
+    /// Changes are told to `log` from now on, unless another one has them.
+    pub(super) fn tell(&self, log: &Arc<Log>) {
+        self.log.get_or_init(|| Arc::clone(log));
+    }
+
+    /// It was used.
+    pub(super) fn answered(&self) {
+        if self.is_away() && self.away.swap(false, Ordering::Relaxed) {
+            self.told(&format!("{} can be used again", self.what));
+        }
+    }
+
+    /// It could not be used.
+    pub(super) fn failed(&self, why: &impl Display) {
+        if !self.away.swap(true, Ordering::Relaxed) {
+            self.told(&format!("{} cannot be used: {why}", self.what));
+        }
+    }
+
+    /// True while the last attempt is one that failed.
+    pub(super) fn is_away(&self) -> bool {
+        self.away.load(Ordering::Relaxed)
+    }
+
+    fn told(&self, event: &str) {
+        if let Some(log) = self.log.get() {
+            log.tell(event);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+    use std::path::Path;
+    use std::sync::{Arc, mpsc};
+
+    use plumb_measure::Span;
+    use plumb_serve::Log;
+    use plumb_transaction::BackEndRequest;
+
+    use super::super::DataServers;
+
+    #[test]
+    fn what_goes_and_comes_is_told_once_each_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        write("data-servers.toml", "[server.plant]\nurl = \"later/plant.db\"\n");
+        write("back-ends.toml", &format!("[back-end.erp]\nurl = \"http://{address}\"\n"));
+        let (events, told) = mpsc::channel();
+        let told = || told.try_iter().collect::<Vec<String>>();
+        let before = DataServers::read(folder.path()).unwrap();
+        before.tell(&Arc::new(Log::new(events)));
+        // what takes the place of others is told of as they were
+        write("back-ends.toml", &format!("[back-end.erp]\nurl = \"http://{address}/a\"\n"));
+        let servers = DataServers::read(folder.path()).unwrap().keeping(&before);
+        let (_, pool) = servers.pools().next().unwrap();
+        for _ in 0..2 {
+            pool.take().unwrap_err();
+        }
+        assert!(pool.figures().away);
+        let events = told();
+        assert_eq!(events.len(), 1, "{events:?}");
+        assert!(events[0].starts_with("the data server plant cannot be used: "), "{events:?}");
+        fs::create_dir(folder.path().join("later")).unwrap();
+        for _ in 0..2 {
+            pool.take().unwrap();
+        }
+        assert!(!pool.figures().away);
+        assert_eq!(told(), ["the data server plant can be used again"]);
+
+        let request = BackEndRequest {
+            server: "erp",
+            method: "GET",
+            target: "/",
+            headers: &[],
+            media_type: "",
+            body: b"",
+            patience: Span::from_ms(60_000),
+            trace: None,
+            idempotency_key: None,
+        };
+        let away = || servers.back_ends().figures().all(|(_, figures)| figures.away);
+        drop(listener);
+        for _ in 0..2 {
+            servers.back_ends().call(&request).unwrap_err();
+        }
+        let events = told();
+        assert!(away() && events.len() == 1, "{events:?}");
+        assert!(events[0].starts_with("the back end erp cannot be used: "), "{events:?}");
+        let listener = TcpListener::bind(address).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let (mut connection, _) = listener.accept().unwrap();
+                let mut head = [0; 1 << 10];
+                assert!(connection.read(&mut head).unwrap() > 0);
+                connection.write_all(b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n").unwrap();
+            });
+            assert_eq!(servers.back_ends().call(&request).unwrap().status, 500);
+        });
+        assert!(!away());
+        assert_eq!(told(), ["the back end erp can be used again"]);
+    }
+
+    #[test]
+    fn an_error_of_a_limit_names_the_setting_of_the_file() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let text = format!(
+            "[server.plant]\nurl = \"postgres://a@{address}/b\"\nconnect-timeout = \"20ms\"\n"
+        );
+        let plans = super::super::file::parse(&text, Path::new(".")).unwrap();
+        let servers = DataServers::new(plans);
+        let (_, pool) = servers.pools().next().unwrap();
+        let error = pool.take().unwrap_err().to_string();
+        assert!(error.ends_with("(connect-timeout of data-servers.toml)"), "{error}");
+    }
+}
