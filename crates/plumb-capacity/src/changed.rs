@@ -15,13 +15,19 @@ const APART_MAX: f64 = 0.10;
 /// The same of the 95th percentile, which the model only approximates.
 const P95_APART_MAX: f64 = 0.25;
 
-/// Everything about a what-if of the changes that were `asked` for; none where the machine drifted.
-pub(crate) fn page(page: &mut Page, asked: &str, what_if: Option<&WhatIf>) {
+/// Everything about a what-if of the changes that were `asked` for, or the sentence that says why
+/// they were not made.
+pub(crate) fn page(
+    page: &mut Page,
+    asked: &str,
+    what_if: Option<&WhatIf>,
+    refused: Option<String>,
+) {
     let changes: Vec<&str> = asked.split(',').map(str::trim).collect();
     let heading = format!("What if {}", changes.join(", "));
     let Some(what_if) = what_if else {
         page.title(heading);
-        page.sentence("Not answered: the machine drifted while the ladder was taken.");
+        page.sentence(refused.unwrap_or_default());
         return;
     };
     let heading = format!("{heading}: {}", load(what_if.plan.load));

@@ -8,6 +8,7 @@ use plumb_size::ladder::{Step, counted_users};
 use plumb_size::model::{INSIDE, OUTSIDE, Setup};
 use plumb_size::sizing::{Answer, DRAWS_ENLARGED, HeldOut, Need, Predicted, RANGE_MAX, Sizing};
 
+use crate::declared::Repeated;
 use crate::figures::{
     GIB, between, gibibytes, mebibytes, plain, target_words, time, times, who_think, whole,
 };
@@ -19,8 +20,7 @@ const REST_TOLD: f64 = 0.01;
 /// The one sentence that answers, or says why not.
 pub(crate) fn sentence(sizing: &Sizing) -> String {
     let Some(answer) = &sizing.answer else {
-        let why = sizing.refusals.first().map_or("", String::as_str);
-        return format!("Not answered: {why}.");
+        return refused(sizing.refusals.first().map_or("", String::as_str));
     };
     let users = sizing.question.users;
     let base = format!(
@@ -38,6 +38,11 @@ pub(crate) fn sentence(sizing: &Sizing) -> String {
         }
         _ => format!("{base}."),
     }
+}
+
+/// That nothing is answered, and why.
+fn refused(why: &str) -> String {
+    format!("Not answered: {why}.")
 }
 
 /// How many users the target holds, of at most `most` of whom anything is said.
@@ -98,7 +103,9 @@ pub(crate) fn page(report: &Report) -> Page {
         sales::said(&mut page, saps_like);
     }
     if let Some(asked) = &report.what_if_asked {
-        changed::page(&mut page, asked, report.what_if.as_ref());
+        let drifted = report.runs.repeated.iter().find_map(Repeated::refusal);
+        let why = drifted.as_deref().map(refused);
+        changed::page(&mut page, asked, report.what_if.as_ref(), why);
     }
     ladder(&mut page, report);
     demands(&mut page, sizing);

@@ -56,6 +56,9 @@ fn a_ladder_says_which_runs_count_and_which_pools_there_are() {
     let what_if = [&size[..4], &["--what-if", "cores=4"]].concat();
     let text = plumb(&what_if, at.path()).with(3).stdout.replace('\n', " ");
     assert!(text.contains("What if cores=4") && !text.contains("simulated"), "{text}");
+    let why = "Not answered: the machine drifted while ladder was taken: the step of 20 users, taken again, \
+               differs by +6.6 %";
+    assert_eq!(text.matches(why).count(), 2, "said in one way: {text}");
     let asked = [&size[..], &["--what-if", "cores=4", "--saps-like"]].concat();
     let json = plumb(&asked, at.path()).with(3).json();
     assert_eq!(json["what_if"], Value::Null, "{json}");
