@@ -39,6 +39,7 @@ mod tests {
             how: "one user".into(),
             role: PartRole::Yardstick,
             users: 1,
+            connections: None,
             expected_ns: 1,
             words: Vec::new(),
             outcome: Some(outcome),

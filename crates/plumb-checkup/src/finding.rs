@@ -124,6 +124,10 @@ pub struct CheckupFinding {
     /// not add up.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cost: Option<FaultCost>,
+    /// The time that it is ranked by where it costs time and nobody knows how much, nanoseconds: said in
+    /// its evidence.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ranked_ns: Option<u64>,
     /// What was found, a sentence with its figures.
     pub evidence: String,
     /// What to look at or to try next, a sentence.
@@ -150,7 +154,7 @@ impl CheckupFinding {
         match (self.cost, self.kind) {
             (Some(cost), _) => cost.ns,
             (None, FaultKind::Slow) => u64::MAX,
-            (None, _) => 0,
+            (None, _) => self.ranked_ns.unwrap_or(0),
         }
     }
 }
@@ -174,6 +178,7 @@ mod tests {
             server: String::new(),
             operation: None,
             cost: (ns > 0).then(|| FaultCost::of(ns, 0, ns, ns)),
+            ranked_ns: None,
             evidence: String::new(),
             next: String::new(),
         }

@@ -148,6 +148,9 @@ pub struct CheckupPart {
     /// Users, connections or callers that ask at the same time.
     #[serde(default = "one")]
     pub users: u64,
+    /// Connections that these share, of a pool of this tool's; absent where each has its own.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub connections: Option<u64>,
     /// How long it takes if all goes well, nanoseconds.
     pub expected_ns: u64,
     /// The words behind `plumb` that measure it.
@@ -159,6 +162,13 @@ pub struct CheckupPart {
 
 fn one() -> u64 {
     1
+}
+
+impl CheckupPart {
+    /// How many ask the server at the same time: users, or the connections that they share.
+    pub(crate) fn at_once(&self) -> u64 {
+        self.connections.unwrap_or(self.users)
+    }
 }
 
 impl Checkup {

@@ -48,6 +48,20 @@ impl Middle {
     /// Order statistics: Conover, Practical Nonparametric Statistics, 3.2. Shares from clusters of
     /// unequal size: Cochran, Sampling Techniques, 3.12 and 11.
     pub(super) fn of(times: &Distribution, result: &ResultRecord) -> Self {
+        Self::between(times, result, medians)
+    }
+
+    /// The same of the times over a connection that callers wait for first: the medians of the
+    /// intervals have that wait in them, and are no ends of these.
+    pub(super) fn over_connection(times: &Distribution, result: &ResultRecord) -> Self {
+        Self::between(times, result, |_| None)
+    }
+
+    fn between(
+        times: &Distribution,
+        result: &ResultRecord,
+        ends: impl Fn(&[Interval]) -> Option<(u64, u64)>,
+    ) -> Self {
         if times.count < SAMPLES_MIN {
             return Self::alone(times);
         }
@@ -58,7 +72,7 @@ impl Middle {
         let Some(clustered) = share_half_width(&busy, &all) else { return Self::alone(times) };
         let alone = NORMAL * (0.25 / real(times.count)).sqrt();
         let half = clustered.max(alone);
-        let (shortest, longest) = medians(&busy).unwrap_or((times.min, times.max));
+        let (shortest, longest) = ends(&busy).unwrap_or((times.min, times.max));
         Self {
             ns: times.p50,
             low_ns: at(&own, 0.5 - half).max(shortest).min(at(&own, 0.5 - alone)),

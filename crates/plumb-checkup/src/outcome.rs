@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::middle::SAMPLES_MIN;
 use super::{AcknowledgedAtOnce, Middle, Waited};
 use plumb_measure::{
-    Account, Attribution, Calls, CpuQuota, Distribution, Estimate, FindingKind, ForeignProcess,
-    HostUse, PairRecord, PartKind, ResultRecord, RoundTripMeans, RunRecord, TcpTotals, Transport,
-    Validity, is_whole_time, times_that_add_up,
+    Account, Attribution, Calls, CpuQuota, Distribution, Estimate, FailureKind, FindingKind,
+    ForeignProcess, HostUse, Interval, PairRecord, PartKind, ResultRecord, RoundTripMeans,
+    RunRecord, TcpTotals, TimePart, Transport, Validity, is_whole_time, times_that_add_up,
 };
 
 /// The host of a socket file.
@@ -25,6 +25,9 @@ pub struct CheckupOutcome {
     /// Why there is no record, in one line.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub error: Option<String>,
+    /// Why no connection was made, where there is no record because of that.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub unconnected: Option<FailureKind>,
     /// True when there is no record because this server does not offer what was asked for.
     pub not_offered: bool,
     /// The host at the other end: its number, or `unix`.
@@ -42,11 +45,18 @@ pub struct CheckupOutcome {
     /// Length of the measurement, nanoseconds; 0 in checkups of earlier versions.
     #[serde(default)]
     pub duration_ns: u64,
+    /// When the last correct answer came, nanoseconds after the measurement began and no later than that,
+    /// to the end of an interval; absent where they came until the end, or nothing failed behind it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub answered_until_ns: Option<u64>,
     /// Correct answers a second.
     pub throughput_per_s: f64,
     /// The median, and how well it is known; absent without times.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub median: Option<Middle>,
+    /// The median without the wait for a connection of a pool, where callers share one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub over_connection: Option<Middle>,
     /// The 99th percentile, nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub p99_ns: Option<u64>,
@@ -111,8 +121,8 @@ pub struct CheckupOutcome {
     /// What the TCP connections did; absent on other transports.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tcp: Option<TcpTotals>,
-    /// TCP segments that both machines sent again, those of other programs among them; absent when
-    /// nobody counted.
+    /// TCP segments that both machines sent again, those of other programs among them, but for their
+    /// requests to connect; absent when nobody counted.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub retransmitted: Option<u64>,
     /// The operations that waited at least as long as TCP waits before it sends a segment again.
@@ -224,26 +234,34 @@ impl CheckupOutcome {
         let host = result.host.as_ref();
         let length = part.map_or(&result.length, |part| &part.length).as_ref();
         let account = own.and_then(|it| it.account().ok());
+        let told_ns = told(result, account.as_ref());
+        let of_part = part.and_then(|it| it.attribution.as_ref());
+        let is_whole = told_ns.keys().any(|name| is_whole_time(name));
         Self {
             validity: validity.clone(),
             operations: part.map_or(result.operations, |part| part.operations),
             failed: result.failures.values().fold(0, |sum, n| sum.saturating_add(*n)),
             unexpected_codes: result.unexpected_codes.clone(),
             duration_ns: result.duration_ns,
+            answered_until_ns: answered_until_ns(&result.intervals),
             throughput_per_s: part.map_or(result.throughput_per_s, |part| part.throughput_per_s),
             // the intervals of a pair hold both pages: they say nothing of one
             median: waited.or(times).map(|times| match result.pair {
                 Some(_) => Middle::alone(times),
                 None => Middle::of(times, result),
             }),
+            over_connection: waited.and(times).map(|times| Middle::over_connection(times, result)),
             p99_ns: waited.or(times).map(|times| times.p99),
             service_ns: times.cloned(),
             response_ns: waited.cloned(),
             mean_ns: mean_ns(result).or_else(|| waited.or(times).map(|times| times.mean)),
             faster_mean_ns: account.as_ref().and_then(faster_mean_ns),
-            told_ns: told(result, account.as_ref()),
+            told_ns,
             attributed: account.as_ref().map(attributed).unwrap_or_default(),
-            attribution: own.or_else(|| part.and_then(|it| it.attribution.as_ref())).cloned(),
+            attribution: own
+                .or(of_part)
+                .cloned()
+                .map(|it| if is_whole { with_wire(it) } else { it }),
             round_trip: result.round_trip.as_ref().and_then(RoundTripMeans::of),
             answer_bytes: length.map(|length| length.p50),
             bits_per_s: way.map(|way| way.bits_per_s),
@@ -255,7 +273,7 @@ impl CheckupOutcome {
             foreign_pct: host.and_then(|host| host.foreign_pct),
             foreign: host.map(|host| host.foreign.clone()).unwrap_or_default(),
             tcp: result.tcp,
-            retransmitted: retransmitted([host, result.far.as_ref()]),
+            retransmitted: retransmitted([host, result.far.as_ref()], result.tcp),
             waited: times.and_then(Waited::for_a_segment),
             delayed: times.and_then(|times| delayed(times, result, validity)),
             ..Self::default()
@@ -270,9 +288,44 @@ fn delayed(times: &Distribution, result: &ResultRecord, validity: &Validity) -> 
     Waited::for_an_acknowledgement(times, result.tcp?.rtt_min_ns)
 }
 
-/// What `machines` sent again, where any of them counted.
-fn retransmitted(machines: [Option<&HostUse>; 2]) -> Option<u64> {
-    machines.into_iter().flatten().filter_map(|host| host.retransmitted).reduce(u64::saturating_add)
+/// What `machines` sent again, where any of them counted. Of requests to connect only those of the
+/// connections of `tcp`: whom other programs call in vain says nothing of this way.
+fn retransmitted(machines: [Option<&HostUse>; 2], tcp: Option<TcpTotals>) -> Option<u64> {
+    let established = |host: &HostUse| {
+        let connects = host.retransmitted_connects.unwrap_or(0);
+        Some(host.retransmitted?.saturating_sub(connects))
+    };
+    let all = machines.into_iter().flatten().filter_map(established).reduce(u64::saturating_add);
+    all.map(|all| all.saturating_add(tcp.unwrap_or_default().connect_retransmits))
+}
+
+/// When the last of `intervals` with a correct answer ended, nanoseconds after the first began, where
+/// there were only failures behind it.
+fn answered_until_ns(intervals: &[Interval]) -> Option<u64> {
+    let at = intervals.iter().rposition(|it| it.operations > 0)?;
+    let failed = intervals[at + 1..].iter().any(|it| it.failures > 0);
+    let last = intervals[at];
+    let end_ns = last.start_ns.saturating_add(last.duration_ns);
+    failed.then(|| end_ns.saturating_sub(intervals[0].start_ns))
+}
+
+/// What a server that tells the whole of its time leaves of an operation is the way to it.
+const BEYOND: &str = "what the server's whole time leaves: the way there and back, and what stands before \
+                      its port";
+
+/// An account of which a server tells its whole time: what nobody measured is then the wire.
+fn with_wire(mut account: Attribution) -> Attribution {
+    let name = |parts: &mut [TimePart]| {
+        if parts.iter().any(|part| part.kind == PartKind::Wire) {
+            return;
+        }
+        for rest in parts.iter_mut().filter(|part| part.kind == PartKind::Rest) {
+            (rest.kind, rest.how) = (PartKind::Wire, BEYOND.into());
+        }
+    };
+    name(&mut account.parts);
+    account.percentiles.iter_mut().for_each(|it| name(&mut it.parts));
+    account
 }
 
 /// The mean that the parts of an attribution of all calls add up to.
@@ -318,127 +371,4 @@ fn host_of(transport: &Transport) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use plumb_measure::{Attribution, FasterCalls, Histogram, TimePart};
-
-    fn times(values: impl IntoIterator<Item = u64>) -> Distribution {
-        let mut histogram = Histogram::new();
-        values.into_iter().for_each(|value| histogram.record(value));
-        Distribution::of(&histogram).unwrap()
-    }
-
-    #[test]
-    fn the_host_is_that_of_the_socket() {
-        let transport = |kind: &str, peer: &str| Transport {
-            kind: kind.into(),
-            network: None,
-            local: String::new(),
-            peer: peer.into(),
-            tls: None,
-            smc: None,
-        };
-        assert_eq!(host_of(&transport("tcp", "10.1.2.3:80")), "10.1.2.3");
-        assert_eq!(host_of(&transport("tcp", "[::1]:80")), "::1");
-        assert_eq!(host_of(&transport("unix", "/run/echo")), "unix");
-    }
-
-    #[test]
-    fn what_only_some_answers_tell_is_no_part_of_the_mean() {
-        let part = plumb_measure::PartRecord {
-            operations: 2,
-            service_ns: Some(times([100, 300])),
-            told_ns: [
-                ("always".to_owned(), times([50, 70])),
-                ("always.within".to_owned(), times([20, 20])),
-                ("once".to_owned(), times([9])),
-            ]
-            .into(),
-            ..plumb_measure::PartRecord::default()
-        };
-        let result = ResultRecord { parts: vec![part], ..ResultRecord::default() };
-        assert_eq!(told(&result, None), [("always".to_owned(), 60)].into());
-    }
-
-    #[test]
-    fn a_time_within_another_or_told_twice_is_taken_once() {
-        let all = [
-            ("backend", 100),
-            ("backend-database", 90),
-            ("database", 40),
-            ("db", 40),
-            ("gwtotal", 150),
-            ("render", 5),
-        ];
-        let part = plumb_measure::PartRecord {
-            operations: 1,
-            told_ns: all.map(|(name, ns)| (name.to_owned(), times([ns]))).into(),
-            ..plumb_measure::PartRecord::default()
-        };
-        let result = ResultRecord { parts: vec![part], ..ResultRecord::default() };
-        let kept = told(&result, None).into_keys().collect::<Vec<_>>();
-        assert_eq!(kept, ["backend", "database", "gwtotal", "render"]);
-    }
-
-    #[test]
-    fn where_only_the_faster_nine_tenths_are_told_apart_it_says_so() {
-        let time = |us: i64, half_us: u64| Estimate {
-            mean_ns: us * 1_000,
-            half_width_ns: Some(half_us * 1_000),
-            count: 100,
-        };
-        let part = |kind, time| TimePart { kind, time, how: String::new() };
-        let all = Attribution {
-            client: time(486, 40),
-            parts: vec![
-                part(PartKind::Server, time(90, 300)),
-                part(PartKind::Wire, time(250, 200)),
-            ],
-            ..Attribution::default()
-        };
-        let known = FasterCalls {
-            client: time(180, 5),
-            parts: vec![part(PartKind::Server, time(40, 3)), part(PartKind::Wire, time(120, 4))],
-        };
-        let outcome = |attribution: Attribution| {
-            let result = ResultRecord { attribution: Some(attribution), ..ResultRecord::default() };
-            CheckupOutcome::of_result(&result, &Validity::default())
-        };
-        let untold = outcome(all.clone().settled(""));
-        assert_eq!((untold.mean_ns, untold.faster_mean_ns), (Some(486_000), None));
-        assert!(untold.told_ns.is_empty() && untold.attributed.is_empty(), "{untold:?}");
-        let told = outcome(all.settled("").or_of_the_faster(|| Ok(known)));
-        assert_eq!((told.mean_ns, told.faster_mean_ns), (Some(486_000), Some(180_000)));
-        assert_eq!(told.told_ns, [("server".to_owned(), 40_000)].into());
-        assert_eq!(told.attributed[&PartKind::Rest].mean_ns, 20_000);
-        assert_eq!(told.accounted(), Some((180_000, Calls::Faster)));
-    }
-
-    #[test]
-    fn callers_that_share_a_pool_wait_for_a_connection_too() {
-        let part = |kind, mean_ns| TimePart {
-            kind,
-            time: Estimate { mean_ns, half_width_ns: Some(1_000_000), count: 58 },
-            how: String::new(),
-        };
-        let result = |parts: Vec<TimePart>| ResultRecord {
-            operations: 80,
-            observed: 22,
-            service_ns: Some(times([251_000_000; 58])),
-            response_ns: Some(times([503_000_000; 58])),
-            attribution: Some(Attribution { parts, ..Attribution::default() }),
-            ..ResultRecord::default()
-        };
-        let of = |parts| CheckupOutcome::of_result(&result(parts), &Validity::default());
-        let near =
-            |ns: Option<u64>, ms: u64| ns.is_some_and(|ns| ns.abs_diff(ms * 1_000_000) < 500_000);
-        let alone = of(vec![part(PartKind::Server, 250_000_000)]);
-        assert!(near(alone.median.map(|it| it.ns), 251) && alone.response_ns.is_none());
-        let queue = part(PartKind::Queue, 252_000_000);
-        let pooled = of(vec![part(PartKind::Server, 250_000_000), queue]);
-        assert!(near(pooled.median.map(|it| it.ns), 503), "{:?}", pooled.median);
-        assert!(near(pooled.p99_ns, 503) && near(pooled.times().map(|it| it.p50), 503));
-        assert!(near(pooled.service_ns.as_ref().map(|it| it.p50), 251));
-        assert_eq!((pooled.operations, pooled.timed()), (80, 58), "22 were looked into");
-    }
-}
+pub(crate) mod tests;

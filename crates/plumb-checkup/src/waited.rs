@@ -85,13 +85,7 @@ impl Waited {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_measure::Histogram;
-
-    fn times(values: impl IntoIterator<Item = u64>) -> Distribution {
-        let mut histogram = Histogram::new();
-        values.into_iter().for_each(|value| histogram.record(value));
-        Distribution::of(&histogram).unwrap()
-    }
+    use crate::outcome::tests::times;
 
     #[test]
     fn what_waited_for_a_lost_segment_is_counted_with_what_it_took_longer() {

@@ -247,6 +247,20 @@ impl Ledger {
         (ns >= CPU_MIN_NS).then(|| ns.checked_div(operations)).flatten()
     }
 
+    /// Processor time that `heads` and everybody who descends from them used from `self` to `after`, each
+    /// process by its clock, nanoseconds; without the process `but`.
+    #[must_use]
+    pub fn used_until(&self, after: &Self, heads: &[u32], but: u32) -> Vec<(u32, u64)> {
+        let (before, now) = (&self.processes, &after.processes);
+        let members = now.tree(heads).into_iter().filter(|pid| *pid != but);
+        let used = members.filter_map(|pid| {
+            let process = now.get(pid)?;
+            let earlier = before.same(process).map_or(0, |it| before.own_ns(it));
+            Some((pid, rise(now.own_ns(process), earlier)))
+        });
+        used.collect()
+    }
+
     /// Processor time of interrupts an operation, nanoseconds; `None` with fewer than
     /// [`TICKS_MIN`] ticks of them.
     #[must_use]

@@ -154,6 +154,9 @@ pub struct Usage {
     /// TCP segments sent again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retransmitted: Option<u64>,
+    /// Of these, requests to connect and what answers them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retransmitted_connects: Option<u64>,
     /// Connections turned away because nobody took them fast enough.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listen_overflows: Option<u64>,
@@ -299,6 +302,7 @@ impl Usage {
         }
         if let Some(tcp) = &sample.tcp {
             count(&mut self.retransmitted, Some(tcp.retransmitted));
+            count(&mut self.retransmitted_connects, tcp.syn_retransmits);
             count(&mut self.listen_overflows, tcp.listen_overflows);
         }
         if let Some(smc) = &sample.smc {

@@ -49,6 +49,8 @@ pub enum FindingKind {
     Steal,
     /// Memory was short: pages were swapped.
     Paging,
+    /// A control group held back whoever asked or answered: its quota of processor time was used up.
+    Throttled,
     /// Two sides counted the same thing differently.
     CountsDiffer,
     /// The far machine could not be recorded to the end.

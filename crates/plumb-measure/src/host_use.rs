@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::{counted, show_above};
+use crate::units::{counted, grouped, show_above, show_ns, show_plain};
 use crate::{Finding, FindingKind, ForeignLimit, Placement, Scope};
 
 /// What a machine did while a result was recorded: the one that drove the load, or a far one, of
@@ -55,10 +55,13 @@ pub struct HostUse {
     /// Processors that they may run on; absent where these are all, or nobody knows.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tested_cpus: Option<u32>,
-    /// The processor time that the control groups around them leave to all of them together; absent where
-    /// one of them is not bounded, or nobody knows.
+    /// The processor time that the control groups around those of them that did the work leave to these
+    /// together; absent where one is not bounded, or nobody knows.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tested_quota: Option<CpuQuota>,
+    /// The same of the load generator; absent where it is not bounded.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub client_quota: Option<CpuQuota>,
     /// Memory that was not available to programs, bytes, on average; absent when nobody looked.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub memory_used_bytes: Option<u64>,
@@ -71,6 +74,9 @@ pub struct HostUse {
     /// TCP segments sent again; absent when nobody counted.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub retransmitted: Option<u64>,
+    /// Of these, requests to connect and what answers them; absent when nobody counted.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub retransmitted_connects: Option<u64>,
     /// How the work of receiving was spread; absent when nothing was received.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub receive: Option<ReceiveUse>,
@@ -88,13 +94,42 @@ pub struct CpuQuota {
     pub processors: f64,
     /// True when the load generator is in that group as well.
     pub with_client: bool,
-    /// How often the quota was used up while the load ran; absent where the kernel does not count it.
+    /// How often a quota was used up in the recorded part; absent where the kernel does not count it, or
+    /// nobody can say in which group the work was done.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub throttled: Option<CpuThrottled>,
 }
 
+impl CpuQuota {
+    /// The quota of the group that held back: another than this one where several groups are around
+    /// what it bounds, and the record says which.
+    #[must_use]
+    pub fn of_throttled(self) -> Self {
+        let of = |throttled: CpuThrottled| Some((throttled.processors?, throttled.with_client?));
+        let (processors, with_client) =
+            self.throttled.and_then(of).unwrap_or((self.processors, self.with_client));
+        Self { processors, with_client, ..self }
+    }
+
+    /// That it was used up, of `whom`: a sentence with its figures; `None` where it never was.
+    fn remark(self, whom: &str) -> Option<Finding> {
+        let quota = self.of_throttled();
+        let throttled = quota.throttled.filter(|it| it.held_back > 0)?;
+        let text = format!(
+            "throttled: the control group of {whom} used up its quota of {} of a processor's time in {} of \
+             {}, and was held back for {}, added up over all processors: times hold these waits (cpu.stat, \
+             cpu.max)",
+            show_plain(quota.processors),
+            grouped(throttled.held_back),
+            counted(throttled.periods, "period"),
+            show_ns(throttled.held_back_ns),
+        );
+        Some(Finding { kind: FindingKind::Throttled, scope: Scope::Nothing, text })
+    }
+}
+
 /// How often a control group held back what is in it, because its quota of a period was used up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuThrottled {
     /// Periods in which something in the group ran, or wanted to.
     pub periods: u64,
@@ -102,6 +137,12 @@ pub struct CpuThrottled {
     pub held_back: u64,
     /// For how long, nanoseconds; of each processor on which it wanted to run.
     pub held_back_ns: u64,
+    /// What that group leaves, in processors; absent in records of earlier versions.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub processors: Option<f64>,
+    /// True when the load generator is in that group as well; absent in the same.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub with_client: Option<bool>,
 }
 
 /// What tells how much others ran, the best first.
@@ -204,6 +245,17 @@ impl HostUse {
         found
     }
 
+    /// That control groups held back whoever asked or answered. A group that holds both is told of once.
+    pub(crate) fn throttled(&self) -> impl Iterator<Item = Finding> {
+        let (client, server) = (self.client_quota, self.tested_quota);
+        let shared = server.is_some_and(|quota| quota.of_throttled().with_client);
+        let same =
+            shared && client.zip(server).is_some_and(|(one, it)| one.throttled == it.throttled);
+        let whom = if shared { "the server and the load generator" } else { "the server" };
+        let client = client.filter(|_| !same).and_then(|quota| quota.remark("the load generator"));
+        client.into_iter().chain(server.and_then(|quota| quota.remark(whom)))
+    }
+
     /// What could not be checked of the machine that drove the load; nothing where others may take
     /// everything.
     pub(crate) fn unchecked(&self, limit: ForeignLimit) -> Option<Finding> {
@@ -245,6 +297,49 @@ mod tests {
         assert!(lost.valid && lost.latency_valid);
         let [remark] = lost.reasons.as_slice() else { panic!("one remark") };
         assert_eq!((remark.kind, remark.scope), (FindingKind::FarHostLost, Scope::Nothing));
+    }
+
+    #[test]
+    fn what_a_quota_held_back_is_a_remark_of_whom_it_held() {
+        let quota = |processors, with_client, held_back| CpuQuota {
+            processors: 2.5,
+            with_client: false,
+            throttled: Some(CpuThrottled {
+                periods: 203,
+                held_back,
+                held_back_ns: held_back * 57_000_000,
+                processors: Some(processors),
+                with_client: Some(with_client),
+            }),
+        };
+        let said = |client_quota, tested_quota| {
+            let host = HostUse { client_quota, tested_quota, ..HostUse::default() };
+            let all = ForeignLimit { share: "100%".parse().unwrap(), source: LimitSource::Option };
+            let validity = Validity::of([]).with_host(&host, all);
+            assert!(validity.valid && validity.latency_valid, "every figure stands");
+            validity.reasons.into_iter().map(|it| it.text).collect::<Vec<_>>()
+        };
+        let server = Some(quota(0.5, false, 82));
+        assert_eq!(
+            said(Some(quota(1.0, true, 0)), server),
+            [
+                "throttled: the control group of the server used up its quota of 0.50 of a processor's time \
+              in 82 of 203 periods, and was held back for 4.67 s, added up over all processors: times \
+              hold these waits (cpu.stat, cpu.max)"
+            ]
+        );
+        let client = Some(quota(1.0, true, 9));
+        let both = said(client, server);
+        assert_eq!(both.len(), 2);
+        assert!(
+            both[0].contains("group of the load generator used up its quota of 1.00 "),
+            "{both:?}"
+        );
+        let shared = said(client, client);
+        assert_eq!(shared.len(), 1, "one group is told of once");
+        assert!(shared[0].contains("of the server and the load generator used up"), "{shared:?}");
+        assert_eq!(said(None, Some(quota(0.5, false, 0))).len(), 0);
+        assert_eq!(said(Some(CpuQuota { throttled: None, ..quota(1.0, true, 9) }), None).len(), 0);
     }
 
     fn raised(text: &str) -> ForeignLimit {

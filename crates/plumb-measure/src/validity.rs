@@ -81,6 +81,7 @@ impl Validity {
     #[must_use]
     pub fn with_host(self, host: &HostUse, limit: ForeignLimit) -> Self {
         let found = host.disturbances(limit, "").into_iter().chain(host.unchecked(limit));
+        let found = found.chain(host.throttled());
         Self { foreign_limit: Some(limit), ..self.and(found) }
     }
 

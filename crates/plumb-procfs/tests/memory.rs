@@ -4,7 +4,8 @@ use std::fs;
 
 use plumb_procfs::Root;
 use plumb_procfs::process::{
-    Quota, Throttled, Throttling, memory_limit_of, memory_of, processors_of, quota_of,
+    HeldBack, Quota, Throttled, Throttling, memory_limit_of, memory_of, processors_of, quota_of,
+    workers,
 };
 use tempfile::TempDir;
 
@@ -143,6 +144,7 @@ fn what_a_quota_held_back_is_counted_in_both_versions() {
     ];
     let (folder, root) = machine(&before);
     let [of_7, of_8, of_9] = [7, 8, 9].map(|pid| Throttling::of(&root, &[pid]));
+    let of_both = Throttling::of(&root, &[7, 8]);
     let now = |file: &str, text: &str| fs::write(folder.path().join(file), text).unwrap();
     now(
         "sys/fs/cgroup/cpu/app/cpu.stat",
@@ -151,11 +153,40 @@ fn what_a_quota_held_back_is_counted_in_both_versions() {
     now("sys/fs/cgroup/app/two/cpu.stat", "nr_periods 25\nnr_throttled 2\nthrottled_usec 30\n");
     let since = |pid, before| Throttling::of(&root, &[pid]).since(before);
     let held = |periods, held_back, ns| Some(Throttled { periods, held_back, ns });
-    assert_eq!(since(7, &of_7), held(203, 82, 4_660_000_000));
-    assert_eq!(since(8, &of_8), held(20, 2, 30_000), "the group above has no quota");
+    let counters = |held: Option<HeldBack>| held.map(|it| it.throttled);
+    assert_eq!(counters(since(7, &of_7)), held(203, 82, 4_660_000_000));
+    assert_eq!(counters(since(8, &of_8)), held(20, 2, 30_000), "the group above has no quota");
     assert_eq!(since(9, &of_9), None);
+    let longest = Throttling::of(&root, &[7, 8]).since(&of_both).unwrap();
+    assert_eq!(
+        longest.quota,
+        Quota { processors: 0.04, holds_us: false },
+        "its own, not their sum"
+    );
     let all = Throttling::of(&root, &[7, 8]);
-    assert_eq!(all.since(&Throttling::of(&root, &[7, 8])), held(0, 0, 0));
+    assert_eq!(counters(all.since(&Throttling::of(&root, &[7, 8]))), held(0, 0, 0));
+}
+
+#[test]
+fn the_groups_that_count_are_those_in_which_the_work_was_done() {
+    let (_folder, root) = machine(&[
+        ("proc/self/cgroup", "0::/user\n"),
+        ("proc/1/cgroup", "0::/init.scope\n"),
+        ("proc/2/cgroup", "0::/app/master\n"),
+        ("proc/3/cgroup", "0::/app/worker\n"),
+        ("proc/4/cgroup", "0::/app/worker\n"),
+        ("sys/fs/cgroup/app/master/cpu.max", "250000 100000\n"),
+        ("sys/fs/cgroup/app/worker/cpu.max", "50000 100000\n"),
+    ]);
+    let worked = |used: &[(u32, u64)]| workers(&root, used);
+    // a socket that the first process listens on for a service, and a master with its workers
+    assert_eq!(worked(&[(1, 2), (2, 9), (3, 500), (4, 0)]), Some(vec![3, 4]));
+    let quota = quota_of(&root, &worked(&[(1, 2), (2, 9), (3, 500)]).unwrap());
+    assert_eq!(quota, Some(Quota { processors: 0.5, holds_us: false }));
+    // many who share the work do it together
+    assert_eq!(worked(&[(2, 100), (3, 8), (4, 8)]), Some(vec![2, 3, 4]));
+    assert_eq!(worked(&[(3, 0), (4, 0)]), Some(vec![3, 4]), "one group, whoever worked");
+    assert_eq!(worked(&[(2, 0), (3, 0)]), None);
 }
 
 #[test]

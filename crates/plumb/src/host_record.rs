@@ -27,11 +27,13 @@ pub(crate) fn of_usage(usage: &Usage, facts: &HostFacts) -> HostUse {
         tested_memory_limit_bytes: None,
         tested_cpus: None,
         tested_quota: None,
+        client_quota: None,
         placement: None,
         memory_used_bytes: usage.available_bytes.and_then(|it| used(facts.memory_bytes, it.mean)),
         swapped_pages: swapped.reduce(u64::saturating_add),
         major_faults: usage.major_faults,
         retransmitted: usage.retransmitted,
+        retransmitted_connects: usage.retransmitted_connects,
         receive: usage.receive().map(|it| ReceiveUse {
             effective_cpus: it.effective_cpus,
             cpus: it.cpus,

@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 use plumb_command::exit;
 use plumb_engine::options::HostOptions;
 use plumb_host::{
-    ForeignLoad, ForeignWork, HostError, Ledger, MonitorPlan, Recorder, RecorderPlan, Side, Usage,
-    not_watched,
+    ForeignLoad, ForeignWork, HostError, Ledger, MonitorPlan, QuotaWatch, Recorder, RecorderPlan,
+    Side, Usage, not_watched,
 };
 use plumb_measure::{
-    CpuQuota, CpuSplit, CpuThrottled, ForeignLimit, ForeignProcess, HostUse, ProcessorShare,
-    ResultRecord, Transport,
+    CpuQuota, CpuSplit, ForeignLimit, ForeignProcess, HostUse, ProcessorShare, ResultRecord,
+    Transport,
 };
 use plumb_procfs::Root;
 use plumb_procfs::process::{
-    Owners, Quota, ThreadPlacement, Throttling, memory_limit_of, memory_of, owners_of_tcp,
-    owners_of_udp, owners_of_unix, processors_of, quota_of, share_a_core, shares,
+    Owners, ThreadPlacement, memory_limit_of, memory_of, owners_of_tcp, owners_of_udp,
+    owners_of_unix, processors_of, share_a_core, shares, workers,
 };
 
 use crate::far::{FarHostWatch, FarRecording};
@@ -47,8 +47,8 @@ struct Began {
     /// Processor time of our driving threads by processor, nanoseconds.
     client: BTreeMap<u32, u64>,
     server: ThreadPlacement,
-    /// What control groups had held those under test back before.
-    throttling: Throttling,
+    /// What control groups hold us, those under test and their descendants back.
+    quotas: QuotaWatch,
 }
 
 impl Began {
@@ -58,10 +58,10 @@ impl Began {
         let ours = std::process::id();
         let mut server = ledger.processes().tree(&tested);
         server.retain(|pid| *pid != ours);
+        let quotas = QuotaWatch::begin(root, [&[ours], &server[..]].concat());
         let server = ThreadPlacement::of(root, server);
         let known = [&[ours], leader.as_slice(), &tested[..]].concat();
-        let throttling = Throttling::of(root, &tested);
-        Some(Self { ledger, tested, known, client: BTreeMap::new(), server, throttling })
+        Some(Self { ledger, tested, known, client: BTreeMap::new(), server, quotas })
     }
 }
 
@@ -128,6 +128,13 @@ impl HostWatch {
         self.began = Began::take(&self.root, tested, self.leader);
     }
 
+    /// A moment of the load has passed, of its warm-up, too.
+    pub(crate) fn tick(&mut self) {
+        if let Some(began) = &mut self.began {
+            began.quotas.look();
+        }
+    }
+
     /// An interval of the load is over, in which driving threads used so many nanoseconds and were
     /// on these processors.
     pub(crate) fn look(&mut self, drivers: &[(u32, u64)]) {
@@ -136,6 +143,7 @@ impl HostWatch {
             *began.client.entry(*cpu).or_default() += ns;
         }
         began.server.look();
+        began.quotas.recorded();
     }
 
     /// Adds what happened while `result`, whose recorded part began at `began_ns`, was measured.
@@ -159,7 +167,7 @@ impl HostWatch {
             let processors = processors_of(&self.root, &began.tested);
             let all = self.recorder.facts().cpus_online;
             host.tested_cpus = processors.filter(|it| *it < all);
-            host.tested_quota = self.quota_of(&began);
+            (host.client_quota, host.tested_quota) = self.quotas_of(&began, &after, began_ns);
             host.tested = began.tested;
         }
         result.validity = std::mem::take(&mut result.validity).with_host(&host, self.limit);
@@ -169,18 +177,23 @@ impl HostWatch {
         }
     }
 
-    /// What control groups leave to the processes under test, where that is less than all processors.
-    fn quota_of(&self, began: &Began) -> Option<CpuQuota> {
-        let all = f64::from(self.recorder.facts().cpus_online);
-        let Quota { processors, holds_us } = quota_of(&self.root, &began.tested)?;
-        let throttled = Throttling::of(&self.root, &began.tested).since(&began.throttling);
-        let throttled = throttled.map(|it| CpuThrottled {
-            periods: it.periods,
-            held_back: it.held_back,
-            held_back_ns: it.ns,
-        });
-        let quota = CpuQuota { processors, with_client: holds_us, throttled };
-        (processors < all).then_some(quota)
+    /// What control groups leave to us, and to the processes under test that did the work, from
+    /// `began_ns` until `after`.
+    fn quotas_of(
+        &self,
+        began: &Began,
+        after: &Ledger,
+        began_ns: u64,
+    ) -> (Option<CpuQuota>, Option<CpuQuota>) {
+        let ours = std::process::id();
+        let of = |pids: &[u32]| began.quotas.of(pids, began_ns, self.recorder.facts().cpus_online);
+        let used = began.ledger.used_until(after, &began.tested, ours);
+        let tested = match workers(&self.root, &used) {
+            Some(pids) => of(&pids),
+            // in which of their groups they would have been held back cannot be told
+            None => of(&began.tested).map(|quota| CpuQuota { throttled: None, ..quota }),
+        };
+        (of(&[ours]), tested)
     }
 
     /// On which processors the work was done.

@@ -365,6 +365,9 @@ impl Sampler for Keeper<'_> {
 
     fn tick(&mut self) {
         self.onlooker.tick();
+        if let Ok(host_watch) = &mut self.host_watch {
+            host_watch.tick();
+        }
     }
 
     fn interval(&mut self, records: &IntervalRecords) {

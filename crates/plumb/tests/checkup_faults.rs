@@ -17,7 +17,7 @@ use kit::lossy_line::LossyLine;
 use kit::namespace::{ENDS, allowed};
 use kit::peer::{in_pieces, nobody};
 use kit::postgres::{PASSWORD, Postgres};
-use kit::{PATIENCE, PLUMB, Program, Server, locks};
+use kit::{PATIENCE, PLUMB, Program, Server, locks, until};
 use serde_json::Value;
 use tempfile::tempdir;
 
@@ -44,7 +44,7 @@ struct Fault {
     checkup: fn(&Path, u64) -> Result<Value, String>,
 }
 
-const FAULTS: [Fault; 13] = [
+const FAULTS: [Fault; 15] = [
     Fault { name: "nothing", expected: None, checkup: nothing },
     Fault {
         name: "a delay before an echo server",
@@ -93,6 +93,16 @@ const FAULTS: [Fault; 13] = [
         name: "a server that is not there",
         expected: Some(("unreachable", Some("locks"))),
         checkup: absent,
+    },
+    Fault {
+        name: "a server that goes away",
+        expected: Some(("failures", Some("locks"))),
+        checkup: leaving,
+    },
+    Fault {
+        name: "a lock that every statement takes",
+        expected: Some(("saturation", Some("database"))),
+        checkup: one_statement_at_a_time,
     },
 ];
 
@@ -391,6 +401,39 @@ fn absent(at: &Path, _: u64) -> Result<Value, String> {
         "[net]\nservers = [\"{}\"]\nconnections = 1\n[lock]\nserver = \"{}\"\n",
         echo.address,
         nobody()
+    );
+    Ok(checkup(&text, at, &SHORT))
+}
+
+fn leaving(at: &Path, _: u64) -> Result<Value, String> {
+    let locks = Server::of_locks();
+    let text = format!("[lock]\nserver = \"{}\"\n", locks.address);
+    let start = |words: &[&str], told: &[(&str, &str)]| {
+        let program = Program::start_told(Path::new(PLUMB), words, at, told);
+        until(|| is_measured(&at.join("checked/parts")).then_some(()));
+        locks.kill();
+        program
+    };
+    let said = checkup_by(start, &text, at, &[&SHORT[..], &["--out", "checked"]].concat());
+    let evidence = said["verdict"]["findings"][0]["evidence"].as_str().unwrap_or_default();
+    assert!(evidence.contains("went away while it was measured: it answered "), "{evidence}");
+    Ok(said)
+}
+
+/// True once one of the runs in the folder `parts` is over.
+fn is_measured(parts: &Path) -> bool {
+    let runs = fs::read_dir(parts).into_iter().flatten().flatten();
+    runs.map(|run| run.path().join("run.json")).any(|record| record.exists())
+}
+
+fn one_statement_at_a_time(at: &Path, _: u64) -> Result<Value, String> {
+    has_postgres()?;
+    let (echo, data) = (echo(), Postgres::start(""));
+    let statement = "statement = \"SELECT pg_advisory_xact_lock(1), pg_sleep(0.006)\"\n";
+    let text = format!(
+        "[net]\nservers = [\"{}\"]\nconnections = 1\n{}",
+        echo.address,
+        database(&data.address, statement)
     );
     Ok(checkup(&text, at, &SHORT))
 }

@@ -15,6 +15,7 @@ pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<CheckupFinding> {
         server: who.clone(),
         operation: None,
         cost: None,
+        ranked_ns: None,
         evidence,
         next: next.into(),
     };

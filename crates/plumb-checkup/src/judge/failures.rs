@@ -1,6 +1,7 @@
 //! Servers that cannot be measured, and servers that fail.
 
 use super::Evidence;
+use super::gone::{Before, gone, until};
 use super::sentence::named;
 use super::slow::is_silent;
 use crate::finding::{CheckupFinding, FaultKind};
@@ -23,22 +24,41 @@ pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<CheckupFinding> {
             server: server.into(),
             operation: None,
             cost: None,
+            ranked_ns: None,
             evidence,
             next,
         };
         let who = evidence.checkup.who_asks();
-        let silent = parts.iter().find_map(|part| unreachable(server, part, &who));
+        let silent = unreachable(server, &parts, &who);
         let found = silent.or_else(|| parts.iter().find_map(|part| failing(layer, server, part)));
         found.map(finding)
     });
     found.collect()
 }
 
-fn unreachable(server: &str, part: &CheckupPart, who: &str) -> Option<(FaultKind, String, String)> {
-    let outcome = part.outcome.as_ref().filter(|outcome| !outcome.not_offered)?;
+/// The first of `parts` without a record: the server is not there, or no longer.
+fn unreachable(
+    server: &str,
+    parts: &[&CheckupPart],
+    who: &str,
+) -> Option<(FaultKind, String, String)> {
+    let lost = |part: &&CheckupPart| {
+        part.outcome.as_ref().is_some_and(|it| it.error.is_some() && !it.not_offered)
+    };
+    let at = parts.iter().position(lost)?;
+    let part = parts[at];
+    let outcome = part.outcome.as_ref()?;
+    let before = Before::of(&parts[..at]);
+    if let (Some(before), Some(kind)) = (&before, outcome.unconnected) {
+        return Some(gone(server, before, part, kind, &parts[at + 1..]));
+    }
     let error = outcome.error.as_deref()?.trim_end_matches('.');
     let end = if error.ends_with(['?', '!']) { "" } else { "." };
-    let evidence = format!("The {server} could not be measured: {error}{end}");
+    let error = format!("{error}{end}");
+    let evidence = match before {
+        Some(before) => before.and_no_further(server, part, &error),
+        None => format!("The {server} could not be measured: {error}"),
+    };
     let next = format!(
         "Where that names no remedy: does it run, and does {who} reach it? The words of each \
          measurement stand in checkup.json."
@@ -61,8 +81,9 @@ fn failing(
     let complaints = || reasons.iter().filter(|it| it.kind == FindingKind::Complaint);
     let answer = complaints().find(|it| !it.is_of_handshake());
     let handshake = complaints().find(|it| it.is_of_handshake());
+    let complaints = answer.into_iter().chain(handshake).map(|it| it.text.clone());
     let said: String =
-        answer.into_iter().chain(handshake).map(|it| format!("; {}", it.text)).collect();
+        until(outcome).into_iter().chain(complaints).map(|text| format!("; {text}")).collect();
     let (operation, how) = (named(&part.operation), &part.how);
     let evidence = format!("The {server} fails: of {operation} ({how}), {grave}{said}.");
     let wrong: u64 = outcome.unexpected_codes.values().sum();

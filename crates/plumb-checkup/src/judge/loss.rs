@@ -105,6 +105,7 @@ fn on_the_way(host: &str, parts: &[(&CheckupPart, &CheckupOutcome)]) -> Option<C
         server: way.server.clone(),
         operation: Some(part.operation.clone()),
         cost: Some(cost),
+        ranked_ns: None,
         evidence,
         next,
     })

@@ -7,6 +7,7 @@
 
 mod busy;
 mod failures;
+mod gone;
 mod layers;
 mod loss;
 mod names;
@@ -14,7 +15,6 @@ mod pool;
 mod quota;
 mod slow;
 mod stall;
-mod throttled;
 mod told;
 mod transfer;
 mod waits;
@@ -46,7 +46,7 @@ pub(super) fn judge(checkup: &Checkup) -> CheckupVerdict {
         stall::findings(&evidence),
         wire,
         full,
-        throttled::findings(&evidence),
+        quota::findings(&evidence),
         transfer::findings(&evidence),
         slow::findings(&evidence),
     ];

@@ -3,13 +3,13 @@
 //! The knee of a closed load: with more users the rate stays as it is, and everybody waits longer.
 //! What is full, the server's report of its waits tells; without one, how busy the processors are.
 
+use super::quota::is_the_limit;
 use super::sentence::{capitalised, named, uncapitalised};
-use super::throttled::is_the_limit;
 use super::told::queue;
 use super::{Evidence, one_a_server, transfer};
 use crate::finding::{CheckupFinding, CheckupRemark, FaultCost, FaultKind};
 use crate::{CheckupLayer, CheckupOutcome, CheckupPart, Middle};
-use plumb_measure::{is_whole_time, real, show_count, show_ns};
+use plumb_measure::{Calls, PartKind, is_whole_time, real, show_count, show_ns};
 
 /// Less waiting than this nobody notices.
 const WAIT_MIN_NS: u64 = 1_000_000;
@@ -34,9 +34,7 @@ const LINE_NEXT: &str = "Compare with the rate of plumb net stream: is the line 
 /// Findings of full servers; remarks about this machine, where its processors were the limit.
 pub(super) fn judged(evidence: &Evidence<'_>) -> (Vec<CheckupFinding>, Vec<CheckupRemark>) {
     let (mut findings, mut busy, mut untold) = (Vec::new(), Vec::new(), Vec::new());
-    // callers of a database share a pool of this tool's: who waits there waits for that
-    let served = |part: &CheckupPart| part.users == 1 && part.layer != CheckupLayer::Database;
-    for (part, first) in evidence.yardsticks().filter(|(part, _)| served(part)) {
+    for (part, first) in evidence.yardsticks().filter(|(part, _)| part.users == 1) {
         let Some(knee) = Knee::of(evidence, part, first) else { continue };
         match knee.limit() {
             Limit::Nobody => {}
@@ -55,7 +53,10 @@ struct Knee<'a> {
     part: &'a CheckupPart,
     first: &'a CheckupOutcome,
     last: &'a CheckupOutcome,
-    users: u64,
+    /// Users that ask at once, or the connections that they share: who waits for one of these waits for
+    /// this tool.
+    many: u64,
+    /// Of the time that the server was asked.
     medians: [Middle; 2],
 }
 
@@ -66,6 +67,8 @@ enum Limit {
     Nobody,
     /// A pool of the server: processors idle, or the server reports the wait.
     Pool,
+    /// Something that the statements of a database wait for: processors idle.
+    Statements,
     /// Something the server waits for itself.
     Behind,
     /// The line, or whoever writes the answers: their transfer takes longer.
@@ -96,18 +99,18 @@ impl<'a> Knee<'a> {
         let mut ladder: Vec<(u64, &CheckupOutcome)> = evidence
             .timed()
             .filter(|(other, it)| same(other) && it.pair.is_none() && it.bits_per_s.is_none())
-            .map(|(other, outcome)| (other.users, outcome))
+            .map(|(other, outcome)| (other.at_once(), outcome))
             .collect();
-        ladder.sort_by_key(|(users, _)| *users);
-        let [.., (before, lower), (users, last)] = ladder[..] else { return None };
-        let medians = [first.median?, last.median?];
+        ladder.sort_by_key(|(many, _)| *many);
+        let [.., (before, lower), (many, last)] = ladder[..] else { return None };
+        let medians = [first.median?, last.over_connection.or(last.median)?];
         let waits = medians[1].low_ns.saturating_sub(medians[0].high_ns);
-        let waited = waits >= WAIT_MIN_NS && waits / users.max(2) >= WAIT_A_USER_MIN_NS;
+        let waited = waits >= WAIT_MIN_NS && waits / many.max(2) >= WAIT_A_USER_MIN_NS;
         let carried = last.throughput_per_s / first.throughput_per_s;
-        let more = real(users) / real(before.max(1)) - 1.0;
+        let more = real(many) / real(before.max(1)) - 1.0;
         let grown = last.throughput_per_s / lower.throughput_per_s - 1.0;
-        let flat = carried <= CARRIED_MAX * real(users) && grown <= GROWTH_MAX * more;
-        (users > 1 && waited && flat).then_some(Self { part, first, last, users, medians })
+        let flat = carried <= CARRIED_MAX * real(many) && grown <= GROWTH_MAX * more;
+        (many > 1 && waited && flat).then_some(Self { part, first, last, many, medians })
     }
 
     fn limit(&self) -> Limit {
@@ -123,6 +126,7 @@ impl<'a> Knee<'a> {
                 false => Limit::FarMachine,
             },
             _ if transfer::grown(self.first, self.last).is_some() => Limit::Transfer,
+            None if idle && self.is_of_a_database() => Limit::Statements,
             None if idle => Limit::Pool,
             Some(share) if idle_much && share <= WAITS_ARE_NOT => Limit::Behind,
             _ if busy.is_none() => Limit::Unknown,
@@ -195,6 +199,7 @@ impl<'a> Knee<'a> {
             server: self.part.server.clone(),
             operation: Some(self.part.operation.clone()),
             cost: Some(cost),
+            ranked_ns: None,
             evidence: format!("The {} {}", self.part.server, self.evidence(limit)),
             next: self.next(limit).into(),
         }
@@ -202,6 +207,41 @@ impl<'a> Knee<'a> {
 
     fn is_network(&self) -> bool {
         self.part.layer == CheckupLayer::Network
+    }
+
+    fn is_of_a_database(&self) -> bool {
+        self.part.layer == CheckupLayer::Database
+    }
+
+    /// How long the server works on an operation by its own clock, with one user and with most, nanoseconds:
+    /// means, and which operations they are of; `None` where it was not read of the same.
+    fn worked(&self) -> Option<([u64; 2], Calls)> {
+        let of = |outcome: &CheckupOutcome| {
+            let server = outcome.attributed.get(&PartKind::Server)?;
+            Some((server.mean_ns.max(0).unsigned_abs(), outcome.accounted()?.1))
+        };
+        let ((first, of_first), (last, of_last)) = (of(self.first)?, of(self.last)?);
+        (of_first == of_last).then_some(([first, last], of_last))
+    }
+
+    /// The share of what was added over a connection that the server's own clock has; `None` where it was
+    /// not read.
+    fn worked_longer(&self) -> Option<f64> {
+        let ([first, last], _) = self.worked()?;
+        let added = self.medians[1].ns.saturating_sub(self.medians[0].ns).max(1);
+        Some(real(last.saturating_sub(first)) / real(added))
+    }
+
+    /// `; by its own clock it has one for 28.2 ms then, and for 7.29 ms over one connection, at the mean`.
+    fn clock(&self) -> String {
+        self.worked().map_or_else(String::new, |([first, last], of)| {
+            format!(
+                "; by its own clock it has one for {} then, and for {} over one connection, at the mean{}",
+                show_ns(last),
+                show_ns(first),
+                of.whose()
+            )
+        })
     }
 
     fn evidence(&self, limit: Limit) -> String {
@@ -226,9 +266,20 @@ impl<'a> Knee<'a> {
                 let served = served(self.at_once());
                 format!("is full: it serves {served} at a time. {knee}{waited}{busy}.")
             }
+            Limit::Statements => format!(
+                "does no more over more connections: it serves {} at a time, while processors idle. \
+                 {knee}{}{busy}.",
+                served(self.at_once()),
+                self.clock(),
+            ),
             Limit::FarMachine | Limit::ThisMachine | Limit::Untold => {
                 format!("is at the limit of its processors. {knee}{busy}.")
             }
+            Limit::Unknown if self.is_of_a_database() => format!(
+                "does no more over more connections: statements wait for each other, or its processors are \
+                 busy. {knee}{}{busy}.",
+                self.clock(),
+            ),
             Limit::Behind => format!(
                 "waits for something else: no more is done for more users, and the server \
                  reports no queue. {knee}{}{busy}.",
@@ -250,11 +301,13 @@ impl<'a> Knee<'a> {
     /// `A flight list takes 52.7 ms with 10 users and 5.50 ms with one, at 189/s and 182/s`.
     fn described(&self) -> String {
         let [first, last] = self.medians;
+        let (with, users) =
+            if self.is_of_a_database() { ("over", "connections") } else { ("with", "users") };
         format!(
-            "{} takes {} with {} users and {} with one, at {}/s and {}/s",
+            "{} takes {} {with} {} {users} and {} {with} one, at {}/s and {}/s",
             capitalised(&named(&self.part.operation)),
             show_ns(last.ns),
-            self.users,
+            self.many,
             show_ns(first.ns),
             show_count(self.last.throughput_per_s),
             show_count(self.first.throughput_per_s),
@@ -284,13 +337,35 @@ impl<'a> Knee<'a> {
                 "Fewer processor seconds an operation, or more processors: a larger pool would only \
                  move the queue."
             }
+            Limit::Statements | Limit::Unknown if self.is_of_a_database() => {
+                statements_next(self.worked_longer())
+            }
             Limit::Behind => {
                 "Look at what the server asks itself: its database, its lock server, a disk."
             }
-            Limit::Unknown | Limit::Nobody => {
+            Limit::Statements | Limit::Unknown | Limit::Nobody => {
                 "Watch the processors of its machine meanwhile (plumb host serve there, --far-host \
                  here): if they idle, raise its work processes, threads or connections."
             }
+        }
+    }
+}
+
+/// What to look at where statements wait for each other, and the server's own clock has this share of it.
+fn statements_next(worked_longer: Option<f64>) -> &'static str {
+    match worked_longer {
+        Some(share) if share >= WAITS_ARE => {
+            "They wait within the database: for what (wait_event of pg_stat_activity, data_lock_waits of \
+             performance_schema)? A lock that each of them takes lets one through at a time; a disk may, too."
+        }
+        Some(share) if share <= WAITS_ARE_NOT => {
+            "They wait before the database: has a pooler or proxy before its port fewer connections to it \
+             (pgbouncer: default_pool_size, SHOW POOLS)?"
+        }
+        _ => {
+            "What do they wait for (wait_event of pg_stat_activity, data_lock_waits of performance_schema), \
+             and has a pooler or proxy before its port fewer connections to it (pgbouncer: SHOW POOLS)? Its \
+             processors tell plumb host serve there, --far-host here."
         }
     }
 }

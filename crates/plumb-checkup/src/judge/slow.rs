@@ -72,6 +72,7 @@ fn silent(part: &CheckupPart, outcome: &CheckupOutcome) -> Option<CheckupFinding
         server: part.server.clone(),
         operation: Some(part.operation.clone()),
         cost: None,
+        ranked_ns: None,
         evidence,
         next: format!("How long it takes, a longer --for tells. {next}"),
     })
@@ -118,6 +119,7 @@ fn slow(
         server: part.server.clone(),
         operation: Some(part.operation.clone()),
         cost: Some(cost),
+        ranked_ns: None,
         evidence,
         next: next(part.layer, largest(outcome)),
     })

@@ -78,6 +78,7 @@ fn finding(kind: FaultKind, part: &CheckupPart, text: &str, next: &str) -> Check
         server: part.server.clone(),
         operation: Some(part.operation.clone()),
         cost: None,
+        ranked_ns: None,
         evidence: format!("The {} stalls over {}: {text}.", part.server, named(&part.operation)),
         next: next.into(),
     }

@@ -82,6 +82,7 @@ fn finding(part: &CheckupPart, transfer: Transfer) -> CheckupFinding {
         server: part.server.clone(),
         operation: Some(part.operation.clone()),
         cost: Some(cost),
+        ranked_ns: None,
         evidence,
         next: next(part.layer).into(),
     }

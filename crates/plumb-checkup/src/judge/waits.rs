@@ -2,8 +2,8 @@
 //! nothing to be said.
 
 use super::Evidence;
+use super::quota::used_up;
 use super::sentence::named;
-use super::throttled::used_up;
 use crate::finding::{CheckupFinding, CheckupRemark, FaultKind};
 use crate::waited::Waited;
 use crate::{CheckupOutcome, CheckupPart};

@@ -43,6 +43,7 @@ fn to_host(part: &CheckupPart, outcome: &CheckupOutcome) -> Option<CheckupFindin
         server: part.server.clone(),
         operation: Some(part.operation.clone()),
         cost: Some(FaultCost::of(median.ns, median.low_ns, median.high_ns, median.ns)),
+        ranked_ns: None,
         evidence,
         next: "Where do the packets go (tracepath, a VPN, another site), and does the line have \
                the rate it should (plumb net stream)? Fewer round trips an operation help as much \
@@ -115,6 +116,7 @@ fn to_server(
         server: part.server.clone(),
         operation: Some(part.operation.clone()),
         cost: Some(cost),
+        ranked_ns: None,
         evidence,
         next: next.into(),
     })

@@ -188,8 +188,8 @@ fn pictures(servers: &[Server<'_>]) -> Markup {
                 }
                 p class="about" {
                     "With one user. Every bar is as long as its own whole; means, because means add up "
-                    "and medians do not. Hatched is what nobody measured. The runs say how each part was "
-                    "measured."
+                    "and medians do not. Hatched is what nobody measured; what a server that tells all of "
+                    "its time leaves is the wire. The runs say how each part was measured."
                 }
             }
         }

@@ -17,6 +17,7 @@ fn part(layer: CheckupLayer, server: &str, operation: &str, how: &str) -> Checku
         how: how.into(),
         role: PartRole::Yardstick,
         users: 1,
+        connections: None,
         expected_ns: 2_000_000_000,
         words: vec!["net".into(), "ping".into()],
         outcome: None,

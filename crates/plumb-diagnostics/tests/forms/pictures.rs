@@ -55,6 +55,7 @@ fn part(folder: &str) -> CheckupPart {
         how: folder.into(),
         role: PartRole::Beside,
         users: 1,
+        connections: None,
         expected_ns: 1_000_000_000,
         words: vec!["net".into(), "ping".into()],
         outcome: Some(CheckupOutcome {

@@ -35,9 +35,18 @@ impl Throttled {
     }
 }
 
+/// What a control group with this quota counted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HeldBack {
+    /// What it leaves.
+    pub quota: Quota,
+    /// How often it was used up.
+    pub throttled: Throttled,
+}
+
 /// The counters of all control groups with a quota that hold some processes, at one moment.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Throttling(BTreeMap<String, Throttled>);
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Throttling(BTreeMap<String, HeldBack>);
 
 impl Throttling {
     /// Those of the groups that hold any of the processes `pids`.
@@ -46,18 +55,55 @@ impl Throttling {
     /// The kernel's cgroup-v2 (`cpu.stat`) and sched-bwc.
     #[must_use]
     pub fn of(root: &Root, pids: &[u32]) -> Self {
+        let ours = groups_of(root, "self", "cpu").unwrap_or_default();
         let groups = pids.iter().filter_map(|pid| groups_of(root, &pid.to_string(), "cpu"));
-        let bounded = groups.flatten().filter(|group| quota(root, group).is_some());
-        Self(bounded.filter_map(|group| Some((group.clone(), throttled(root, &group)?))).collect())
+        let counted = |group: String| {
+            let quota = Quota { processors: quota(root, &group)?, holds_us: ours.contains(&group) };
+            let throttled = throttled(root, &group)?;
+            Some((group, HeldBack { quota, throttled }))
+        };
+        Self(groups.flatten().filter_map(counted).collect())
+    }
+
+    /// True where no group with a quota counts anything.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// What happened since `before` in the group that held back longest; `None` where no group of both
     /// counts it.
     #[must_use]
-    pub fn since(&self, before: &Self) -> Option<Throttled> {
-        let known = self.0.iter().filter_map(|(group, now)| Some(now.since(*before.0.get(group)?)));
-        known.max_by_key(|throttled| (throttled.ns, throttled.periods))
+    pub fn since(&self, before: &Self) -> Option<HeldBack> {
+        let known = self.0.iter().filter_map(|(group, now)| {
+            let throttled = now.throttled.since(before.0.get(group)?.throttled);
+            Some(HeldBack { throttled, ..*now })
+        });
+        known.max_by_key(|held| (held.throttled.ns, held.throttled.periods))
     }
+}
+
+/// A group in which less of the work was done, one part in so many, did none of it.
+const WORK_MIN: u64 = 10;
+
+/// Those of the processes that used `used_ns` each, nanoseconds, in whose control groups the work was
+/// done; `None` where nobody can say, since they used nothing and lie in several.
+#[must_use]
+pub fn workers(root: &Root, used_ns: &[(u32, u64)]) -> Option<Vec<u32>> {
+    // a process that is gone, or hidden, may have worked anywhere
+    let group = |pid: &u32| groups_of(root, &pid.to_string(), "cpu");
+    let placed: Vec<_> = used_ns.iter().map(|(pid, ns)| (*pid, *ns, group(pid))).collect();
+    let mut by_group: BTreeMap<Option<&Vec<String>>, u64> = BTreeMap::new();
+    for (_, ns, group) in &placed {
+        let sum = by_group.entry(group.as_ref()).or_default();
+        *sum = sum.saturating_add(*ns);
+    }
+    let all = by_group.values().fold(0, |sum: u64, ns| sum.saturating_add(*ns));
+    if all == 0 && by_group.len() > 1 {
+        return None;
+    }
+    let worked = |group: &Option<Vec<String>>| by_group[&group.as_ref()] >= all / WORK_MIN;
+    Some(placed.iter().filter(|(.., group)| worked(group)).map(|(pid, ..)| *pid).collect())
 }
 
 /// A control group and its bound.

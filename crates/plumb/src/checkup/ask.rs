@@ -10,6 +10,9 @@ pub(super) const MESSENGERS: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 pub(super) const LOCKERS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
 pub(super) const SENDERS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
 pub(super) const USERS: NonZeroUsize = NonZeroUsize::new(10).unwrap();
+/// Callers of a database, and the connections that they share.
+const CALLERS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
+const POOL: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 
 /// One measurement that is still to be given its time.
 #[derive(Clone, Debug)]
@@ -21,6 +24,8 @@ pub(super) struct Ask {
     pub(super) role: PartRole,
     /// How many ask at the same time.
     pub(super) users: u64,
+    /// Connections that these share, where they do.
+    pub(super) connections: Option<u64>,
     /// The words behind `plumb`, without those of its time.
     pub(super) words: Vec<String>,
 }
@@ -29,12 +34,17 @@ impl Ask {
     fn new(operation: &str, how: &str, words: &[&str]) -> Self {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
         let (operation, how, role) = (operation.into(), how.into(), PartRole::Yardstick);
-        Self { operation, how, role, users: 1, words }
+        Self { operation, how, role, users: 1, connections: None, words }
     }
 
     /// The same asked for by `users` at once.
     fn by(self, users: usize) -> Self {
         Self { users: users as u64, ..self.beside() }
+    }
+
+    /// The same over so many connections, which those who ask share.
+    fn sharing(self, connections: NonZeroUsize) -> Self {
+        Self { connections: Some(connections.get() as u64), ..self }
     }
 
     fn beside(self) -> Self {
@@ -87,10 +97,11 @@ pub(super) fn statements(url: &str, own: &[String], patience: &[String]) -> Vec<
     let over = |over: &str, how: &str| {
         Ask::new(operation, how, &["db", "ping", url, which, over]).with(own).with(patience)
     };
-    vec![
-        over("--over=kept", "one connection"),
-        over("--over=pool", "8 callers, 4 connections").by(8),
-    ]
+    let (callers, pool) = (CALLERS.get(), POOL.get());
+    let shared = [format!("--callers={callers}"), format!("--pool={pool}")];
+    let many = over("--over=pool", &format!("{callers} callers, {pool} connections"));
+    let many = many.by(callers).sharing(POOL).with(&shared);
+    vec![over("--over=kept", "one connection"), many]
 }
 
 /// A message, as a sentence names it, and the words that send it.

@@ -1,12 +1,16 @@
 //! The measurements, one after the other; each outcome is written down as it comes.
 
 use plumb_checkup::{Checkup, CheckupOutcome, CheckupPart, PartRole};
+use plumb_db::DbError;
 use plumb_diagnostics::checkup;
-use plumb_engine::Stop;
 use plumb_engine::layer::JobError;
+use plumb_engine::{EngineError, Stop};
+use plumb_flow::FlowError;
 use plumb_folder::CheckFolder;
 use plumb_host::{IdleOptions, idle_cost};
-use plumb_measure::{FindingKind, RemoteSelector, Scope, Share, Status};
+use plumb_http::HttpError;
+use plumb_lock::LockError;
+use plumb_measure::{FailureKind, FindingKind, RemoteSelector, Scope, Share, Status};
 use plumb_net::NetError;
 
 use super::advice;
@@ -179,7 +183,7 @@ fn attempt(
         Err(error) => {
             let not_offered = part.role == PartRole::WhereOffered && is_another_server(&error);
             let none = CheckupOutcome::none(advice::for_a_file(&one_line(&error)));
-            (CheckupOutcome { not_offered, ..none }, None)
+            (CheckupOutcome { not_offered, unconnected: unconnected(&error), ..none }, None)
         }
     })
 }
@@ -199,6 +203,37 @@ fn name(part: &CheckupPart) -> String {
 fn is_another_server(error: &anyhow::Error) -> bool {
     let net = error.downcast_ref::<JobError>().and_then(|job| job.downcast_ref());
     matches!(net, Some(NetError::Talk { .. }))
+}
+
+/// Why no connection was made, where nobody took one: that is the server's, and no limit of this side.
+fn unconnected(error: &anyhow::Error) -> Option<FailureKind> {
+    match of_engine(error.downcast_ref::<JobError>()?)? {
+        EngineError::Connect { kind, .. } => {
+            let nobody = [FailureKind::ConnectRefused, FailureKind::ConnectTimedOut];
+            nobody.contains(kind).then_some(*kind)
+        }
+        _ => None,
+    }
+}
+
+/// The error of the engine that a layer passes on.
+fn of_engine(job: &JobError) -> Option<&EngineError> {
+    if let Some(NetError::Engine(error)) = job.downcast_ref() {
+        return Some(error);
+    }
+    if let Some(LockError::Engine(error)) = job.downcast_ref() {
+        return Some(error);
+    }
+    if let Some(HttpError::Engine(error)) = job.downcast_ref() {
+        return Some(error);
+    }
+    if let Some(FlowError::Engine(error)) = job.downcast_ref() {
+        return Some(error);
+    }
+    if let Some(DbError::Engine(error)) = job.downcast_ref() {
+        return Some(error);
+    }
+    job.downcast_ref()
 }
 
 fn one_line(error: &anyhow::Error) -> String {

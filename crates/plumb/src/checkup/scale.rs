@@ -61,6 +61,7 @@ impl Scale {
             how: ask.how,
             role: ask.role,
             users: ask.users,
+            connections: ask.connections,
             expected_ns: time.ns() + AROUND_NS,
             words: [&ask.words[..], &shared, &self.around].concat(),
             outcome: None,

@@ -149,7 +149,8 @@ fn whoever_does_not_know_who_asks_is_told_so_by_the_file() {
 /// A quota of 0.04 processors that was used up in `held_back` of 203 periods.
 fn quota(held_back: u64) -> CpuQuota {
     let held_back_ns = held_back * 57 * MS;
-    let throttled = Some(CpuThrottled { periods: 203, held_back, held_back_ns });
+    let throttled =
+        Some(CpuThrottled { periods: 203, held_back, held_back_ns, ..CpuThrottled::default() });
     CpuQuota { processors: 0.04, with_client: false, throttled }
 }
 
@@ -192,16 +193,45 @@ fn a_quota_that_many_users_use_up_is_no_pool() {
         only(FaultKind::Quota, parts.clone()),
         "A control group holds the application server back: its quota of 0.04 processors was used up \
          in 190 of 203 periods (10.8 s without a processor, added up over all processors). A flight list \
-         (10 users) takes 50.0 ms at the mean and 50.0 ms at the median."
+         (10 users) takes 50.0 ms at the mean and 50.0 ms at the median. What that costs is not known, for \
+         half of the operations or more may have waited: it is ranked by its share of the periods, 94 % of \
+         that mean (46.8 ms)."
     );
-    assert_eq!(checkup(parts).verdict.findings[0].cost, None);
+    assert_eq!(checkup(parts.clone()).verdict.findings[0].cost, None);
+    // what is surely less comes behind it, what is surely more before
+    parts[1].outcome = Some(takes(46 * MS));
+    assert_eq!(kinds(&checkup(parts.clone())), [FaultKind::Quota, FaultKind::Slow]);
+    parts[1].outcome = Some(takes(48 * MS));
+    assert_eq!(kinds(&checkup(parts)), [FaultKind::Slow, FaultKind::Quota]);
+}
+
+#[test]
+fn the_quota_that_is_named_is_that_of_the_group_that_held_back() {
+    let throttled = CpuThrottled {
+        processors: Some(0.5),
+        with_client: Some(false),
+        ..quota(82).throttled.unwrap()
+    };
+    // a listener and its worker in groups of their own, which leave 2.5 together
+    let of_both = CpuQuota { processors: 2.5, with_client: true, throttled: Some(throttled) };
+    let outcome = CheckupOutcome {
+        operations: 18_847,
+        mean_ns: Some(289 * US),
+        quota: Some(of_both),
+        ..takes(19_600)
+    };
+    let mut parts = landscape(45, 1_900);
+    parts[0].outcome = Some(outcome);
+    let said = only(FaultKind::Quota, parts);
+    assert!(said.contains("back: its quota of 0.50 processors was used up in 82 of 203"), "{said}");
 }
 
 #[test]
 fn periods_that_hold_many_processors_back_cost_what_operations_waited() {
     // 80 of 1,000 operations waited 50 ms each, with four processors held back meanwhile
     let held_back_ns = 80 * 4 * 50 * MS;
-    let throttled = Some(CpuThrottled { periods: 200, held_back: 80, held_back_ns });
+    let throttled =
+        Some(CpuThrottled { periods: 200, held_back: 80, held_back_ns, ..CpuThrottled::default() });
     let outcome = CheckupOutcome {
         mean_ns: Some(4_021 * US),
         quota: Some(CpuQuota { processors: 2.0, with_client: false, throttled }),

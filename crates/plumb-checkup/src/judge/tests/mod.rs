@@ -1,10 +1,12 @@
 //! Made-up outcomes, and what is said of them.
 
 mod faults;
+mod gone;
 mod limits;
 mod names;
 mod quota;
 mod stalls;
+mod statements;
 mod ways;
 
 use super::*;
@@ -29,6 +31,7 @@ fn part(layer: CheckupLayer, server: &str, operation: &str) -> CheckupPart {
         how: "one user".into(),
         role: PartRole::Yardstick,
         users: 1,
+        connections: None,
         expected_ns: 1,
         words: Vec::new(),
         outcome: None,
