@@ -6,6 +6,7 @@
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::super::super::inbox::Change;
 use super::super::super::{Claimed, ExecutionId, State};
@@ -26,6 +27,11 @@ fn retries_and_drops_of_any_number_hold_nothing_up_on_a_full_disk() {
 #[test]
 fn what_was_held_back_is_used_by_retries_and_drops_and_not_taken_again_before() {
     child("retried_and_dropped_where_the_reserve_is_held");
+}
+
+#[test]
+fn one_for_which_there_is_no_room_has_no_others_written_one_by_one() {
+    child("settled_beside_one_that_does_not_fit");
 }
 
 /// Runs the test `name` on a disk of its own, and ends it where it does not end.
@@ -167,6 +173,42 @@ fn retried_and_dropped_where_the_reserve_is_held() {
         fs::remove_file(disk.join("filler")).unwrap();
         fs::remove_dir_all(folder).unwrap();
     }
+}
+
+/// A fourth one.
+#[test]
+fn settled_beside_one_that_does_not_fit() {
+    let Ok(disk) = std::env::var(FOLDER) else { return };
+    let (disk, clock) = (Path::new(&disk), HeldClock::new());
+    let small = QueueLimits { log_bytes: 256 << 10, reserve_bytes: 256 << 10, ..limits() };
+    let (shared, mut writer) =
+        SqliteQueue::prepared(&disk.join("queue"), 0, small, clock.clone()).unwrap();
+    let written = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&written);
+    writer.hook.set(move |_| {
+        count.fetch_add(1, Ordering::SeqCst);
+    });
+    let queue = SqliteQueue::begun((shared, writer), disk).unwrap();
+    for _ in 0..200 {
+        accept(&queue, message("orders", "x")).unwrap();
+    }
+    let claimed = claim(&queue, 200);
+    fill(disk);
+    println!("the disk was full");
+    let ended = claimed.iter().enumerate().map(|(number, one)| {
+        let trace = if number == 1 { "x".repeat(900_000) } else { String::new() };
+        Settled { id: one.id, ending: Ending::Done, kept: kept(&trace, 60_000) }
+    });
+    written.store(0, Ordering::SeqCst);
+    queue.settle(ended.collect()).unwrap();
+    flush(&queue);
+    assert_eq!(queue.figures().waiting, 1);
+    let written = written.load(Ordering::SeqCst);
+    assert!(written < 100, "199 others were written in {written} commits and checkpoints");
+    fs::remove_file(disk.join("filler")).unwrap();
+    clock.pass(2_000);
+    flush(&queue);
+    assert_eq!(queue.figures().waiting, 0);
 }
 
 /// Messages until one is refused because the disk is full.
