@@ -73,13 +73,16 @@ struct Known {
     due_ms: u64,
     /// The interval that ends then.
     after_ms: u64,
+    /// It was due before the clock was set back: whoever had seen that may give it out.
+    was_due: bool,
 }
 
 /// What may be given out.
 #[derive(Debug, Default)]
 struct Ready {
     certain: Vec<u64>,
-    /// Of order keys with one that was dead and is back: one of each key, whichever.
+    /// Of order keys with one that was dead and is back: one of each key, whichever. What was due before the
+    /// clock was set back, too.
     possible: Vec<u64>,
     /// All of such a key wait and are due: that none of them is given out would be wrong.
     stands_still: bool,
@@ -127,7 +130,11 @@ impl Model {
                     && other.message.order_key == known.message.order_key
             };
             let mut others = all.iter().filter(of_key);
-            if known.state != State::Waiting || known.due_ms > now_ms {
+            if known.state != State::Waiting || known.due_ms > now_ms && !known.was_due {
+                continue;
+            }
+            if known.due_ms > now_ms {
+                ready.possible.push(known.id);
                 continue;
             }
             if !self.back.contains(&known.key()) {
@@ -142,9 +149,10 @@ impl Model {
         ready
     }
 
-    /// The clock is before the beginning of some intervals: they begin now.
-    fn rebase(&mut self, now_ms: u64) {
+    /// The clock, which was at `before_ms`, is before the beginning of some intervals: they begin now.
+    fn rebase(&mut self, before_ms: u64, now_ms: u64) {
         for known in &mut self.known {
+            known.was_due |= known.due_ms <= before_ms;
             if known.due_ms - known.after_ms > now_ms {
                 known.due_ms = now_ms + known.after_ms;
             }
@@ -207,6 +215,7 @@ impl<O: Fn(&Arc<HeldClock>) -> Box<dyn Queue>> Pair<O> {
             Step::Settle(which, how) => self.settle(which, &how),
             Step::Pass(ms) => self.clock.pass(ms),
             Step::SetBack(ms) => {
+                let before_ms = self.clock.wall_ms();
                 self.clock.set_back(ms);
                 // the first claim after it sees it
                 let rests = |pair: &Self, ms| {
@@ -217,7 +226,7 @@ impl<O: Fn(&Arc<HeldClock>) -> Box<dyn Queue>> Pair<O> {
                 flush(self.queue());
                 rests(self, 0);
                 self.model.rests.clear();
-                self.model.rebase(self.clock.wall_ms());
+                self.model.rebase(before_ms, self.clock.wall_ms());
             }
             Step::Rest(which, ms) => {
                 let known = self.model.known.iter();
@@ -269,6 +278,7 @@ impl<O: Fn(&Arc<HeldClock>) -> Box<dyn Queue>> Pair<O> {
             failures: 0,
             due_ms: 0,
             after_ms: 0,
+            was_due: false,
         });
         Ok(())
     }
@@ -316,6 +326,7 @@ impl<O: Fn(&Arc<HeldClock>) -> Box<dyn Queue>> Pair<O> {
         let now_ms = self.clock.wall_ms();
         let known = self.model.get(id);
         known.failures += 1;
+        known.was_due = false;
         let ending = match how {
             HowEnded::Done => {
                 self.model.known.retain(|known| known.id != id);
