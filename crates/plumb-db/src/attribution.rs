@@ -78,12 +78,11 @@ fn statement(found: &Observations, known_as: fn(&Series) -> Estimate) -> Estimat
 }
 
 /// Has that in the round trips of `record`, whose messages are calls.
-pub(crate) fn take_apart(record: &mut ResultRecord, came: Option<&Observations>, methods: Methods) {
+pub(crate) fn take_apart(record: &mut ResultRecord, found: &Observations, methods: Methods) {
     let Some(trip) = record.round_trip.take() else { return };
-    let found = came.filter(|found| !found.statement.times.is_empty());
-    record.round_trip = Some(match found {
-        Some(found) => trip.with_server(statement(found, Series::estimate), methods.server),
-        None => trip,
+    record.round_trip = Some(match found.statement.times.is_empty() {
+        false => trip.with_server(statement(found, Series::estimate), methods.server),
+        true => trip,
     });
 }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use plumb_measure::{Reading, Span};
 use tokio::time::timeout;
 
-use crate::database::{Asked, Database, Form, untimed};
+use crate::DbError;
+use crate::database::{Asked, Connection as _, Database, Form, untimed};
 use crate::trial::EXPLAINED;
 
 /// How long it is waited for.
@@ -45,18 +46,24 @@ impl Beside {
     }
 
     /// What the server's own account of the plan says, of several executions over `connection`.
+    ///
+    /// # Errors
+    /// [`DbError::Stays`] when something that they changed was not rolled back.
     pub(crate) async fn explained<D: Database>(
         self,
         database: &D,
         mut connection: D::Connection,
         asked: Asked<'_>,
-    ) -> Reading {
+    ) -> Result<Reading, DbError> {
         let limit = self.limit(EXPLAINED);
         match timeout(duration(limit), database.explained(&mut connection, asked)).await {
-            Ok(reading) => reading,
+            Ok(_) if !connection.rolls_back().await => {
+                Err(DbError::Stays { statement: asked.statement.which.named() })
+            }
+            Ok(reading) => Ok(reading),
             Err(_) => {
                 database.abandon(connection).await; // it may still be at work
-                late("the plan", limit)
+                Ok(late("the plan", limit))
             }
         }
     }

@@ -167,13 +167,14 @@ impl<D: Database> Office<'_, D> {
             }
         };
         let came = patience.with(now, call).await;
-        if !connection.rolls_back() {
+        let rolls_back = connection.rolls_back().await;
+        if !rolls_back {
             self.ledger.borrow_mut().stays(self.asked.statement);
         }
         match came {
             None => CallEnd::Nothing(FailureKind::TimedOut, None),
             // a statement that let its session write is the last that is asked over it
-            Some(Ok(_)) if !(connection.keeps_its_promise() && connection.rolls_back()) => {
+            Some(Ok(_)) if !(connection.keeps_its_promise() && rolls_back) => {
                 CallEnd::Nothing(FailureKind::CheckFailed, None)
             }
             Some(Ok(came)) => came,

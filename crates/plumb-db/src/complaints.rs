@@ -40,6 +40,11 @@ impl<K> Complaints<K> {
                     .as_deref()
                     .map(|why| format!("the first connection that could not be made: {why}")),
             )
+            .chain(
+                self.stays
+                    .iter()
+                    .map(|it| format!("what {it} changed was not rolled back, and stays")),
+            )
     }
 }
 
@@ -53,7 +58,11 @@ pub(crate) fn complain<K>(record: &mut ResultRecord, complaints: &Complaints<K>)
 /// Why a call of a statement that is no secret failed: in the server's words, and by its number. `None` where
 /// the kind says it all.
 pub(crate) fn told(kind: FailureKind, trouble: &impl Failure) -> Option<String> {
-    let words = trouble.words().map(|it| it.chars().take(WORDS_MAX).collect::<String>());
+    let cut = |words: &str| match words.char_indices().nth(WORDS_MAX) {
+        Some((end, _)) => format!("{}...", &words[..end]),
+        None => words.to_owned(),
+    };
+    let words = trouble.words().map(|it| cut(&it));
     let why = match (words, trouble.reason()) {
         (Some(words), Some(reason)) => format!("{words} ({reason})"),
         (why, None) | (None, why) => why?,

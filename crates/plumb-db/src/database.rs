@@ -108,8 +108,9 @@ pub(crate) trait Connection: fmt::Debug {
     /// False when it was to refuse what writes, and does not any more. Asks nothing.
     fn keeps_its_promise(&self) -> bool;
 
-    /// False when something that it was to roll back has stayed, by the server's own word. Asks nothing.
-    fn rolls_back(&self) -> bool {
+    /// False when something that it was to roll back has stayed, by the server's own word. Asks only a server
+    /// that warned of the rollback.
+    async fn rolls_back(&mut self) -> bool {
         true
     }
 

@@ -59,9 +59,10 @@ pub enum DbError {
     },
     /// What a statement changed stays, although it was rolled back.
     #[error(
-        "{statement} changes what is not rolled back, by the server's own word: a table whose engine has no \
-         transactions, such as MyISAM or Aria. What it did stays, and it is not asked again: try it where \
-         nothing can be lost, or with tables of an engine that has them (InnoDB)"
+        "{statement} changes what is not rolled back, by the server's own word (warning 1196): a table whose \
+         engine has no transactions, such as MyISAM or Aria. What it did stays (in a temporary table: until its \
+         session ends), and it is not asked again: try it where nothing can be lost, or with tables of an engine \
+         that has them (InnoDB)"
     )]
     Stays {
         /// Which statement.

@@ -1,5 +1,6 @@
 //! `plumb db ping`: each statement over each kind of connection, in random order.
 
+mod result;
 mod statements;
 #[cfg(test)]
 mod tests;
@@ -17,7 +18,7 @@ use plumb_engine::{
     Endpoint, Lengths, LoadPlan, LoadResult, Stop, clock, load, reachable, result_record,
 };
 use plumb_measure::statistics::SplitMix64;
-use plumb_measure::{CpuUse, Histogram, Reading, RemoteSelector, ResultRecord, Tick};
+use plumb_measure::{Histogram, Reading, RemoteSelector, ResultRecord, Tick};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
@@ -28,7 +29,7 @@ use crate::beside::Beside;
 use crate::client::floor::{CALLS, floor};
 use crate::complaints::complain;
 use crate::database::{Access, Asked, Database, Form};
-use crate::drive::{Load, WAIT, WAIT_ALONE, block_on, drive, reach, runtime};
+use crate::drive::{Load, block_on, drive, reach, runtime};
 use crate::hana::Hana;
 use crate::ledger::Observations;
 use crate::mssql::Mssql;
@@ -38,6 +39,7 @@ use crate::postgres::Postgres;
 use crate::round_trip::{echoes, handshakes};
 use crate::statement::{Over, Statement, Which};
 
+use result::{count_observed, name_driver, response};
 use statements::{own_statement, statements};
 
 /// One measurement.
@@ -168,7 +170,7 @@ impl Ping {
             let connection = block_on(&ground.runtime, tried)?;
             if self.options.explain && statement.which == Which::Own {
                 let explained = self.beside().explained(&ground.database, connection, asked);
-                reading = Some(block_on(&ground.runtime, explained));
+                reading = Some(block_on(&ground.runtime, explained)?);
             }
         }
         ground.explained = reading;
@@ -199,7 +201,6 @@ impl Ping {
         let statement = &self.statements[point.statement];
         let (asked, database) = (self.asked(statement), &ground.database);
         let plan = self.plan(point);
-        let callers = plan.connections;
         let form = match point.over {
             Over::Kept | Over::Pool => Form::Prepared,
             Over::Connect => Form::Text,
@@ -208,74 +209,81 @@ impl Ping {
             let handshake = handshakes(&ground.endpoint, plan.connect_timeout).await;
             (handshake, self.beside().counter(database, asked, form).await)
         });
-        let labels = point.labels(statement);
-        let gate = watch.gate();
-        let pool = self.options.pool.get();
-        let load = Load {
-            plan: &plan,
-            database,
-            asked,
+        let (result, found) = self.load(point, &plan, ground, watch, stop)?;
+        let mut record = result_record(&plan, point.labels(statement), Lengths::Any, &result);
+        let observed = result.recorder.observed();
+        count_observed(&mut record, observed, result.cpu_ns);
+        name_driver(&mut record, D::DRIVER, point.over);
+        take_apart(&mut record, &found, database.methods());
+        complain(&mut record, &found.complaints);
+        let mut readings = block_on(&ground.runtime, self.beside().readings(database, counter));
+        // the statement first, then the whole server
+        let of_plan = ground.explained.clone().filter(|_| statement.which == Which::Own);
+        readings.splice(1..1, of_plan);
+        record.attribution = attribute(Known {
+            statement,
             over: point.over,
-            pool,
-            callers: callers.get(),
+            methods: database.methods(),
+            log_on_trips: database.log_on_trips(),
+            peculiar: database.finding(),
+            intermediary: database.intermediary(),
+            pool: self.options.pool.get(),
+            callers: plan.connections.get(),
+            response: response(&result),
+            batches: record.batches.clone(),
+            found: &found,
+            observed,
+            looks: D::LOOKS,
+            handshake: handshake.as_ref(),
+            shortest_ns: ground.shortest_ns(&found),
+            echo: ground.echo.as_ref(),
+            tls: Some(&result.recorder.handshake),
+            floor_ns: ground.floor_ns,
+            readings,
+            open: plan.open(),
+        });
+        watch.result(record, result.began_ns)?;
+        match found.complaints.stays {
+            Some(statement) => Err(DbError::Stays { statement }.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Drives the load of `point`: what came of it, and what was found out meanwhile.
+    fn load<D: Database>(
+        &self,
+        point: Point,
+        plan: &LoadPlan,
+        ground: &Setup<D>,
+        watch: &mut dyn Watch,
+        stop: &Stop,
+    ) -> Result<(LoadResult<()>, Observations), JobError> {
+        let statement = &self.statements[point.statement];
+        let gate = watch.gate();
+        let load = Load {
+            plan,
+            database: &ground.database,
+            asked: self.asked(statement),
+            over: point.over,
+            pool: self.options.pool.get(),
+            callers: plan.connections.get(),
             stop,
             gate: gate.as_deref(),
         };
-        let mut came = None;
-        let result = {
-            let sampler = watch.point(&labels);
-            load::run_with::<DbError>(&plan, &mut [sampler], 1, |outlet| {
-                let (driven, found) = drive(&load, outlet)?;
-                came = Some(found);
-                Ok(driven)
-            })?
-        };
+        let mut found = Observations::default();
+        let sampler = watch.point(&point.labels(statement));
+        let result = load::run_with::<DbError>(plan, &mut [sampler], 1, |outlet| {
+            let driven;
+            (driven, found) = drive(&load, outlet)?;
+            Ok(driven)
+        })?;
         if gate.is_some() {
             watch.loaded(&result);
         }
         if let Some(transport) = result.transports.first() {
             watch.reached(transport.clone());
         }
-        let mut record = result_record(&plan, labels, Lengths::Any, &result);
-        let observed = result.recorder.observed();
-        count_observed(&mut record, observed, result.cpu_ns);
-        name_driver(&mut record, D::DRIVER, point.over);
-        take_apart(&mut record, came.as_ref(), database.methods());
-        came.iter().for_each(|found| complain(&mut record, &found.complaints));
-        let mut readings = block_on(&ground.runtime, self.beside().readings(database, counter));
-        if let Some(found) = &came {
-            let recorder = &result.recorder;
-            // the statement first, then the whole server
-            let of_plan = ground.explained.clone().filter(|_| statement.which == Which::Own);
-            readings.splice(1..1, of_plan);
-            record.attribution = attribute(Known {
-                statement,
-                over: point.over,
-                methods: database.methods(),
-                log_on_trips: database.log_on_trips(),
-                peculiar: database.finding(),
-                intermediary: database.intermediary(),
-                pool,
-                callers: callers.get(),
-                response: response(&result),
-                batches: record.batches.clone(),
-                found,
-                observed,
-                looks: D::LOOKS,
-                handshake: handshake.as_ref(),
-                shortest_ns: ground.shortest_ns(found),
-                echo: ground.echo.as_ref(),
-                tls: Some(&recorder.handshake),
-                floor_ns: ground.floor_ns,
-                readings,
-                open: plan.open(),
-            });
-        }
-        watch.result(record, result.began_ns)?;
-        match came.and_then(|found| found.complaints.stays) {
-            Some(statement) => Err(DbError::Stays { statement }.into()),
-            None => Ok(()),
-        }
+        Ok((result, found))
     }
 
     fn driver(&self) -> &'static str {
@@ -395,33 +403,6 @@ impl Point {
             ("statement".into(), statement.which.name().into()),
             ("over".into(), self.over.name().into()),
         ])
-    }
-}
-
-fn response(result: &LoadResult<()>) -> &Histogram {
-    static NONE: std::sync::LazyLock<Histogram> = std::sync::LazyLock::new(Histogram::new);
-    result.recorder.rows().first().map_or(&*NONE, |row| &row.response)
-}
-
-/// Counts operations that were looked into among those of `record`, and among those that have taken the
-/// processor time of the load, `cpu_ns` nanoseconds.
-fn count_observed(record: &mut ResultRecord, observed: u64, cpu_ns: u64) {
-    record.observed = observed;
-    record.operations = record.operations.saturating_add(observed);
-    let others = record.failures.values().copied().chain([record.refused]);
-    let asked = others.fold(record.operations, u64::saturating_add);
-    let cpu_ns = cpu_ns.checked_div(asked).filter(|ns| *ns > 0);
-    record.cpu = cpu_ns
-        .map(|client_ns_per_op| CpuUse { client_ns_per_op, ..record.cpu.unwrap_or_default() });
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a rate is a float")]
-fn name_driver(record: &mut ResultRecord, name: &str, over: Over) {
-    record.throughput_per_s = record.operations as f64 * 1e9 / record.duration_ns.max(1) as f64;
-    record.driver.name = Some(name.into());
-    record.driver.wait = if over == Over::Kept { WAIT_ALONE } else { WAIT }.into();
-    if let Some(trip) = &mut record.round_trip {
-        trip.stamp_costs_ns = None; // not known: a call has more to it than its messages
     }
 }
 

@@ -4,6 +4,8 @@
 pub(crate) mod odbc;
 
 use plumb_db_login::Product;
+use plumb_sql_log::beginning;
+use plumb_sql_log::fingerprint::Language;
 use std::str::FromStr;
 use std::sync::LazyLock;
 
@@ -195,17 +197,12 @@ impl Statement {
             // nothing needs to stand between its statements, and no transaction only reads
             return plumb_sql::tds::query::only_asks(&self.text);
         }
-        if self.product == Product::Mysql && names_a_file(&self.text) {
-            return false;
-        }
-        let start = without_comments(&self.text, self.product);
-        start.starts_with('(')
-            || ASKING.iter().any(|word| word.eq_ignore_ascii_case(self.first_word()))
+        beginning::only_asks(&self.text, language_of(self.product))
     }
 
     /// True when it begins, ends or sets what others run in.
     pub(crate) fn is_control(&self) -> bool {
-        CONTROL.iter().any(|it| it.eq_ignore_ascii_case(self.first_word()))
+        beginning::is_control(&self.text, language_of(self.product))
     }
 
     /// True when it may end the transaction that is put around it, within the same message. Others than SQL
@@ -216,87 +213,17 @@ impl Statement {
 
     /// The word that it begins with, behind comments.
     pub(crate) fn first_word(&self) -> &str {
-        let start = without_comments(&self.text, self.product);
-        let end = start.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(start.len());
-        &start[..end]
+        beginning::first_word(&self.text, language_of(self.product))
     }
 }
 
-/// Begins, ends and settings of transactions and sessions.
-const CONTROL: [&str; 18] = [
-    "ABORT",
-    "BEGIN",
-    "CLOSE",
-    "COMMIT",
-    "DEALLOCATE",
-    "DISCARD",
-    "END",
-    "FETCH",
-    "LISTEN",
-    "PREPARE",
-    "RELEASE",
-    "RESET",
-    "ROLLBACK",
-    "SAVEPOINT",
-    "SET",
-    "START",
-    "UNLISTEN",
-    "USE",
-];
-
-/// What statements that only ask begin with.
-const ASKING: [&str; 6] = ["SELECT", "WITH", "VALUES", "TABLE", "SHOW", "EXPLAIN"];
-
-/// True when `text` holds a word with which MariaDB and MySQL write rows into a file of the server, which no
-/// transaction keeps them from. It counts in quotes and comments, too: what these are depends on settings, and
-/// some comments are run.
-fn names_a_file(text: &str) -> bool {
-    let holds = |word: &[u8]| {
-        text.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))
-    };
-    holds(b"OUTFILE") || holds(b"DUMPFILE")
-}
-
-/// `text` without the spaces and comments that it begins with. Those of PostgreSQL between `/*` and `*/` hold
-/// others; those of MariaDB and MySQL that begin with `/*!` or `/*M!` are no comments, but are run.
-fn without_comments(text: &str, product: Product) -> &str {
-    let is_mysql = product == Product::Mysql;
-    let mut rest = text.trim_start();
-    loop {
-        let line = rest.strip_prefix("--").or_else(|| rest.strip_prefix('#').filter(|_| is_mysql));
-        let behind = if let Some(line) = line {
-            line.split_once(['\n', '\r']).map_or("", |(_, behind)| behind)
-        } else if is_mysql && (rest.starts_with("/*!") || rest.starts_with("/*M!")) {
-            return rest;
-        } else if let Some(comment) = rest.strip_prefix("/*").filter(|_| is_mysql) {
-            comment.split_once("*/").map_or("", |(_, behind)| behind)
-        } else if rest.starts_with("/*") {
-            behind_comment(rest)
-        } else {
-            return rest;
-        };
-        rest = behind.trim_start();
+/// Whose rules of quotes and comments statements of `product` follow.
+pub(crate) fn language_of(product: Product) -> Language {
+    match product {
+        Product::Mysql => Language::Mysql,
+        Product::Mssql => Language::TransactSql,
+        _ => Language::Standard,
     }
-}
-
-/// What stands behind the comment that `text` begins with; nothing when it has no end.
-fn behind_comment(text: &str) -> &str {
-    let (mut depth, mut at) = (0_u32, 0);
-    while let Some(mark) = text.as_bytes().get(at..at + 2) {
-        match mark {
-            b"/*" => depth += 1,
-            b"*/" => depth -= 1,
-            _ => {
-                at += 1;
-                continue;
-            }
-        }
-        at += 2;
-        if depth == 0 {
-            return &text[at..];
-        }
-    }
-    ""
 }
 
 #[cfg(test)]
@@ -309,59 +236,11 @@ mod tests {
     }
 
     #[test]
-    fn what_only_asks_is_told_by_its_first_word() {
-        for text in [
-            "select 1",
-            "WITH a AS (SELECT 1) SELECT * FROM a",
-            " ((values (1)))",
-            "-- select\n/* /* a */ call p() */ Table t",
-            "show all",
-            "explain select 1",
-        ] {
-            assert!(Statement::own(text, Product::Postgres).only_asks(), "{text}");
-        }
-        for text in [
-            "call p(1)",
-            "/* select */ CALL p(1)",
-            "-- select 1",
-            "/* select 1",
-            "copy (select 1) to stdout",
-            "do $$ begin end $$",
-            "selectx 1",
-            "insert into t values (1) returning a",
-            "",
-        ] {
-            assert!(!Statement::own(text, Product::Postgres).only_asks(), "{text}");
-        }
-        let in_mysql = |text| Statement::own(text, Product::Mysql).only_asks();
-        assert!(in_mysql("# one\n/* a /* b */ select 1"));
-        assert!(!in_mysql("/*!50000 delete from t */") && !in_mysql("/*M! call p() */"));
-        for text in [
-            "select * from t INTO OUTFILE '/tmp/c.csv'",
-            "select a into/**/dumpfile'/tmp/c' from t",
-            "with a as (select 1) select * from a into outfile '/tmp/c'",
-            "select 1 into /*!50000OutFile '/tmp/c' */",
-            "select 1--1 into outfile '/tmp/c'",
-        ] {
-            assert!(!in_mysql(text), "{text}");
-            assert!(Statement::own(text, Product::Postgres).only_asks(), "a name there: {text}");
-        }
-    }
-
-    #[test]
     fn parameters_are_written_into_the_statement() {
         for (product, mark) in [(Product::Postgres, '$'), (Product::Mysql, '?')] {
             let sized = Statement::sized(product);
             assert!(sized.text.contains(mark) && !sized.text.contains(&*PARAMETER));
             assert!(!sized.inline.contains(mark) && sized.inline.contains(&*PARAMETER));
-        }
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn no_text_brings_it_down(text in "[-/*!#a-z\\n é]{0,20}") {
-            let _ = Statement::own(&text, Product::Postgres).only_asks();
-            let _ = Statement::own(&text, Product::Mysql).only_asks();
         }
     }
 

@@ -3,6 +3,8 @@
 /// A statement that was logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Logged {
+    /// The line of the file that it begins in, from one.
+    pub line: u64,
     /// When it began, microseconds since some moment that is the same for the whole file.
     pub at_us: i64,
     /// When it was logged.

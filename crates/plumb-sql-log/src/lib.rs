@@ -7,7 +7,9 @@
 //! | `records`, `message` | PostgreSQL's csvlog and jsonlog: which statement does a line tell of? |
 //! | `plain` | and lines of plain text? |
 //! | [`fingerprint`] | what is a statement without its values? |
+//! | [`beginning`] | does it only ask? |
 
+pub mod beginning;
 mod entry;
 pub mod fingerprint;
 mod lines;

@@ -12,6 +12,8 @@ use crate::{Entry, Logged};
 /// A line of the log, as far as it says something of a statement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Line<'a> {
+    /// Its number in the file.
+    pub(crate) number: u64,
     pub(crate) time: &'a str,
     pub(crate) session: &'a str,
     pub(crate) severity: &'a str,
@@ -111,6 +113,7 @@ impl Line<'_> {
             )
         })?;
         Ok(Entry::Statement(Logged {
+            line: self.number,
             at_us: logged_us.saturating_sub(duration_us.unwrap_or(0)),
             logged_us,
             session: self.session.into(),

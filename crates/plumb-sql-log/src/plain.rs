@@ -17,11 +17,11 @@ pub(crate) fn lines(bytes: impl BufRead) -> impl Iterator<Item = Result<Entry, S
         if line.trim().is_empty() || line.starts_with('#') {
             return Ok(Entry::Other);
         }
-        read(&line).map_err(|complaint| format!("line {number}: {complaint}"))
+        read(&line, number).map_err(|complaint| format!("line {number}: {complaint}"))
     })
 }
 
-fn read(line: &str) -> Result<Entry, String> {
+fn read(line: &str, number: u64) -> Result<Entry, String> {
     let mut fields = line.splitn(3, '\t');
     let (Some(seconds), Some(session), Some(text)) = (fields.next(), fields.next(), fields.next())
     else {
@@ -35,6 +35,7 @@ fn read(line: &str) -> Result<Entry, String> {
     #[expect(clippy::cast_possible_truncation, reason = "it is below a thousand million seconds")]
     let at_us = (at * SECOND_US).round() as i64;
     Ok(Entry::Statement(Logged {
+        line: number,
         at_us,
         logged_us: at_us,
         session: session.trim().into(),

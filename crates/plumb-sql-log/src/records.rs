@@ -72,7 +72,7 @@ impl<R: Read> Iterator for Csv<R> {
         let line = self.record.position().map_or(0, csv::Position::line);
         let entry = match read {
             Ok(false) => return None,
-            Ok(true) => of_record(&self.record, &mut self.clock),
+            Ok(true) => of_record(&self.record, line, &mut self.clock),
             Err(error) => Err(error.to_string()),
         };
         self.ended = entry.is_err();
@@ -80,7 +80,7 @@ impl<R: Read> Iterator for Csv<R> {
     }
 }
 
-fn of_record(record: &ByteRecord, clock: &mut LogClock) -> Result<Entry, String> {
+fn of_record(record: &ByteRecord, number: u64, clock: &mut LogClock) -> Result<Entry, String> {
     if record.len() < COLUMNS_MIN {
         return Err(format!(
             "{} columns, and PostgreSQL's csvlog has at least {COLUMNS_MIN}: is it of that format, and \
@@ -92,6 +92,7 @@ fn of_record(record: &ByteRecord, clock: &mut LogClock) -> Result<Entry, String>
         str::from_utf8(&record[at]).map_err(|_| format!("column {} is not UTF-8", at + 1))
     };
     let line = Line {
+        number,
         time: column(TIME)?,
         session: column(SESSION)?,
         severity: column(SEVERITY)?,
@@ -126,6 +127,7 @@ pub(crate) fn json(bytes: impl BufRead) -> impl Iterator<Item = Result<Entry, St
                 told(format!("no line of PostgreSQL's jsonlog: {error} (--format)"))
             })?;
             let line = Line {
+                number,
                 time: &object.timestamp,
                 session: &object.session_id,
                 severity: &object.error_severity,

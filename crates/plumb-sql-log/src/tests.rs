@@ -56,6 +56,8 @@ fn a_statement_of_csvlog_began_before_it_was_logged() {
     );
     assert_eq!(found[1].parameters, [Some("it's, $2".into()), None]);
     assert_eq!(found[2].at_us - found[0].logged_us, 1_000_000);
+    // the first has two lines
+    assert_eq!([0, 1, 2].map(|at| found[at].line), [1, 5, 7]);
 }
 
 #[test]
@@ -64,6 +66,7 @@ fn jsonlog_says_the_same() {
     let found = all(&format!("{line}\n"), LogFormat::Jsonlog).unwrap();
     let at_us = civil_us(TIME).unwrap().0 - 2_000;
     let expected = Logged {
+        line: 1,
         at_us,
         logged_us: at_us + 2_000,
         session: "a.1".into(),

@@ -1,5 +1,7 @@
 //! One statement and its answer, and the looks that say where its time goes.
 
+use std::time::Duration;
+
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::{Clock as _, FailureKind};
 use tokio::time::timeout;
@@ -26,6 +28,16 @@ const OF_CLOCK: Limits = Limits { rows: 1, bytes: 64 };
 const BEGIN: &str = "START TRANSACTION READ WRITE";
 const BEGIN_READ_ONLY: &str = "START TRANSACTION READ ONLY";
 const ROLL_BACK: &str = "ROLLBACK";
+/// What `ROLLBACK` warned of, after whatever opens no table: MariaDB keeps its list until then, MySQL until the
+/// next statement.
+const WARNINGS: &str = "SHOW WARNINGS";
+/// Warnings of a rollback are few, and rows of that list are short.
+const OF_WARNINGS: Limits = Limits { rows: 100, bytes: 100_000 };
+/// The number of the warning that tables without transactions were changed. MySQL also warns of temporary tables
+/// that were made (1751) or dropped (1752).
+const STAYS: &str = "1196";
+/// How long the list is waited for.
+const WARNINGS_WITHIN: Duration = Duration::from_secs(5);
 /// The error of a statement that writes where nothing may.
 pub(super) const WRITES: i32 = 1792;
 
@@ -47,6 +59,8 @@ pub(crate) struct Exchange {
     limits: Limits,
     /// All that it was asked to roll back was, by the server's own word.
     rolls_back: bool,
+    /// The server warned of a rollback, and was not asked of what.
+    is_warned: bool,
 }
 
 impl Exchange {
@@ -70,7 +84,7 @@ impl Exchange {
     /// Sends the text each time.
     pub(super) fn by_text(session: Session, asked: Asked<'_>) -> Self {
         let Asked { access, limits, .. } = asked;
-        Self { session, form: Form::Text, access, limits, rolls_back: true }
+        Self { session, form: Form::Text, access, limits, rolls_back: true, is_warned: false }
     }
 
     /// What the server said of the statement when it was prepared: columns of its answer, and
@@ -115,7 +129,7 @@ impl Exchange {
         };
         self.session.order(begin).await?;
         let rows = unless_broken(self.session.rows_of(query, limits).await)?;
-        self.session.order(ROLL_BACK).await?;
+        self.is_warned |= self.session.order(ROLL_BACK).await?.has_warnings;
         rows
     }
 
@@ -159,8 +173,7 @@ impl Exchange {
         self.session.channel.arrivals.expect(); // the answer to the statement comes behind that
         let answer = unless_broken(self.session.answer(self.limits, |_| {}).await)?;
         let ended = self.around().await?;
-        // it warns of tables without transactions that were changed, and of nothing else
-        self.rolls_back &= !ended.as_ref().is_ok_and(|it| it.has_warnings);
+        self.is_warned |= ended.as_ref().is_ok_and(|it| it.has_warnings);
         begun?;
         let Brought { bytes, .. } = answer?;
         ended?;
@@ -207,7 +220,14 @@ impl Connection for Exchange {
         self.session.keeps_its_promise()
     }
 
-    fn rolls_back(&self) -> bool {
+    /// A server that warned and does not say of what is taken to have kept something.
+    async fn rolls_back(&mut self) -> bool {
+        if std::mem::take(&mut self.is_warned) {
+            let warnings = self.session.rows_of(WARNINGS, OF_WARNINGS);
+            let warnings = timeout(WARNINGS_WITHIN, warnings).await;
+            let stays = |row: &Vec<Option<String>>| row.iter().flatten().any(|it| it == STAYS);
+            self.rolls_back &= matches!(warnings, Ok(Ok(rows)) if !rows.iter().any(stays));
+        }
         self.rolls_back
     }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use crate::answer::Limits;
-use crate::database::{Asked, Database as _, Form, nanoseconds};
+use crate::database::{Asked, Connection as _, Database as _, Form, nanoseconds};
 use crate::trial::{EXPLAINED, unanswered};
 
 use plumb_sql::mysql::digest;
@@ -263,6 +263,7 @@ pub(super) async fn explained(exchange: &mut Exchange, asked: Asked<'_>) -> Read
     let mut total_ms = 0.0;
     for _ in 0..EXPLAINED {
         match explain(exchange, asked).await {
+            Ok(_) if !exchange.rolls_back().await => return absent("it is not rolled back".into()),
             Ok(ms) => total_ms += ms,
             Err(reason) => return absent(reason),
         }

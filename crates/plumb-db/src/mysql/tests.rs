@@ -159,6 +159,31 @@ fn a_call_has_its_own_answer_after_one_that_may_not_begin() {
     });
 }
 
+/// The end of a rollback with a warning.
+const WARNED: &[u8] = b"\x07\0\0\x01\0\0\0\x02\0\x01\0";
+
+#[test]
+fn a_rollback_keeps_something_where_the_server_says_so_and_temporary_tables_are_nothing() {
+    let done = || DONE.to_vec();
+    let call = |number: &str| [done(), row("1"), WARNED.to_vec(), row(number)];
+    let calls = ["1751", "1752", "1196"].map(call).concat();
+    asked(calls, |mut exchange, statement| async move {
+        for stays in [false, false, true] {
+            exchange.ask(&statement).await.unwrap();
+            assert_eq!(exchange.rolls_back().await, !stays);
+        }
+        assert!(!exchange.rolls_back().await, "it stays");
+    });
+    // a server that does not say what it warned of
+    asked(
+        [done(), row("1"), WARNED.to_vec(), refusal()].into(),
+        |mut exchange, statement| async move {
+            exchange.ask(&statement).await.unwrap();
+            assert!(!exchange.rolls_back().await);
+        },
+    );
+}
+
 #[test]
 fn a_call_has_its_own_answer_after_a_look_that_may_not_begin() {
     let (clock, done) = (|| row("1000"), || DONE.to_vec());

@@ -77,7 +77,7 @@ impl Trial<'_> {
             }
         }
         let asked = self.patiently(exchange.ask(statement)).await;
-        if !exchange.rolls_back() {
+        if !exchange.rolls_back().await {
             return Err(DbError::Stays { statement: statement.which.named() });
         }
         asked?;

@@ -49,10 +49,12 @@ pub(super) fn own_statement(
     }
     // SQL Server takes several at once, and settings may come first
     if statement.is_control() && matches!(product, Product::Postgres | Product::Mysql) {
+        let word = match statement.first_word() {
+            "" => "a comment that is run".to_owned(),
+            word => word.to_ascii_uppercase(),
+        };
         return Err(DbError::Options(format!(
-            "the own statement begins with {}: what begins, ends or sets transactions and sessions is not \
-             measured, each call of --allow-writes is a transaction already",
-            statement.first_word().to_ascii_uppercase()
+            "the own statement begins with {word}: what begins, ends or sets transactions and sessions is not measured"
         )));
     }
     Ok(Some(statement))

@@ -1,5 +1,5 @@
 use super::*;
-use plumb_measure::Distribution;
+use plumb_measure::{CpuUse, Distribution};
 
 #[test]
 fn a_record_agrees_with_itself_where_looks_attribute_nothing() {

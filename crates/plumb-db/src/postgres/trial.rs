@@ -1,6 +1,6 @@
 //! Before anything is measured: can the statement be measured at all, and may it?
 
-use plumb_measure::Span;
+use plumb_measure::{FailureKind, Span};
 use tokio_postgres::error::SqlState;
 
 use crate::DbError;
@@ -9,7 +9,7 @@ use crate::trial::{Attempt, WRITES};
 
 use super::exchange::Exchange;
 use super::promise::Promise;
-use super::session::whole;
+use super::session::{failure, whole};
 use super::{NoAnswer, Postgres};
 
 /// What is said of COPY TO STDOUT and FROM STDIN.
@@ -121,7 +121,10 @@ impl Trial<'_> {
             // of something on the way: a server has understood the statement by then
             Some(code) if *code == SqlState::PROTOCOL_VIOLATION => self.gone(said),
             Some(_) => self.attempt.wrong(format!("fails: {said}")),
-            None if self.attempt.asked.statement.first_word().eq_ignore_ascii_case("COPY") => {
+            // one that breaks off may have copied a file of the server
+            None if self.attempt.asked.statement.first_word().eq_ignore_ascii_case("COPY")
+                && failure(error) == FailureKind::Garbled =>
+            {
                 self.attempt.wrong(COPIES.into())
             }
             None => self.gone(said),

@@ -294,10 +294,11 @@ impl<D: Database> Office<'_, D> {
                 continue;
             };
             let came = patience.with(sent, open.ask(&job.due.statement)).await;
-            if !open.rolls_back() {
+            let rolls_back = open.rolls_back().await;
+            if !rolls_back {
                 self.book.borrow_mut().stays(&job.due);
             }
-            let is_right = open.keeps_its_promise() && open.rolls_back();
+            let is_right = open.keeps_its_promise() && rolls_back;
             let kind = match &came {
                 None => Some(FailureKind::TimedOut),
                 Some(Ok(_)) if !is_right => Some(FailureKind::CheckFailed),

@@ -16,7 +16,7 @@ use plumb_engine::options::{OutputOptions, usual_interval};
 use plumb_engine::{
     Lengths, LoadPlan, LoadResult, Pace, Stop, Waiting, load, part_record, reachable, result_record,
 };
-use plumb_measure::{Figure, Rate, ResultRecord, Span, Tick, counted};
+use plumb_measure::{Figure, Rate, ResultRecord, Span, Tick, counted, show_ns};
 use plumb_sql_log::{LogFormat, LogReader};
 use serde_json::json;
 use tokio::sync::mpsc::channel;
@@ -36,7 +36,7 @@ use crate::statement::Statement;
 pub use options::{ReplayOptions, Speed};
 
 use drive::{Load, drive, lasts};
-use survey::{Due, Reading, Replayed, Series, Survey};
+use survey::{Due, Reading, Replayed, Series, StepBack, Survey};
 
 /// From so many on, a series of one statement is worth a figure.
 const SERIES_MIN: u64 = 10;
@@ -78,6 +78,20 @@ impl Replay {
             return Err(DbError::File {
                 file: options.file.clone(),
                 complaint: nothing(&survey, format),
+            });
+        }
+        if let Some(StepBack { line, before, us }) = survey.back
+            && format != LogFormat::Text
+            && options.speed.times().is_some()
+        {
+            let earlier = show_ns(us.unsigned_abs().saturating_mul(1_000));
+            return Err(DbError::File {
+                file: options.file.clone(),
+                complaint: format!(
+                    "line {line} was logged {earlier} before line {before}: was a clock set, or are these two \
+                     logs in the wrong order? Cut it there and replay its parts, or ask one statement after \
+                     the other (--speed max)"
+                ),
             });
         }
         Ok(Self { options, login, format, reading, survey })

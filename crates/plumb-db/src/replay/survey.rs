@@ -9,11 +9,11 @@ use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 use std::iter::Take;
 
 use plumb_db_login::Product;
-use plumb_sql_log::fingerprint::{self, Language};
+use plumb_sql_log::fingerprint;
 use plumb_sql_log::{Entry, Logged, UnreadableLog};
 
 use crate::DbError;
-use crate::statement::{Given, Statement};
+use crate::statement::{Given, Statement, language_of};
 
 /// Different statements that are told from each other while a file is surveyed.
 const FINGERPRINTS_MAX: usize = 10_000;
@@ -25,6 +25,8 @@ const WAITING_MAX: usize = 10_000;
 const WAITING_BYTES_MAX: usize = 64 << 20;
 /// How far a moment that a log names in milliseconds may lie before the true one, microseconds.
 const CUT_US: i64 = 1_000;
+/// Lines of a log come in the order in which they were logged, but for less than this, microseconds.
+const STEP_BACK_US: i64 = 60_000_000;
 /// The row of all statements without one of their own.
 const OTHERS: &str = "all other statements";
 
@@ -55,15 +57,6 @@ impl Fate {
         } else {
             Self::MayWrite
         }
-    }
-}
-
-/// Whose rules of quotes and comments statements of `product` follow.
-fn language_of(product: Product) -> Language {
-    match product {
-        Product::Mysql => Language::Mysql,
-        Product::Mssql => Language::TransactSql,
-        _ => Language::Standard,
     }
 }
 
@@ -106,6 +99,8 @@ pub(super) struct Survey {
     pub(super) several: u64,
     /// Lines that are not in English, in which no statement is found.
     pub(super) translated: u64,
+    /// Where the clock of the log went back.
+    pub(super) back: Option<StepBack>,
     pub(super) sessions: u64,
     /// When the first statement that is replayed began, and the last, microseconds.
     pub(super) first_us: i64,
@@ -115,6 +110,15 @@ pub(super) struct Survey {
     /// What the rows are called.
     pub(super) rows: Vec<String>,
     numbers: HashMap<u64, u16>,
+}
+
+/// A line that was logged long before the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct StepBack {
+    pub(super) line: u64,
+    pub(super) before: u64,
+    /// How long, microseconds.
+    pub(super) us: i64,
 }
 
 /// One statement that one session asked over and over, nothing else in between.
@@ -141,6 +145,7 @@ impl Survey {
         let mut survey = Self { first_us: i64::MAX, last_us: i64::MIN, ..Self::default() };
         let mut counts: HashMap<String, u64> = HashMap::new();
         let mut sessions: HashMap<u64, (u64, u64)> = HashMap::new();
+        let mut before = (0, i64::MIN);
         for entry in entries {
             let entry = entry?;
             survey.entries += 1;
@@ -152,6 +157,12 @@ impl Survey {
                 }
                 Entry::Other => continue,
             };
+            let us = before.1.saturating_sub(logged.logged_us);
+            if us >= STEP_BACK_US {
+                let step = StepBack { line: logged.line, before: before.0, us };
+                survey.back.get_or_insert(step);
+            }
+            before = (logged.line, logged.logged_us);
             let fate = Fate::of(&logged, reading);
             let session = number_of(&logged.session);
             if fate != Fate::Replayed

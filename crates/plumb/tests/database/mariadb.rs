@@ -165,7 +165,10 @@ fn a_statement_whose_changes_are_not_rolled_back_is_asked_once() {
         "create table m (a int) engine=myisam // create table n (a int) engine=aria // \
          create function later() returns int begin \
            set @calls = ifnull(@calls, 0) + 1; \
-           if @calls = 5 then insert into n values (1); end if; return @calls; end",
+           if @calls = 5 then insert into n values (1); end if; return @calls; end // \
+         create function second() returns int begin \
+           set @asked = ifnull(@asked, 0) + 1; \
+           if @asked = 2 then insert into n values (1); end if; return @asked; end",
     );
     let counted = |table: &str| server.sql(&format!("select count(*) from {table}"));
     let asked = |statement: &str| {
@@ -183,6 +186,12 @@ fn a_statement_whose_changes_are_not_rolled_back_is_asked_once() {
     // each caller of a pool may be about to ask its fifth
     let changed: u32 = counted("n").parse().expect("a count");
     assert!((1..=8).contains(&changed), "{changed}");
+    // behind its trial it is asked for its plan
+    server.sql("delete from n");
+    let words = [&own("select second()", "kept")[..], &["--allow-writes", "--explain"]].concat();
+    let refused = eighty(&server.url(), &words, server.folder()).with(2).stderr;
+    assert!(refused.contains("the own statement changes what is not rolled back"), "{refused}");
+    assert_eq!(counted("n"), "1");
 }
 
 #[test]

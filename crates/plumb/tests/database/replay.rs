@@ -267,6 +267,32 @@ fn what_cannot_be_replayed_says_why() {
 }
 
 #[test]
+fn a_log_whose_clock_went_back_is_not_replayed_at_its_pace() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("day.csv");
+    let line = |time: &str| {
+        format!(
+            "2026-11-24 {time} UTC,\"me\",\"erp\",77,\"[local]\",6743.4d,3,\"SELECT\",2026-11-24 05:42:00 \
+             UTC,3/4,0,LOG,00000,\"statement: SELECT 1\",,,,,,,,,\"app\",\"client backend\",,0\n"
+        )
+    };
+    let url = "postgres://me@127.0.0.1:9/x";
+    let said = |moments: [&str; 3], words: &[&str]| {
+        fs::write(&file, moments.map(line).concat()).expect("ours");
+        replay(&file, url, words, folder.path()).with(2).stderr
+    };
+    let back = ["05:42:15.000", "05:42:16.000", "04:42:17.000"];
+    let refused = said(back, &[]);
+    assert!(refused.contains("line 3 was logged 3600 s before line 2"), "{refused}");
+    for (moments, words) in
+        [(back, &["--speed", "max"][..]), (["05:42:15.000", "05:42:16.000", "05:41:59.000"], &[])]
+    {
+        let nobody = said(moments, words);
+        assert!(nobody.contains("127.0.0.1:9"), "it is asked: {nobody}");
+    }
+}
+
+#[test]
 fn no_more_connections_are_made_than_there_are_sessions() {
     let server = Postgres::start("max_connections = 8");
     let replay_of = |sessions: u32| {

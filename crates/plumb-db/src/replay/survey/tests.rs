@@ -3,7 +3,7 @@ use super::*;
 fn logged(at_us: i64, session: &str, text: &str) -> Result<Entry, UnreadableLog> {
     let (session, text) = (session.into(), text.into());
     let parameters = Vec::new();
-    Ok(Entry::Statement(Logged { at_us, logged_us: at_us, session, text, parameters }))
+    Ok(Entry::Statement(Logged { line: 0, at_us, logged_us: at_us, session, text, parameters }))
 }
 
 fn day() -> Vec<Result<Entry, UnreadableLog>> {
@@ -101,7 +101,7 @@ fn statements_of_one_session_keep_the_order_of_the_log() {
     let ended = |logged_us, duration_us, session: &str, text: &str| {
         let at_us = logged_us - duration_us;
         let (session, text, parameters) = (session.into(), text.into(), Vec::new());
-        Ok(Entry::Statement(Logged { at_us, logged_us, session, text, parameters }))
+        Ok(Entry::Statement(Logged { line: 0, at_us, logged_us, session, text, parameters }))
     };
     let day = || {
         vec![
