@@ -274,7 +274,10 @@ impl DatagramCarriage<'_> {
         let sent = ends.came.iter().map(|came| (came.account.sent, came.unsent)).collect();
         // each stream has a socket of its own
         let overflowed = ends.came.iter().map(|came| came.overflowed).sum();
-        self.way(&accounts, sent, overflowed, carried_ns)
+        let way = self.way(&accounts, sent, overflowed, carried_ns);
+        // what is lost is known where every sender has said how many it sent
+        let datagrams = way.datagrams.filter(|_| ends.came.iter().all(|came| came.is_told));
+        OneWay { datagrams, ..way }
     }
 
     /// One direction: the `accounts` of its receiver, what was `sent` and what was not.
@@ -301,9 +304,7 @@ impl DatagramCarriage<'_> {
         let every_ns = if first > 0 { self.sending().every_ns } else { 0 };
         let span_ns = last.saturating_sub(first).saturating_add(every_ns);
         let sent_bytes = flow.sent * self.plan.bytes as u64;
-        // more can only come than were sent where the sender could not say how many
-        let datagrams = (flow.received <= flow.sent).then_some(flow);
-        OneWay { datagrams, ..OneWay::new(sent_bytes, received, span_ns) }
+        OneWay { datagrams: Some(flow), ..OneWay::new(sent_bytes, received, span_ns) }
     }
 }
 

@@ -35,8 +35,10 @@ pub(super) struct Coming {
 /// What came of it.
 #[derive(Debug, Default)]
 pub(super) struct CameIn {
-    /// What this side counted, with what the server sent.
+    /// What this side counted, with what the server sent, as far as it said so.
     pub(super) account: Account,
+    /// The server said what it sent in all.
+    pub(super) is_told: bool,
     /// Datagrams that the kernel of the server had no room for.
     pub(super) unsent: u64,
     pub(super) overflowed: Option<u64>,
@@ -98,7 +100,8 @@ impl Coming {
         let server = told.all.unwrap_or_default();
         let cpu = account::of_thread();
         CameIn {
-            account: Account { sent: server.sent, ..arrivals.account(Some(server.sent)) },
+            account: Account { sent: server.sent, ..arrivals.account(told.all.map(|it| it.sent)) },
+            is_told: told.all.is_some(),
             unsent: server.lost,
             overflowed: self.talk.socket.overflowed(),
             cpu_ns: cpu.user_ns + cpu.system_ns,

@@ -134,6 +134,29 @@ fn a_stream_that_breaks_both_ways_is_one_and_what_it_sent_is_known() {
 }
 
 #[test]
+fn what_was_lost_of_a_stream_whose_sender_is_gone_is_not_known() {
+    let endpoint =
+        server(|head| Some(if head.kind == Kind::Ask { Vec::new() } else { vec![usual(head, 0)] }));
+    let patience = Span::from_ms(100);
+    let plan = StreamPlan { patience, ..plan(&endpoint, Direction::FromServer, (1, 1)) };
+    let it = carriage(plan, "10Mbit");
+    let delivery = it.run(&mut Nobody, &Stop::new().unwrap()).unwrap();
+    assert_eq!(delivery.broken, 1, "{delivery:?}");
+    let way = delivery.figures.from_server.unwrap();
+    assert_eq!((way.received_bytes, way.datagrams), (0, None));
+    // of two streams, each of which received three of four
+    let lost = |told: [bool; 2]| {
+        let came = told.map(|is_told| {
+            let account = Account { sent: 4, received: 3, bytes: 3_600, ..Account::default() };
+            CameIn { account, is_told, ..CameIn::default() }
+        });
+        let mut ends = Ends { came: came.into(), ..Ends::default() };
+        it.came(&mut ends, 1).datagrams.map(|flow| flow.lost)
+    };
+    assert_eq!([lost([true, true]), lost([true, false])], [Some(2), None]);
+}
+
+#[test]
 fn what_is_waited_for_at_the_end_is_no_time_of_sending() {
     let endpoint = server(|head| {
         let datagram = Head { kind: Kind::Data, token: 7, number: 0, stamp: 1 }.filled(1_200);
