@@ -84,11 +84,13 @@ pub(crate) fn cpu(cpu: CpuUse, host: Option<&HostUse>) -> String {
     match (cpu.server_ns_per_op, host) {
         (Some(ns), _) => words.push(side(ns, cpu.server, "server")),
         (None, Some(host)) if host.tested.is_empty() => {
-            words.push("server not measured (no process of this machine was seen there)".into());
+            words.push("server not measured (no process of it was found on this machine)".into());
         }
         (None, Some(_)) => {
             words.push(
-                "server not measured (less than 250 ms of its processor time was seen)".into(),
+                "server not measured (less than 250 ms of processor time was seen of those of its processes \
+                 that were found at the start)"
+                    .into(),
             );
         }
         (None, None) => {}

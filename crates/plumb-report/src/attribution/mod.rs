@@ -94,8 +94,8 @@ pub(crate) fn sentences(record: &RunRecord) -> Vec<(String, String)> {
         .collect()
 }
 
-/// What the server says of its own time: a sentence a result of the sources that tell it, and one for each thing
-/// that another source says of every result alike.
+/// What the server says of its own time: a sentence a result of the sources that tell it, one for each thing that
+/// such a time is of, and one for each thing that another source says of every result alike.
 pub(crate) fn told_by_server(record: &RunRecord) -> Vec<String> {
     let points = Points::of(record);
     let several = points.results.len() > 1;
@@ -116,10 +116,17 @@ fn told(results: &[(String, &[Reading])]) -> Vec<String> {
         let times: Vec<String> = readings.iter().filter_map(time).collect();
         (!times.is_empty()).then(|| format!("{name}{}", times.join(", ")))
     });
+    let mut of: Vec<String> = Vec::new();
+    for reading in results.iter().flat_map(|(_, readings)| *readings) {
+        let said = format!("{} tells {}", reading.source, reading.about);
+        if reading.mean_ns.is_some() && !of.contains(&said) {
+            of.push(said);
+        }
+    }
     let alike = |reading: &&Reading| results.iter().all(|(_, all)| all.contains(reading));
     let first = results.first().map_or(&[][..], |(_, readings)| readings);
     let others = first.iter().filter(|it| it.mean_ns.is_none()).filter(alike);
-    times.chain(others.map(|it| format!("{}: {}", it.source, it.about))).collect()
+    times.chain(of).chain(others.map(|it| format!("{}: {}", it.source, it.about))).collect()
 }
 
 /// The answer on what a record is judged by: of a kept connection where there is one, and of the

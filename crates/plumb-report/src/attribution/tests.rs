@@ -43,15 +43,22 @@ fn what_the_server_says_itself_is_a_sentence_a_result() {
         count,
         about: about.into(),
     };
-    let plan = reading("EXPLAIN", Some(152_000), 5, "alone");
+    let plan = reading("EXPLAIN", Some(152_000), 5, "execution; alone");
     let blocks = |n: u64| reading("blocks", None, 0, &format!("{n} read"));
-    let kept = [reading("calls", Some(139_000), 4_986, "all"), plan.clone(), blocks(7)];
+    let kept = [
+        reading("calls", Some(139_000), 4_986, "execution; of all sessions"),
+        plan.clone(),
+        blocks(7),
+    ];
     let pool = [reading("calls", None, 0, "not created"), plan, blocks(8)];
     let said = told(&[("kept: ".into(), &kept), ("pool: ".into(), &pool)]);
     let times = "kept: calls 139 us (4,986 executions), EXPLAIN 152 us (5 executions)";
-    assert_eq!(said, [times, "pool: EXPLAIN 152 us (5 executions)"]);
+    let of_plan = "EXPLAIN tells execution; alone";
+    let of_calls = "calls tells execution; of all sessions";
+    assert_eq!(said, [times, "pool: EXPLAIN 152 us (5 executions)", of_calls, of_plan]);
     let alone = told(&[(String::new(), &pool)]);
-    assert_eq!(alone, ["EXPLAIN 152 us (5 executions)", "calls: not created", "blocks: 8 read"]);
+    let others = ["calls: not created", "blocks: 8 read"];
+    assert_eq!(alone, [&["EXPLAIN 152 us (5 executions)", of_plan][..], &others].concat());
 }
 
 #[test]
