@@ -40,11 +40,12 @@ use plumb_engine::{Peer, TurnedAway};
 use plumb_measure::{Clock, Tick};
 use plumb_wire::resp::{self, Words};
 
+use crate::plain::plain;
 use crate::users::Users;
 use channels::Channels;
 use connection::Client;
 use guesses::Guesses;
-use keys::{Latches, Scripts};
+use keys::{Latches, Scripts, UnknownScripts};
 use lives::{Key, Life, Lives, NEVER};
 use plumb_lock_table::journal::{self, Notes, Restored};
 use plumb_lock_table::table::{OwnerId, Rules, Sound, Table, TablePart};
@@ -93,6 +94,8 @@ pub enum Event<'a> {
     Malformed(&'a Peer, resp::Malformed),
     /// The table is full; told at most once a minute.
     Full(&'static str),
+    /// The script with this SHA-1 is not known, and was called for this lock; told once for each script.
+    UnknownScript(&'a str, &'a str),
     /// Passwords were wrong, so many since the last time; told at most once a minute.
     Guessed(&'a Peer, u64),
     /// What becomes of the other one of two servers.
@@ -111,6 +114,13 @@ impl fmt::Display for Event<'_> {
             Self::Unsecured(peer, error) => write!(f, "client from {peer} {error}"),
             Self::Malformed(peer, malformed) => write!(f, "client from {peer}: {malformed}"),
             Self::Full(part) => write!(f, "the lock table holds no more {part}"),
+            Self::UnknownScript(script, lock) => write!(
+                f,
+                "script {script} is not one of the known lock scripts, and was called for the lock `{}`: that \
+                 lock ends with its time, whether the script was to renew or to release it; see \"not usable\" \
+                 in docs/lock.md (told once for each script)",
+                plain(lock)
+            ),
             Self::Audited(audited) => audited.fmt(f),
             Self::Replication(told) => told.fmt(f),
             Self::Guessed(peer, 1) => write!(f, "wrong password from {peer}"),
@@ -158,6 +168,7 @@ pub struct LockServer<'a, C, R = Sound> {
     notes: Notes,
     lives: Lives,
     scripts: Scripts,
+    unknown_scripts: UnknownScripts,
     latches: Latches,
     channels: Channels,
     awaited: notices::Awaited,
@@ -274,6 +285,7 @@ impl<'a, C: Clock, R: Rules> LockServer<'a, C, R> {
             notes,
             lives,
             scripts: Scripts::default(),
+            unknown_scripts: UnknownScripts::default(),
             latches: Latches::default(),
             channels: Channels::default(),
             awaited: notices::Awaited::default(),

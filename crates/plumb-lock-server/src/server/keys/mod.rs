@@ -12,9 +12,11 @@ mod known;
 mod latch;
 mod script;
 mod set;
+mod unknown;
 
 pub(super) use known::Scripts;
 pub(super) use latch::Latches;
+pub(super) use unknown::UnknownScripts;
 
 use plumb_lock_table::journal::Lasting;
 use plumb_lock_table::table::{Answer, Element, Held, LockId, Mode, Request, Rules, Scope};

@@ -25,7 +25,11 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         let script = if command.is(0, "EVAL") {
             self.known_script(command, 1)?.0
         } else {
-            self.scripts.find(command.get(1)).ok_or(Refusal::NoScript)?
+            let known = self.scripts.find(command.get(1));
+            if known.is_none() {
+                self.note_unknown(command);
+            }
+            known.ok_or(Refusal::NoScript)?
         };
         self.call(client, script, Call::read(command)?, out)
     }
@@ -203,11 +207,12 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         at: usize,
     ) -> Result<(Script, [u8; 40]), Refusal> {
         let text = command.get(at);
-        let unknown = || {
-            let digest = known::digest(text);
-            Refusal::Script(String::from_utf8_lossy(&digest).into_owned())
-        };
-        self.scripts.load(text).ok_or_else(unknown)
+        let loaded = self.scripts.load(text);
+        if loaded.is_none() {
+            self.tell_of_unknown(text, command);
+        }
+        let digest = || String::from_utf8_lossy(&known::digest(text)).into_owned();
+        loaded.ok_or_else(|| Refusal::Script(digest()))
     }
 }
 
@@ -226,7 +231,7 @@ fn count(keys: usize) -> i64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use plumb_engine::clock::MonotonicClock;
     use plumb_engine::{Ended, Peer, Service as _};
     use plumb_measure::Tick;
@@ -238,12 +243,13 @@ mod tests {
     use plumb_lock_table::journal::{Notes, Restored};
     use plumb_lock_table::table;
 
-    const LIMITS: Limits = Limits { words: 40, word_bytes: 400, command_bytes: 4_000 };
+    pub(in crate::server::keys) const LIMITS: Limits =
+        Limits { words: 40, word_bytes: 400, command_bytes: 4_000 };
     const REPLIES: ReplyLimits = ReplyLimits { bytes: 1 << 16, items: 100 };
 
-    /// Has one client call scripts, each with its words; what was answered to each.
-    fn said(calls: &[(Script, Vec<&str>)]) -> Vec<String> {
-        let plan = ServerPlan {
+    /// Of a server that anybody may ask.
+    pub(in crate::server::keys) fn plan() -> ServerPlan {
+        ServerPlan {
             limits: LIMITS,
             wait_ns_max: 0,
             password: None,
@@ -253,11 +259,15 @@ mod tests {
             wall_offset: || 0,
             tick: Tick::default(),
             replication: crate::server::ReplicationPlan::default(),
-        };
+        }
+    }
+
+    /// Has one client call scripts, each with its words; what was answered to each.
+    fn said(calls: &[(Script, Vec<&str>)]) -> Vec<String> {
         let mut tell = |_: Event<'_>| {};
         let restored: Restored = Restored::empty(table::Limits { rows: 20, scan: 10 });
         let (notes, clock) = (Notes::none(), MonotonicClock);
-        let mut server = LockServer::new(plan, (restored, notes), clock, &mut tell);
+        let mut server = LockServer::new(plan(), (restored, notes), clock, &mut tell);
         let client = server.open(&Peer::Unix).expect("everybody is taken");
         let answers = calls.iter().map(|(script, words)| {
             let words: Vec<&[u8]> =
