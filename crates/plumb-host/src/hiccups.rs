@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use plumb_engine::Stop;
 use plumb_engine::clock::{self, MonotonicClock};
@@ -19,6 +20,8 @@ const HICCUP_NS: u64 = 250_000_000;
 const UNTOLD_NS: u64 = 1_000_000_000;
 /// Hiccups that are kept, the last ones.
 const KEPT_MAX: usize = 1_000;
+/// How long it is waited for a beat that is overdue.
+const OVERDUE_MAX: Duration = Duration::from_secs(5);
 /// The kernel's account of the thread that reads it.
 const ACCOUNT: &str = "/proc/thread-self/schedstat";
 
@@ -31,8 +34,22 @@ const ACCOUNT: &str = "/proc/thread-self/schedstat";
 #[derive(Debug)]
 pub struct HiccupMeter {
     stop: Arc<Stop>,
-    hiccups: Arc<Mutex<VecDeque<Hiccup>>>,
+    kept: Arc<Kept>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// What the thread that beats tells the others.
+#[derive(Debug)]
+struct Kept {
+    beats: Mutex<Beats>,
+    came: Condvar,
+}
+
+#[derive(Debug)]
+struct Beats {
+    last: Beat,
+    /// The newest first.
+    hiccups: VecDeque<Hiccup>,
 }
 
 /// A time in which this process stood still.
@@ -62,19 +79,26 @@ impl HiccupMeter {
     /// When there is no thread or descriptor left.
     pub fn start() -> io::Result<Self> {
         let stop = Arc::new(Stop::new()?);
-        let hiccups = Arc::<Mutex<VecDeque<Hiccup>>>::default();
-        let (until, kept) = (stop.clone(), hiccups.clone());
-        let beats = move || beat(&until, &kept);
+        let beats = Mutex::new(Beats { last: Beat::now(None), hiccups: VecDeque::new() });
+        let kept = Arc::new(Kept { beats, came: Condvar::new() });
+        let (until, told) = (stop.clone(), kept.clone());
+        let beats = move || beat(&until, &told);
         let thread = thread::Builder::new().name("plumb-beat".into()).spawn(beats)?;
-        Ok(Self { stop, hiccups, thread: Some(thread) })
+        Ok(Self { stop, kept, thread: Some(thread) })
     }
 
     /// How long this process stood still, each time, between two moments of the monotonic clock;
-    /// nanoseconds.
+    /// nanoseconds. Whoever goes on first behind such a time asks before the beat has come that tells of it: one
+    /// that is overdue is waited for.
     #[must_use]
     pub fn between(&self, from_ns: u64, to_ns: u64) -> Vec<u64> {
-        let hiccups = self.hiccups.lock().unwrap_or_else(PoisonError::into_inner);
-        let within = hiccups.iter().filter(|it| it.from_ns < to_ns && it.to_ns > from_ns);
+        let is_overdue = |beats: &mut Beats| {
+            clock::boot_ns().saturating_sub(beats.last.boot_ns) >= BEAT_NS + HICCUP_NS
+        };
+        let beats = self.kept.lock();
+        let waited = self.kept.came.wait_timeout_while(beats, OVERDUE_MAX, is_overdue);
+        let (beats, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let within = beats.hiccups.iter().filter(|it| it.from_ns < to_ns && it.to_ns > from_ns);
         within.map(|it| it.length_ns).collect()
     }
 }
@@ -88,18 +112,27 @@ impl Drop for HiccupMeter {
     }
 }
 
+impl Kept {
+    fn lock(&self) -> MutexGuard<'_, Beats> {
+        self.beats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Beats until somebody asks it to stop.
-fn beat(stop: &Stop, kept: &Mutex<VecDeque<Hiccup>>) {
+fn beat(stop: &Stop, kept: &Kept) {
     let account = File::open(ACCOUNT).ok();
-    let mut last = Beat::now(account.as_ref());
-    while let Ok(false) = stop.wait_until(last.monotonic_ns + BEAT_NS) {
+    let mut next_ns = MonotonicClock.now_ns() + BEAT_NS;
+    while let Ok(false) = stop.wait_until(next_ns) {
         let now = Beat::now(account.as_ref());
-        if let Some(hiccup) = now.hiccup_since(last) {
-            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-            kept.truncate(KEPT_MAX - 1);
-            kept.push_front(hiccup);
+        let mut beats = kept.lock();
+        if let Some(hiccup) = now.hiccup_since(beats.last) {
+            beats.hiccups.truncate(KEPT_MAX - 1);
+            beats.hiccups.push_front(hiccup);
         }
-        last = now;
+        beats.last = now;
+        drop(beats);
+        kept.came.notify_all();
+        next_ns = now.monotonic_ns + BEAT_NS;
     }
 }
 
@@ -125,11 +158,22 @@ impl Beat {
     }
 }
 
-/// How long the thread of `account` has waited for a processor: the second number there.
+/// How long the thread of `account` has waited for a processor.
 fn waited_ns(account: &File) -> Option<u64> {
     let mut text = [0; 64];
     let read = account.read_at(&mut text, 0).ok()?;
-    std::str::from_utf8(&text[..read]).ok()?.split_whitespace().nth(1)?.parse().ok()
+    waited_in(std::str::from_utf8(&text[..read]).ok()?)
+}
+
+/// The second number of an account. The third says how often the thread was given a processor: of a thread that
+/// runs it is 0 where the kernel keeps no such account, and then the second says nothing.
+///
+/// # Source
+/// Linux, `fs/proc/base.c`, `proc_pid_schedstat`
+fn waited_in(account: &str) -> Option<u64> {
+    let mut numbers = account.split_whitespace().skip(1).map(|it| it.parse().ok());
+    let (waited_ns, times) = (numbers.next()??, numbers.next()??);
+    (times > 0).then_some(waited_ns)
 }
 
 #[cfg(test)]
@@ -170,16 +214,27 @@ mod tests {
     fn hiccups_are_those_of_the_time_that_is_asked_for() {
         let meter = HiccupMeter::start().unwrap();
         let one = Hiccup { from_ns: 100, to_ns: 200, length_ns: 70 };
-        meter.hiccups.lock().unwrap().push_front(one);
+        meter.kept.lock().hiccups.push_front(one);
         assert_eq!(meter.between(150, 160), [70]);
         assert_eq!(meter.between(0, 100), [0; 0]);
         assert_eq!(meter.between(200, 300), [0; 0]);
     }
 
     #[test]
-    fn this_machine_tells_how_long_a_thread_waits_or_nothing() {
-        if let Ok(account) = File::open(ACCOUNT) {
-            assert!(waited_ns(&account).is_some());
+    fn a_beat_that_is_overdue_is_waited_for() {
+        let meter = HiccupMeter::start().unwrap();
+        let mut beats = meter.kept.lock();
+        beats.last.boot_ns = beats.last.boot_ns.saturating_sub(100 * UNTOLD_NS);
+        drop(beats);
+        let stood = meter.between(0, u64::MAX);
+        assert!(stood.iter().any(|ns| *ns > 50 * UNTOLD_NS), "{stood:?}");
+    }
+
+    #[test]
+    fn an_account_that_the_kernel_does_not_keep_says_nothing() {
+        assert_eq!(waited_in("4112 77 3\n"), Some(77));
+        for nothing in ["0 0 0\n", "4112 77", "", "4112 x 3"] {
+            assert_eq!(waited_in(nothing), None, "{nothing:?}");
         }
     }
 }

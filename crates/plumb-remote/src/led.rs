@@ -250,6 +250,8 @@ pub struct Carried {
     pub files: Vec<PathBuf>,
     /// Where they lie, until they are handed over.
     pub folder: TempDir,
+    /// What its folder lacks, a line each: the controller is told.
+    pub lacks: Vec<String>,
 }
 
 /// Carries out what a controller asks over `from` and `to`, one run after the other, until it has
@@ -289,7 +291,7 @@ pub fn serve(
             if carried.record.is_none() && !behind.is_empty() {
                 return Err(behind.join("; "));
             }
-            for line in behind {
+            for line in carried.lacks.into_iter().chain(behind) {
                 let _ = to.send(Report::Said { run, line }); // it may be gone
             }
             Ok(carried.record.map(Box::new))

@@ -49,7 +49,7 @@ fn with_remote<T>(files: Files, waits: bool, lead: impl FnOnce(&mut Fleet) -> T)
                 path
             };
             let files = files.iter().map(file).collect();
-            Ok(Carried { record: None, files, folder })
+            Ok(Carried { record: None, files, folder, lacks: Vec::new() })
         })
     });
     let (sender, heard) = mpsc::channel();

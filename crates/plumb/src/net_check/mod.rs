@@ -220,8 +220,9 @@ fn carry_out(
         }
         let (outcome, unkept) = outcome?;
         check.parts[number].outcome = Some(outcome);
-        unkept.map_or(Ok(()), Err)?;
-        folder.write_check(check)?;
+        let written = folder.write_check(check);
+        unkept.map_or(Ok(()), Err)?; // the check has what was measured, as far as there is room
+        written?;
         folder.write_report(&path_check::html(check))?;
     }
     folder.write_check(check)?;

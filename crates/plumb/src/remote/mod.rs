@@ -220,7 +220,7 @@ fn carried_out(
         let words = with_further(&order.words, records.as_slice());
         servers::run(&words, &out, &led, stop)?;
         let files = if records.is_some() { files_in(&out, |_| true)? } else { Vec::new() };
-        return Ok(Carried { record: None, files, folder });
+        return Ok(Carried { record: None, files, folder, lacks: Vec::new() });
     }
     if !allowed.is_empty() && !allowed.iter().any(|it| it == name || *it == asked) {
         bail!("`{asked}` is not among what this remote is allowed (--allow)");
@@ -240,15 +240,17 @@ fn carried_out(
         own::check_files(&job.files(), order)?;
     }
     let drivers = if order.alone { Drivers::Here } else { drivers };
-    let run =
-        measure_with(job.as_mut(), &words, ("", &Receivers::default()), stop, drivers)?.kept()?;
+    let run = measure_with(job.as_mut(), &words, ("", &Receivers::default()), stop, drivers)?;
+    // what was measured is whole, and the controller may have the room that is lacking here
+    let lacks = run.unkept.iter().map(|why| format!("its own folder lacks something: {why:#}"));
+    let lacks = lacks.collect();
     // the run needs its intervals: they come first, while there is room
     let intervals = order.alone.then(|| run.folder.path().join(INTERVALS));
     let mut files: Vec<PathBuf> = intervals.into_iter().collect();
     if !of_this_machine {
         files.extend(host_files(run.folder.path())?); // the controller records this machine itself
     }
-    Ok(Carried { record: Some(run.record), files, folder })
+    Ok(Carried { record: Some(run.record), files, folder, lacks })
 }
 
 /// What this machine did while it was measured, as the files in the folder of the run have it.

@@ -101,6 +101,23 @@ fn a_measurement_is_carried_out_there_and_its_run_is_kept_here() {
 }
 
 #[test]
+fn what_was_measured_there_is_kept_here_where_that_machine_has_no_room_for_it() {
+    let Some(nats) = nats() else { return };
+    let server = Server::start(&["--quiet"]);
+    let at = tempdir().expect("a folder");
+    let url = url(&nats);
+    // a page is longer than the 20 KiB that a file may have, and a write beyond them no signal
+    let words = ["remote", "--nats", &url, "--name", "full"];
+    let remote = Program::limited("-f 40 && trap '' XFSZ", &words, at.path());
+    assert!(remote.log_line().contains("waits for controllers"));
+    let words = ["on", "full", "net", "ping", &server.address, "--count", "70", "--out", "there"];
+    let ended = start(&nats, &[&words[..], &CALM].concat(), at.path()).wait().with(0);
+    assert!(ended.stderr.contains("full: its own folder lacks something"), "{ended:?}");
+    assert_eq!(record(&at.path().join("there"))["results"][0]["operations"], 70);
+    assert!(at.path().join("there/report.html").exists());
+}
+
+#[test]
 fn files_travel_with_what_remotes_cannot_divide() {
     let Some(nats) = nats() else { return };
     let pages = ReplyServer::start(|_, _| Reply::page("hello"));
