@@ -166,7 +166,7 @@ fn a_statement_whose_changes_are_not_rolled_back_is_asked_once() {
          create function later() returns int begin \
            set @calls = ifnull(@calls, 0) + 1; \
            if @calls = 5 then insert into n values (1); end if; return @calls; end // \
-         create function second() returns int begin \
+         create function again() returns int begin \
            set @asked = ifnull(@asked, 0) + 1; \
            if @asked = 2 then insert into n values (1); end if; return @asked; end",
     );
@@ -188,7 +188,7 @@ fn a_statement_whose_changes_are_not_rolled_back_is_asked_once() {
     assert!((1..=8).contains(&changed), "{changed}");
     // behind its trial it is asked for its plan
     server.sql("delete from n");
-    let words = [&own("select second()", "kept")[..], &["--allow-writes", "--explain"]].concat();
+    let words = [&own("select again()", "kept")[..], &["--allow-writes", "--explain"]].concat();
     let refused = eighty(&server.url(), &words, server.folder()).with(2).stderr;
     assert!(refused.contains("the own statement changes what is not rolled back"), "{refused}");
     assert_eq!(counted("n"), "1");
