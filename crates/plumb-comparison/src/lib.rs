@@ -6,6 +6,7 @@
 
 mod block_figures;
 mod change;
+mod lower_bound;
 
 use std::collections::BTreeMap;
 
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use block_figures::BlockFigures;
 pub use change::{CONVENTION, signed};
+pub use lower_bound::LowerBound;
 
 /// Name and version of the form; a reader refuses another name or a higher number.
 pub const COMPARISON_SCHEMA: &str = "plumb.comparison/1";
@@ -288,6 +290,9 @@ pub struct Endpoint {
     /// absent where a run has none written down.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub intervals_of_time: Option<u64>,
+    /// Of separate runs, which of `baseline` and `candidate` is a lower bound; absent where neither is.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub lower_bound: Option<LowerBound>,
     /// Two-sided exact p; absent when it was not tested.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub p: Option<f64>,
@@ -320,6 +325,7 @@ impl Endpoint {
             ratio: None,
             interval: None,
             intervals_of_time: None,
+            lower_bound: None,
             p: None,
             p_adjusted: None,
             verdict: None,

@@ -222,6 +222,7 @@ mod tests {
             ratio: Some(ratio),
             interval: Some(Interval { low, high, level: 0.9575 }),
             intervals_of_time: None,
+            lower_bound: None,
             p: verdict.map(|_| 0.001),
             p_adjusted: verdict.map(|_| 0.001),
             verdict,

@@ -63,6 +63,13 @@ impl Validity {
         Self { foreign_limit, ..Self::from_findings(findings.into_iter()) }
     }
 
+    /// True when the load generator was the limit: throughput, where it stands, is a lower bound.
+    #[must_use]
+    pub fn is_driver_limited(&self) -> bool {
+        let kinds = [FindingKind::DriverLimited, FindingKind::SchedulingLag];
+        self.reasons.iter().any(|found| kinds.contains(&found.kind))
+    }
+
     /// The same verdict with one more finding, if there is one.
     #[must_use]
     pub fn with(self, finding: Option<Finding>) -> Self {

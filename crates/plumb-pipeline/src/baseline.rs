@@ -1,8 +1,9 @@
 //! The cases of a run that was compared with its baseline.
 
-use plumb_comparison::{CONVENTION, Comparison, Contrast, Endpoint, FigureUnit, signed};
+use plumb_comparison::{
+    Better, CONVENTION, Comparison, Contrast, Endpoint, FigureUnit, LowerBound, signed,
+};
 use plumb_measure::counted;
-use plumb_measure::statistics::RATIO_PARTS_MIN;
 use plumb_page::figures::{milliseconds, per_second, with_unit};
 
 use crate::comparison::under;
@@ -15,19 +16,26 @@ pub enum Held {
     Within,
     /// It is worse, wherever in its interval the change lies.
     Beyond,
-    /// The runs are too short or too unsteady to say which.
-    Undecided,
+    /// Nobody can tell which.
+    Undecided(Doubt),
     /// Nobody said what is allowed, or there is nothing to compare.
     Unknown,
 }
 
-/// Of runs that are too short for an interval, how far the change is taken to reach to either side, as a
-/// share of the tolerance.
-const REACH: f64 = 0.5;
+/// Why nobody can tell how a run stands to its baseline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// The runs are too short or too unsteady.
+    Unsteady,
+    /// A run has no intervals of time written down, from which the interval of a change is taken.
+    NoIntervals,
+    /// A throughput that decides is a lower bound.
+    LowerBound,
+}
 
 impl Held {
     /// That of `contrast` where the candidate may be worse by `tolerance`, a share of the baseline
-    /// from 0 to 1.
+    /// from 0 to 1. Without an interval of the change nothing is decided.
     #[must_use]
     pub fn of(contrast: &Contrast, tolerance: Option<f64>) -> Self {
         let primary = contrast.endpoints.first();
@@ -39,29 +47,34 @@ impl Held {
         if !change.is_finite() {
             return Self::Unknown;
         }
+        let bound = primary.lower_bound;
         // a figure exactly at the limit is within it, however its quotient is rounded
         let limit = -100.0 * tolerance - 1e-9;
-        match reach(primary, change, tolerance) {
-            (low, _) if low >= limit => Self::Within,
-            (_, high) if high < limit => Self::Beyond,
-            _ => Self::Undecided,
+        match reach(primary, change) {
+            Err(doubt) => Self::Undecided(doubt),
+            Ok((low, _)) if low >= limit => match bound.is_some_and(LowerBound::is_of_baseline) {
+                true => Self::Undecided(Doubt::LowerBound),
+                false => Self::Within,
+            },
+            Ok((_, high)) if high < limit => match bound.is_some_and(LowerBound::is_of_candidate) {
+                true => Self::Undecided(Doubt::LowerBound),
+                false => Self::Beyond,
+            },
+            Ok(_) => Self::Undecided(Doubt::Unsteady),
         }
     }
 }
 
-/// The improvements in percent between which the `change` of `primary` may lie, the worse end first.
-/// Where no intervals of time are written down a longer run would say no more, and the change stands for
-/// itself. Where there are enough and they say nothing, it may be any.
-fn reach(primary: &Endpoint, change: f64, tolerance: f64) -> (f64, f64) {
+/// The improvements in percent between which the `change` of `primary` lies, the worse end first.
+fn reach(primary: &Endpoint, change: f64) -> Result<(f64, f64), Doubt> {
     if let Some(known) = primary.improvement_interval() {
-        return known;
+        return Ok(known);
     }
-    let around = match primary.intervals_of_time {
-        None => 0.0,
-        Some(count) if count < RATIO_PARTS_MIN as u64 => REACH * 100.0 * tolerance,
-        Some(_) => f64::INFINITY,
-    };
-    (change - around, change + around)
+    // of a run in which nothing came nothing varied
+    if primary.better == Better::Higher && primary.candidate <= 0.0 {
+        return Ok((change, change));
+    }
+    Err(primary.intervals_of_time.map_or(Doubt::NoIntervals, |_| Doubt::Unsteady))
 }
 
 impl Verdict {
@@ -96,8 +109,8 @@ impl Verdict {
                     let text = judged(&format!("worse by more than {}", limit(tolerance)));
                     Some(Remark::new("tolerance-exceeded", Grade::Fails, text))
                 }
-                Held::Undecided => {
-                    let text = judged(&undecided(tolerance));
+                Held::Undecided(doubt) => {
+                    let text = judged(&undecided(tolerance, doubt));
                     Some(Remark::new("no-verdict", Grade::LeavesOpen, text))
                 }
                 Held::Unknown if tolerance.is_some() => {
@@ -128,21 +141,28 @@ pub fn limit(tolerance: Option<f64>) -> String {
 
 /// Why a change is held to be neither within `tolerance` nor worse.
 #[must_use]
-pub fn undecided(tolerance: Option<f64>) -> String {
-    format!(
-        "whether that is worse than the tolerance of {} cannot be told from runs so short or so \
-         unsteady: measure longer",
-        limit(tolerance)
-    )
+pub fn undecided(tolerance: Option<f64>, doubt: Doubt) -> String {
+    let why = match doubt {
+        Doubt::Unsteady => " from runs so short or so unsteady: measure longer",
+        Doubt::NoIntervals => {
+            ": no intervals of time are written down; keep intervals.hlog of both runs"
+        }
+        Doubt::LowerBound => {
+            ": where the load generator was the limit, throughput is a lower bound; give it more \
+             processors (--threads, --remotes)"
+        }
+    };
+    format!("whether that is worse than the tolerance of {} cannot be told{why}", limit(tolerance))
 }
 
 /// How many points are worse than allowed, in a sentence.
 fn summed_up(held: &[Held], tolerance: Option<f64>) -> String {
-    let count = |which| held.iter().filter(|it| **it == which).count();
+    let count = |which: fn(&Held) -> bool| held.iter().filter(|it| which(it)).count();
     let (limit, all) = (limit(tolerance), counted(held.len() as u64, "point"));
     let are = |count: usize| if count == 1 { "is" } else { "are" };
-    let (undecided, unknown) = (count(Held::Undecided), count(Held::Unknown));
-    match (count(Held::Beyond), undecided + unknown, tolerance) {
+    let undecided = count(|it| matches!(it, Held::Undecided(_)));
+    let unknown = count(|it| *it == Held::Unknown);
+    match (count(|it| *it == Held::Beyond), undecided + unknown, tolerance) {
         (_, _, None) => "No tolerance was given, so there is no verdict.".into(),
         (0, 0, Some(_)) if held.is_empty() => "Nothing was compared.".into(),
         (0, 0, Some(_)) => {
@@ -159,8 +179,13 @@ fn summed_up(held: &[Held], tolerance: Option<f64>) -> String {
              {limit} cannot be told.",
             are(undecided)
         ),
-        (worse, _, Some(_)) => {
-            format!("{worse} of {all} {} worse than the baseline by more than {limit}.", are(worse))
+        (worse, open, Some(_)) => {
+            let open =
+                if open > 0 { format!("; of {open} nobody can tell") } else { String::new() };
+            format!(
+                "{worse} of {all} {} worse than the baseline by more than {limit}{open}.",
+                are(worse)
+            )
         }
     }
 }
@@ -220,7 +245,12 @@ mod tests {
             let tolerance = f64::from(percent) / 100.0;
             // 2 ms, and what the tolerance allows
             let ratio = f64::from(2_000_000 + 20_000 * percent) / 2e6;
-            let held = |ratio| Held::of(&without_interval(ratio, None), Some(tolerance));
+            let held = |ratio| {
+                let mut exact = contrast(Some(ratio), Answer::None);
+                exact.endpoints[0].interval =
+                    Some(Interval { low: ratio, high: ratio, level: 0.95 });
+                Held::of(&exact, Some(tolerance))
+            };
             assert_eq!(held(ratio), Held::Within, "{percent} %");
             assert_eq!(held(ratio + 1e-6), Held::Beyond, "{percent} %");
             assert_eq!(limit(Some(tolerance)), format!("{percent} %"));
@@ -230,9 +260,9 @@ mod tests {
     #[test]
     fn a_change_is_judged_only_where_all_of_its_interval_is_on_one_side_of_the_tolerance() {
         for ((low, change, high), held) in [
-            ((-79.9, -12.6, 38.8), Held::Undecided),
-            ((-34.1, -6.0, 20.0), Held::Undecided),
-            ((-12.0, -9.0, -6.0), Held::Undecided),
+            ((-79.9, -12.6, 38.8), Held::Undecided(Doubt::Unsteady)),
+            ((-34.1, -6.0, 20.0), Held::Undecided(Doubt::Unsteady)),
+            ((-12.0, -9.0, -6.0), Held::Undecided(Doubt::Unsteady)),
             ((-10.0, -6.0, -2.0), Held::Within),
             ((-3.0, 40.0, 60.0), Held::Within),
             ((-15.0, -12.6, -10.2), Held::Beyond),
@@ -241,10 +271,64 @@ mod tests {
             let found = Held::of(&known_between(low, change, high), Some(0.1));
             assert_eq!(found, held, "{low} {change} {high}");
         }
-        // whoever has intervals enough, and yet no interval, knows nothing
-        for (count, held) in [(9, Held::Beyond), (10, Held::Undecided)] {
-            assert_eq!(Held::of(&without_interval(1.8, Some(count)), Some(0.1)), held, "{count}");
+    }
+
+    #[test]
+    fn without_an_interval_nothing_is_decided_however_large_the_change() {
+        for ratio in [0.2, 1.0, 1.8, 5.0] {
+            for (count, doubt) in [
+                (None, Doubt::NoIntervals),
+                (Some(9), Doubt::Unsteady),
+                (Some(10), Doubt::Unsteady),
+            ] {
+                let found = Held::of(&without_interval(ratio, count), Some(0.1));
+                assert_eq!(found, Held::Undecided(doubt), "{ratio} {count:?}");
+            }
         }
+        let logless = comparison(vec![without_interval(1.8, None)]);
+        let verdict = Verdict::of_baseline(&logless, Some(0.1), "t".into(), String::new());
+        assert_eq!(verdict.state(), State::Unanswered);
+        let said = &verdict.cases[0].remarks[0].text;
+        assert!(
+            said.contains("no intervals of time are written down; keep intervals.hlog"),
+            "{said}"
+        );
+    }
+
+    /// A throughput of 100 in a second that changed by as many percent, within 1 of them.
+    fn rate(change: f64, lower_bound: Option<LowerBound>) -> Contrast {
+        let ratio = 1.0 + change / 100.0;
+        let mut contrast = contrast(Some(ratio), Answer::None);
+        let rate = ("throughput", "throughput", FigureUnit::PerSecond, Better::Higher);
+        let interval = Interval { low: ratio - 0.01, high: ratio + 0.01, level: 0.95 };
+        contrast.endpoints = vec![Endpoint {
+            ratio: Some(ratio),
+            interval: (ratio > 0.0).then_some(interval),
+            intervals_of_time: Some(50),
+            lower_bound,
+            ..Endpoint::described(rate, 100.0, 100.0 * ratio)
+        }];
+        contrast
+    }
+
+    #[test]
+    fn a_lower_bound_shows_neither_that_a_candidate_is_worse_nor_that_a_baseline_is_reached() {
+        let open = Held::Undecided(Doubt::LowerBound);
+        for (bound, [worse, same]) in [
+            (None, [Held::Beyond, Held::Within]),
+            (Some(LowerBound::Candidate), [open, Held::Within]),
+            (Some(LowerBound::Baseline), [Held::Beyond, open]),
+            (Some(LowerBound::Both), [open, open]),
+        ] {
+            assert_eq!(Held::of(&rate(-10.0, bound), Some(0.05)), worse, "{bound:?}");
+            assert_eq!(Held::of(&rate(-3.0, bound), Some(0.05)), same, "{bound:?}");
+        }
+    }
+
+    #[test]
+    fn a_run_in_which_nothing_came_is_worse_than_any_tolerance_below_all() {
+        assert_eq!(Held::of(&rate(-100.0, None), Some(0.99)), Held::Beyond);
+        assert_eq!(Held::of(&rate(-100.0, None), Some(1.0)), Held::Within);
     }
 
     #[test]
@@ -261,7 +345,7 @@ mod tests {
         let open = &verdict.cases[0].remarks[0];
         assert_eq!(
             (open.grade, &open.text),
-            (Grade::LeavesOpen, &format!("{against}: {}", undecided(Some(0.1))))
+            (Grade::LeavesOpen, &format!("{against}: {}", undecided(Some(0.1), Doubt::Unsteady)))
         );
     }
 
@@ -285,7 +369,8 @@ mod tests {
         unsteady.endpoints[0].interval = None;
         unsteady.endpoints[0].intervals_of_time = Some(2);
         let open = said(unsteady);
-        assert!(open.ends_with(&format!("(+ is better): {}{end}", undecided(Some(0.1)))), "{open}");
+        let doubt = undecided(Some(0.1), Doubt::Unsteady);
+        assert!(open.ends_with(&format!("(+ is better): {doubt}{end}")), "{open}");
     }
 
     #[test]
@@ -317,23 +402,15 @@ mod tests {
             let all = comparison(contrasts);
             Verdict::of_baseline(&all, Some(0.1), "t".into(), String::new())
         };
-        let short = |ratio| judged(vec![without_interval(ratio, Some(9))]);
-        for (ratio, state) in [
-            (1.04, State::Passed),
-            (1.06, State::Unanswered),
-            (1.14, State::Unanswered),
-            (1.16, State::Failed),
-        ] {
-            assert_eq!(short(ratio).state(), state, "{ratio} of runs that are too short");
-        }
         let open = || without_interval(1.1, Some(9));
         let mixed = judged(vec![open(), contrast(None, Answer::None), open()]).sentence;
         let both = "1 of 3 points cannot be compared, and whether 2 are worse by more than 10 % cannot be told.";
         assert_eq!(mixed, both);
-        // of runs that wrote no intervals down a longer one would say no more
-        for (ratio, state) in [(1.06, State::Passed), (1.112, State::Failed)] {
-            assert_eq!(judged(vec![without_interval(ratio, None)]).state(), state, "{ratio}");
-        }
+        let worse = contrast(Some(1.2), Answer::None);
+        let open = judged(vec![worse, contrast(None, Answer::None), open()]).sentence;
+        let beside =
+            "1 of 3 points is worse than the baseline by more than 10 %; of 2 nobody can tell.";
+        assert_eq!(open, beside);
         let sentence = "1 of 2 points is worse than the baseline by more than 10 %.";
         assert_eq!(verdict.sentence, sentence);
         let found =

@@ -27,7 +27,7 @@ pub use mean::{half_width, standard_error, student};
 pub use number::{real, rounded, signed_real, truncated};
 pub use random::SplitMix64;
 pub use rank::{Interval, TestResult};
-pub use ratio::{RATIO_PARTS_MIN, quotient_interval, ratio_half_width};
+pub use ratio::{quotient_interval, ratio_half_width};
 pub use series::{
     Drift, autocorrelation, correlation_time, drift, mean, median, standard_deviation, trend,
 };

@@ -7,9 +7,9 @@ use crate::rank::Interval;
 use crate::series::standard_deviation;
 
 /// Parts below which [`ratio_half_width`] says nothing.
-pub const RATIO_PARTS_MIN: usize = 10;
+const PARTS_MIN: usize = 10;
 /// Groups of neighbours that the parts are put into.
-const GROUPS: usize = RATIO_PARTS_MIN;
+const GROUPS: usize = PARTS_MIN;
 
 /// Half the width of a 95 % interval around the ratio of two sums, from the `parts` of both in the
 /// order in which they were measured; `None` below ten parts, and where the second sum is not above
@@ -25,7 +25,7 @@ const GROUPS: usize = RATIO_PARTS_MIN;
 #[must_use]
 pub fn ratio_half_width(parts: &[(f64, f64)]) -> Option<f64> {
     let (of, all) = parts.iter().fold((0.0, 0.0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
-    if parts.len() < RATIO_PARTS_MIN || all.is_nan() || all <= 0.0 {
+    if parts.len() < PARTS_MIN || all.is_nan() || all <= 0.0 {
         return None;
     }
     let ratio = of / all;

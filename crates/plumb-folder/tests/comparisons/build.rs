@@ -221,6 +221,7 @@ fn endpoint(sides: &Sides, noise: &[(f64, f64)], outline: Outline) -> Endpoint {
         p_adjusted: None,
         verdict: None,
         intervals_of_time: None,
+        lower_bound: None,
         blocks,
     }
 }

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use plumb_comparison::{COMPARISON_SCHEMA, Checks, Comparison, Contrast, Design, Variant};
+use plumb_comparison::{
+    COMPARISON_SCHEMA, Checks, Comparison, Contrast, Design, LowerBound, Variant,
+};
 use plumb_folder::IntervalLog;
 use plumb_measure::{AcceptedLoad, Program, RunRecord, Scope, Validity};
 
@@ -103,8 +105,15 @@ fn times_left_out(run: &SeparateRun) -> Option<String> {
         .collect();
     let name = &run.name;
     let (first, why) = left_out.first()?;
+    // memory that was swapped leaves a throughput that is one
+    let bound = match results.iter().any(|it| it.validity.is_driver_limited()) {
+        true => " Where the load generator was the limit, throughput is a lower bound.",
+        false => "",
+    };
     if left_out.len() == results.len() {
-        return Some(format!("Response times of {name} may not be used ({why}) and are left out."));
+        return Some(format!(
+            "Response times of {name} may not be used ({why}) and are left out.{bound}"
+        ));
     }
     let places: Vec<&str> = left_out.iter().take(PLACES_MAX).map(|it| it.0.as_str()).collect();
     let further = match left_out.len() - places.len() {
@@ -113,7 +122,7 @@ fn times_left_out(run: &SeparateRun) -> Option<String> {
     };
     Some(format!(
         "Response times of {name} may not be used at {} of {} points ({}{further}) and are left out \
-         there; at {first}: {why}.",
+         there; at {first}: {why}.{bound}",
         left_out.len(),
         results.len(),
         places.join("; "),
@@ -199,13 +208,18 @@ fn contrast_of(
     // the plan sets the throughput of an open load: the same figure of both says nothing
     let deciding = [timed.then_some(P50), (!open).then_some(THROUGHPUT)];
     let deciding: Vec<&str> = deciding.into_iter().flatten().collect();
+    let mut endpoints = endpoints_of(runs, &deciding)?;
+    let [by, of] = results.map(|it| it.validity.is_driver_limited());
+    for rate in endpoints.iter_mut().filter(|it| it.key == THROUGHPUT) {
+        rate.lower_bound = LowerBound::of(by, of);
+    }
     let mut contrast = Contrast {
         baseline: baseline.name.clone(),
         candidate: candidate.name.clone(),
         labels: common_labels(&results[0].labels, &results[1].labels),
         same_treatment: false,
         sentence: String::new(),
-        endpoints: endpoints_of(runs, &deciding)?,
+        endpoints,
         checks: Checks::default(),
         tails: Vec::new(),
     };
@@ -287,6 +301,18 @@ mod tests {
     }
 
     const PAGED: Option<(FindingKind, Scope)> = Some((FindingKind::Paging, Scope::Latency));
+
+    #[test]
+    fn the_throughput_of_a_run_whose_load_generator_was_the_limit_is_a_lower_bound() {
+        let bound = |found| {
+            let compared = slower("closed", found, Faults::default());
+            assert_eq!(Comparison::from_json(&compared.to_json()).unwrap(), compared);
+            let said = compared.warnings.iter().any(|it| it.contains("lower bound"));
+            (compared.contrasts[0].endpoints[0].lower_bound, said)
+        };
+        assert_eq!(bound(Some(fixture::LIMITED)), (Some(LowerBound::Candidate), true));
+        assert_eq!(bound(PAGED), (None, false), "what was swapped bounds no rate");
+    }
 
     #[test]
     fn a_throughput_that_the_plan_sets_decides_nothing() {
@@ -375,10 +401,12 @@ mod tests {
             times_left_out(&SeparateRun { name: "b".into(), record, folder: PathBuf::new() })
         };
         assert_eq!(left_out(&[false; 3]), None);
-        let all = "Response times of b may not be used (the limit at 1) and are left out.";
+        let all = "Response times of b may not be used (the limit at 1) and are left out. Where the \
+                   load generator was the limit, throughput is a lower bound.";
         assert_eq!(left_out(&[true; 3]).as_deref(), Some(all));
         let some = "Response times of b may not be used at 2 of 3 points (connections 2; connections \
-                    3) and are left out there; at connections 2: the limit at 2.";
+                    3) and are left out there; at connections 2: the limit at 2. Where the load \
+                    generator was the limit, throughput is a lower bound.";
         assert_eq!(left_out(&[false, true, true]).as_deref(), Some(some));
         let mut many = [true; 8];
         many[0] = false;

@@ -50,15 +50,15 @@ pub(super) fn command() -> Command {
              response time or the throughput, may be worse by --tolerance. That is a limit, no \
              test: runs that were taken one after another hold whatever changed between them, too, \
              so choose it wider than equal runs differ. The run is within it, or worse, where all of \
-             the interval of the change is; where the tolerance lies in the interval nobody can tell. \
-             Where the runs are too short for an interval, the change is taken to reach half the \
-             tolerance to either side. \
+             the interval of the change is; where the tolerance lies in the interval, and without an \
+             interval, nobody can tell: measure longer, and keep intervals.hlog of both runs. \
              Whether a change helped is for plumb ab to say.",
         )
         .after_help(
             "Exit codes: 0 the run is within the tolerance; 1 it is worse, or its figures are not \
              valid; 2 refused; 3 nobody can tell: no tolerance was given, it lies in the interval \
-             of the change, something was not checked, or no figure of both can be compared.",
+             of the change, there is no interval, a throughput is a lower bound, something was not \
+             checked, or no figure of both can be compared.",
         )
 }
 
@@ -135,7 +135,7 @@ fn say(compared: &Comparison, baseline: &Baseline, tolerance: Option<f64>) -> an
         let said = match Held::of(contrast, tolerance) {
             Held::Within => format!("within the tolerance of {limit}"),
             Held::Beyond => format!("WORSE than the tolerance of {limit}"),
-            Held::Undecided => undecided(tolerance),
+            Held::Undecided(doubt) => undecided(tolerance, doubt),
             Held::Unknown if tolerance.is_some() => "nothing can be compared".into(),
             Held::Unknown => "no verdict: give --tolerance".into(),
         };

@@ -20,6 +20,9 @@ fn measure(server: &Server, folder: &Path) {
     ping(&server.address, &["--count=300", "--warmup=0s"], folder).with(0);
 }
 
+/// A run that is long enough for an interval of its median.
+const LONG: &[&str] = &["--for=2s", "--interval=50ms", "--warmup=0s"];
+
 /// What it said, on one line.
 fn said(ended: &Ended) -> String {
     ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -36,7 +39,7 @@ fn a_later_run_of_the_plan_is_held_against_its_baseline() {
     // one that works for each answer is slower than one that does not, on any machine
     let slow = Server::start(&["--service-time=20ms"]);
     let address = slow.address.clone();
-    ping(&address, &["--count=20", "--warmup=0s"], at).with(0);
+    ping(&address, LONG, at).with(0);
     let set = baseline(&["set", "main", "--tolerance=1%"], at).with(0).stdout;
     assert!(set.contains(&format!("(net ping {address})")), "{set}");
     // nothing but itself was measured
@@ -44,7 +47,7 @@ fn a_later_run_of_the_plan_is_held_against_its_baseline() {
     assert!(ended.stderr.contains("beside itself"), "{ended:?}");
     slow.stop();
     let fast = Server::listening(&address, &[]);
-    ping(&fast.address, &["--count=20", "--warmup=0s"], at).with(0);
+    ping(&fast.address, LONG, at).with(0);
     // a later run of another plan is none of its
     ping(&fast.address, &["--count=20", "--warmup=0s", "--size=1B"], at).with(0);
     let ended = baseline(&["check", "main", "--junit=v.xml"], at).with(0);
@@ -75,14 +78,15 @@ fn a_later_run_that_was_interrupted_is_passed_over_and_named() {
 
 #[test]
 fn worse_than_the_tolerance_fails_and_without_one_nobody_can_tell() {
-    let (folder, server) = measured();
+    let (folder, server) = (tempdir().expect("a folder"), Server::start(&[]));
     let at = folder.path();
+    ping(&server.address, LONG, at).with(0);
     let first = runs(at)[0].display().to_string();
     baseline(&["set", "fast", &first], at).with(0);
     // a server that works for each answer is slower by far
     drop(server);
     let slow = Server::start(&["--service-time=20ms"]);
-    ping(&slow.address, &["--count=20", "--warmup=0s"], at).with(0);
+    ping(&slow.address, LONG, at).with(0);
     let second = runs(at)[1].display().to_string();
     let ended =
         baseline(&["check", "fast", &second, "--tolerance=50%", "--junit=v.xml"], at).with(1);
@@ -96,6 +100,10 @@ fn worse_than_the_tolerance_fails_and_without_one_nobody_can_tell() {
     assert_eq!(json["schema"], "plumb.comparison/1");
     let worse = ["baseline", "check", "fast", &second, "--tolerance=50%"];
     assert_eq!(kit::unread(&worse, at), Some(1));
+    // without its intervals nothing is known of how well a median is known
+    fs::remove_file(Path::new(&second).join("intervals.hlog")).expect("it was written");
+    let ended = baseline(&worse[1..], at).with(3);
+    assert!(said(&ended).contains("keep intervals.hlog of both runs"), "{ended:?}");
 }
 
 #[test]
