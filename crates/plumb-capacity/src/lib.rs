@@ -206,10 +206,11 @@ pub fn run(words: &ArgMatches, command: &[String]) -> anyhow::Result<Answered> {
         let think_s = sizing.model.think_s;
         sales::figure(steps, think_s, question.target).map_err(|error| error.to_string())
     });
+    let said = words::sentence(&sizing);
     let refused = !sizing.refusals.is_empty() || matches!(saps_like, Some(Err(_)));
     let report = Report {
         schema: SCHEMA,
-        sentence: words::sentence(&sizing),
+        sentence: read.accepted_load.map_or(said.clone(), |it| it.beside(&said)),
         runs: read,
         sizing,
         offered: options.offered,

@@ -9,8 +9,8 @@ use anyhow::{Context as _, bail, ensure};
 use plumb_folder::{Found, read_record};
 use plumb_measure::statistics::half_width;
 use plumb_measure::{
-    Distribution, Finding, FindingKind, HostUse, PartRecord, ResultRecord, RunRecord, Span, Status,
-    counted, hdr, real, times_that_add_up,
+    AcceptedLoad, Distribution, Finding, FindingKind, ForeignLook, HostUse, PartRecord,
+    ResultRecord, RunRecord, Span, Status, counted, hdr, real, times_that_add_up,
 };
 use plumb_size::ladder::{FailedStep, Ladder, LadderError, Step};
 use serde::Serialize;
@@ -55,6 +55,9 @@ pub(crate) struct Read {
     /// The recording of the machine under test by another instrument.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) recorded: Option<Recorded>,
+    /// The limit of foreign load that was raised for steps, and what others took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) accepted_load: Option<AcceptedLoad>,
     /// Steps that were left out because they are not valid, and why.
     pub(crate) left_out: Vec<String>,
     /// The valid steps as those of the scenario of sales, or why they are of none.
@@ -101,7 +104,7 @@ pub(crate) fn read(
     let machine = Machine::of(&records, recorded.as_ref());
     let machine = machine.context("there is no run at these paths")?;
     let (mut steps, mut left_out, mut failed) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut sales, mut late) = (Ok(Vec::new()), false);
+    let (mut sales, mut late, mut looks) = (Ok(Vec::new()), false, Vec::new());
     for record in &records {
         if let Err(error) = sales::check(record) {
             sales = Err(error.to_string());
@@ -111,6 +114,7 @@ pub(crate) fn read(
             if is_usable(result) {
                 let tested = recorded.as_ref().map(|it| it.during(record, result));
                 steps.extend(step(record, result, users, tested.transpose()?, &machine));
+                looks.extend(ForeignLook::of(record, Some(result)));
                 if let Ok(sales) = &mut sales {
                     sales.extend(SalesStep::of(result, users, begun_within_s(record, result)));
                 }
@@ -127,13 +131,11 @@ pub(crate) fn read(
         }
     }
     let first = &records[0];
-    let tested = records.iter().flat_map(|it| &it.results).filter_map(|it| it.host.as_ref());
-    let memory_limit_bytes = tested.filter_map(|host| host.tested_memory_limit_bytes).min();
     let read = Read {
         pools: declared.pools,
         servers: declared.servers,
         repeated: declared.repeated,
-        memory_limit_bytes,
+        memory_limit_bytes: memory_limit_bytes(&records),
         runs: found.runs.iter().map(|run| run.path.display().to_string()).collect(),
         version: first.plumb.version.clone(),
         machine: machine.name,
@@ -143,6 +145,7 @@ pub(crate) fn read(
         shared: machine.shared,
         target: first.target.address.clone(),
         recorded,
+        accepted_load: AcceptedLoad::of_looks(looks),
         left_out,
         sales,
     };
@@ -159,6 +162,12 @@ pub(crate) fn read(
         ladder => ladder?,
     };
     Ok((read, ladder.with_failed(failed)))
+}
+
+/// The smallest memory limit around the server in these runs.
+fn memory_limit_bytes(records: &[RunRecord]) -> Option<u64> {
+    let hosts = records.iter().flat_map(|it| &it.results).filter_map(|it| it.host.as_ref());
+    hosts.filter_map(|host| host.tested_memory_limit_bytes).min()
 }
 
 /// The records of the runs, which must be of one ladder.

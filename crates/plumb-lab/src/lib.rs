@@ -34,7 +34,7 @@ pub use experiment::{
     VariantRecord,
 };
 pub use figures::{COST_KEYS, deciding, is_of_command};
-pub use ladder::{Figures, LadderRecord, Step, step_figures};
+pub use ladder::{Figures, LadderRecord, Step, StepRun, step_run};
 pub use order::{Order, Turn};
 pub use schedule::{BlockStatus, CROWDED_MAX, FAILURES_MAX, Schedule};
 pub use sentence::{Around, sentence};

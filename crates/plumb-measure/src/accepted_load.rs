@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ForeignLimit, RunRecord};
+use crate::{ForeignLimit, ResultRecord, RunRecord};
 
 /// The limit of foreign load that was raised for some runs, and what others took.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ impl Known {
 }
 
 /// What is known of foreign load during one result.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ForeignLook {
     /// What others were allowed to take.
     pub limit: ForeignLimit,
@@ -47,6 +47,16 @@ pub struct ForeignLook {
     pub foreign_pct: Option<f64>,
     /// True where remote machines drove the load, of which each watched itself.
     pub by_remotes: bool,
+}
+
+impl ForeignLook {
+    /// That of a `result` of `run`, or of a run without any; `None` where no limit was judged.
+    #[must_use]
+    pub fn of(run: &RunRecord, result: Option<&ResultRecord>) -> Option<Self> {
+        let limit = run.validity.foreign_limit?;
+        let foreign_pct = result.and_then(|it| it.host.as_ref()?.foreign_pct);
+        Some(Self { limit, foreign_pct, by_remotes: run.plan.options.contains_key("remotes") })
+    }
 }
 
 impl AcceptedLoad {
@@ -116,13 +126,10 @@ impl AcceptedLoad {
 
 /// What `run` tells: of each result, and of a run without any that it tells nothing.
 fn looks(run: &RunRecord) -> Vec<ForeignLook> {
-    let Some(limit) = run.validity.foreign_limit else { return Vec::new() };
-    let by_remotes = run.plan.options.contains_key("remotes");
-    let look = |foreign_pct| ForeignLook { limit, foreign_pct, by_remotes };
     if run.results.is_empty() {
-        return vec![look(None)];
+        return ForeignLook::of(run, None).into_iter().collect();
     }
-    run.results.iter().map(|it| look(it.host.as_ref().and_then(|host| host.foreign_pct))).collect()
+    run.results.iter().filter_map(|it| ForeignLook::of(run, Some(it))).collect()
 }
 
 #[cfg(test)]

@@ -42,14 +42,16 @@ impl Verdict {
             .iter()
             .map(|it| format!("{}: {}", it.test.name(), it.judgement.word()))
             .collect();
+        let sentence = said.join(", ") + ".";
+        let accepted = check.accepted_load();
         Self {
             title,
-            sentence: said.join(", ") + ".",
+            sentence: accepted.map_or(sentence.clone(), |it| it.beside(&sentence)),
             started: check.started.clone(),
             version: check.plumb.version.clone(),
             command: Vec::new(),
             record: None,
-            accepted_load: None,
+            accepted_load: accepted.map(|it| it.words()),
             cases,
             everything,
         }
@@ -194,6 +196,38 @@ mod tests {
         let words = "limit of foreign load raised to 100 %, others took up to 90.0 %";
         let expected = format!("<property name=\"foreign load\" value=\"{words}\"/>");
         assert_eq!(property(&checkup), Some(expected));
+    }
+
+    #[test]
+    fn a_raised_limit_of_foreign_load_stands_beside_the_verdict_on_a_path() {
+        let outcome = plumb_checkup::PartOutcome {
+            valid: true,
+            operations: 10,
+            foreign_limit: Some(plumb_measure::ForeignLimit {
+                share: "100%".parse().unwrap(),
+                source: plumb_measure::LimitSource::Option,
+            }),
+            ..plumb_checkup::PartOutcome::default()
+        };
+        let check = PathCheck {
+            schema: plumb_checkup::PATH_CHECK_SCHEMA.into(),
+            plumb: Program { version: "0.0.0".into() },
+            started: "2026-11-21T08:30:48Z".into(),
+            target: "db1".into(),
+            parts: vec![plumb_checkup::PathPart {
+                test: plumb_checkup::PathTest::RoundTrip,
+                size_bytes: 1,
+                expected_ns: 1,
+                silence_ns: 0,
+                timeout_ns: 1,
+                words: Vec::new(),
+                outcome: Some(outcome),
+            }],
+        };
+        let verdict = Verdict::of_check(&check, String::new());
+        let words = "limit of foreign load raised to 100 %, what others took is not known";
+        assert_eq!(verdict.accepted_load.as_deref(), Some(words));
+        assert!(verdict.sentence.ends_with(&format!("; {words}.")), "{}", verdict.sentence);
     }
 
     #[test]

@@ -258,6 +258,27 @@ fn a_step_that_was_left_out_for_failures_is_known_to_the_ladder() {
 }
 
 #[test]
+fn a_limit_of_foreign_load_that_was_raised_for_a_step_is_known_to_the_answer() {
+    let folder = kept(&[1, 2, 3, 4]);
+    let path = folder.path().join("run/run.json");
+    let mut run = RunRecord::from_json(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let accepted = |run: &RunRecord| {
+        std::fs::write(&path, run.to_json()).unwrap();
+        super::read(&[folder.path().into()], None).unwrap().0.accepted_load
+    };
+    assert_eq!(accepted(&run), None);
+    run.validity.foreign_limit = Some(plumb_measure::ForeignLimit {
+        share: "100%".parse().unwrap(),
+        source: plumb_measure::LimitSource::Option,
+    });
+    for (result, took) in run.results.iter_mut().zip([3.0, 84.0, 2.0, 1.0, 99.0]) {
+        result.host.as_mut().unwrap().foreign_pct = Some(took);
+    }
+    let most = accepted(&run).and_then(|it| it.most_pct);
+    assert_eq!(most, Some(84.0), "the last step is left out");
+}
+
+#[test]
 fn what_helps_late_work_stands_behind_no_other_reason() {
     let folder = kept(&[]);
     let path = folder.path().join("run/run.json");

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use judge::Known;
 use plumb_measure::{
-    DatagramFlow, FindingKind, OneWay, Program, RecordError, ResultRecord, RoundTripMeans,
-    StreamFigures, bits_per_s, read_versioned, written,
+    AcceptedLoad, DatagramFlow, FindingKind, ForeignLimit, ForeignLook, OneWay, Program,
+    RecordError, ResultRecord, RoundTripMeans, StreamFigures, bits_per_s, read_versioned, written,
 };
 
 /// Version of the form of [`PathCheck`].
@@ -189,6 +189,12 @@ pub struct PartOutcome {
     /// none were recognized.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub delayed_acknowledgement: Option<String>,
+    /// The limit of foreign load under which its figures stand; absent where none was judged.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub foreign_limit: Option<ForeignLimit>,
+    /// What others took of all processors meanwhile, percent; absent where nobody can say.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub foreign_pct: Option<f64>,
 }
 
 impl PartOutcome {
@@ -225,6 +231,8 @@ impl PartOutcome {
             from_server: flow(|stream| &stream.from_server),
             round_trip: result.round_trip.as_ref().and_then(RoundTripMeans::of),
             delayed_acknowledgement: found(FindingKind::DelayedAcknowledgement),
+            foreign_limit: result.validity.foreign_limit,
+            foreign_pct: result.host.as_ref().and_then(|host| host.foreign_pct),
         }
     }
 
@@ -331,6 +339,18 @@ impl PathCheck {
         });
         let (bytes, p50_ns) = came_back.max_by_key(|(bytes, p50_ns)| (*bytes, Reverse(*p50_ns)))?;
         Some(bits_per_s(bytes.saturating_mul(2), p50_ns))
+    }
+
+    /// The limit of foreign load that was raised for figures that stand, and what others took; `None` where
+    /// none was.
+    #[must_use]
+    pub fn accepted_load(&self) -> Option<AcceptedLoad> {
+        let stand =
+            self.parts.iter().filter_map(|part| part.outcome.as_ref()).filter(|it| it.valid);
+        AcceptedLoad::of_looks(stand.filter_map(|it| {
+            let (limit, foreign_pct) = (it.foreign_limit?, it.foreign_pct);
+            Some(ForeignLook { limit, foreign_pct, by_remotes: false })
+        }))
     }
 
     /// The gravest judgement.

@@ -19,6 +19,7 @@ pub fn terminal(check: &PathCheck) -> String {
         let text = format!("{}: {}", verdict.judgement.word(), verdict.sentence);
         out += &fact(verdict.test.name(), &text);
     }
+    out += &check.accepted_load().map_or_else(String::new, |it| fact("load", &it.words()));
     let (table, _) = tables::parts(check).text(WIDTH);
     out += &format!("\n{table}");
     if let Some(left) = left(check) {
@@ -33,6 +34,9 @@ pub fn markdown(check: &PathCheck) -> String {
     let mut out = format!("## {}\n\n", escaped(&title(check)));
     for PathVerdict { test, judgement, sentence } in check.verdicts() {
         out += &format!("- **{}**: {}: {}\n", test.name(), judgement.word(), escaped(&sentence));
+    }
+    if let Some(accepted) = check.accepted_load() {
+        out += &format!("- **load**: {}\n", accepted.words());
     }
     out += &format!("\n{}", tables::parts(check).markdown());
     if let Some(left) = left(check) {
@@ -66,7 +70,8 @@ fn summary(check: &PathCheck) -> String {
         let names: Vec<&str> = judged.map(|verdict| verdict.test.name()).collect();
         (!names.is_empty()).then(|| format!("{}: {}.", word.word(), names.join(", ")))
     });
-    said.collect::<Vec<_>>().join(" ")
+    let said = said.collect::<Vec<_>>().join(" ");
+    check.accepted_load().map_or(said.clone(), |it| it.beside(&said))
 }
 
 /// What is still to come, and how.

@@ -3,7 +3,7 @@
 use crate::page::assert_self_contained;
 use plumb_checkup::{Judgement, PATH_CHECK_SCHEMA, PartOutcome, PathCheck, PathPart, PathTest};
 use plumb_diagnostics::path_check::{html, markdown, terminal};
-use plumb_measure::Program;
+use plumb_measure::{ForeignLimit, LimitSource, Program};
 
 const MS: u64 = 1_000_000;
 
@@ -108,6 +108,30 @@ fn the_page_loads_nothing_and_nothing_of_a_check_becomes_markup() {
     let page = html(&forgetful());
     assert!(page.contains("plumb net ping db1 --size=100000B --for=2s"), "{page}");
     assert!(page.contains("<strong>idle: BAD</strong>"), "{page}");
+}
+
+#[test]
+fn a_limit_of_foreign_load_that_was_raised_stands_in_every_form() {
+    let share = "100%".parse().expect("a share");
+    let limit = Some(ForeignLimit { share, source: LimitSource::Option });
+    let under = |valid| {
+        let outcome = PartOutcome {
+            valid,
+            foreign_limit: limit,
+            foreign_pct: Some(84.0),
+            ..good("parts/01")
+        };
+        check("db1", vec![part(PathTest::RoundTrip, 1, Some(outcome))])
+    };
+    let (raised, nothing) = (under(true), under(false));
+    assert_eq!(PathCheck::from_json(&raised.to_json()).expect("a check"), raised);
+    let words = "limit of foreign load raised to 100 %, others took up to 84.0 %";
+    for form in [terminal, markdown, html] {
+        let text = form(&raised).replace('\u{a0}', " ");
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(words), "{text}");
+        assert!(!form(&nothing).contains("raised"), "no figure stands under it");
+    }
 }
 
 #[test]

@@ -5,10 +5,10 @@ mod words;
 
 use std::collections::BTreeMap;
 
-use plumb_measure::{LadderDrift, Program};
+use plumb_measure::{AcceptedLoad, LadderDrift, Program};
 use serde::Serialize;
 
-pub use step::{Figures, Step, step_figures};
+pub use step::{Figures, Step, StepRun, step_run};
 
 /// The name of the document.
 const SCHEMA: &str = "plumb.ladder/1";
@@ -35,6 +35,9 @@ pub struct LadderRecord {
     /// How far throughput and mean of the repeated step are from the first time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drift: Option<[LadderDrift; 2]>,
+    /// The limit of foreign load that was raised for steps that count, and what others took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accepted_load: Option<AcceptedLoad>,
     /// True when somebody ended it.
     pub interrupted: bool,
 }
@@ -58,15 +61,20 @@ impl LadderRecord {
             steps: Vec::new(),
             knee: None,
             drift: None,
+            accepted_load: None,
             interrupted: false,
         }
     }
 
-    /// A longer run of `level` is there: those before it count no more.
-    pub fn replace(&mut self, level: u32) {
-        for step in self.steps.iter_mut().filter(|it| it.level == level) {
-            step.counts = false;
+    /// Adds `step`. Where it counts and is no repetition, those of its level before it count no more.
+    pub fn add(&mut self, step: Step) {
+        let replaced = step.counts && !step.repeated;
+        for before in self.steps.iter_mut().filter(|it| replaced && it.level == step.level) {
+            before.counts = false;
         }
+        self.steps.push(step);
+        let count = self.steps.iter().filter(|it| it.counts);
+        self.accepted_load = AcceptedLoad::of_looks(count.filter_map(|it| it.foreign));
     }
 
     /// The last level with figures that count.
@@ -110,6 +118,8 @@ impl LadderRecord {
 
 #[cfg(test)]
 mod tests {
+    use plumb_measure::ForeignLook;
+
     use super::*;
 
     fn step(level: u32, throughput_per_s: f64, mean_ns: u64) -> Step {
@@ -129,6 +139,7 @@ mod tests {
             repeated: false,
             invalid: None,
             figures: Some(figures),
+            foreign: None,
         }
     }
 
@@ -192,10 +203,29 @@ mod tests {
     #[test]
     fn a_longer_run_stands_in_the_place_of_a_shorter_one() {
         let mut all = ladder(vec![step(8, 100.0, 20), step(16, 190.0, 22)]);
-        all.replace(8);
-        assert_eq!(all.steps.iter().map(|it| it.counts).collect::<Vec<_>>(), [false, true]);
-        assert_eq!(all.lacking(), [8]);
-        all.steps.push(step(8, 101.0, 20));
-        assert!(all.lacking().is_empty());
+        all.add(Step { counts: false, ..step(32, 101.0, 20) });
+        assert_eq!(all.lacking(), [32]);
+        all.add(step(8, 101.0, 20));
+        all.add(Step { repeated: true, ..step(16, 101.0, 20) });
+        let count: Vec<bool> = all.steps.iter().map(|it| it.counts).collect();
+        assert_eq!(count, [false, true, false, true, true]);
+    }
+
+    #[test]
+    fn a_limit_that_was_raised_for_a_step_that_counts_stands_beside_the_knee() {
+        let look = |share: &str, took| {
+            let source = plumb_measure::LimitSource::Option;
+            let limit = plumb_measure::ForeignLimit { share: share.parse().unwrap(), source };
+            Some(ForeignLook { limit, foreign_pct: Some(took), by_remotes: false })
+        };
+        let mut all = ladder(Vec::new());
+        all.add(Step { foreign: look("100%", 84.0), ..step(8, 100.0, 20) });
+        let end = "No knee up to 8 users; limit of foreign load raised to 100 %, others took up to 84.0 %.";
+        assert!(all.text().contains(end) && all.markdown().contains(end), "{}", all.text());
+        all.add(Step { foreign: look("5%", 2.0), ..step(8, 100.0, 20) });
+        assert!(
+            all.accepted_load.is_none() && !all.text().contains("raised"),
+            "it was taken again"
+        );
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use plumb_folder::{IntervalLog, read_record};
 use plumb_measure::statistics::half_width;
-use plumb_measure::{LadderDrift, ResultRecord, Span, hdr};
+use plumb_measure::{ForeignLook, LadderDrift, ResultRecord, Span, hdr};
 use serde::Serialize;
 
 use crate::LabError;
@@ -41,6 +41,20 @@ pub struct Step {
     /// Absent where nothing succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub figures: Option<Figures>,
+    /// What is known of foreign load meanwhile; it is written down in its run.
+    #[serde(skip)]
+    pub foreign: Option<ForeignLook>,
+}
+
+/// What the run of a step says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StepRun {
+    /// Absent where nothing succeeded.
+    pub figures: Option<Figures>,
+    /// Why they may not be used.
+    pub invalid: Option<String>,
+    /// What is known of foreign load meanwhile.
+    pub foreign: Option<ForeignLook>,
 }
 
 /// Figures of a step. A half is that of the 95 % interval, as a share of the figure; absent where
@@ -64,16 +78,12 @@ pub struct Figures {
     pub p95_half: Option<f64>,
 }
 
-/// What `folder` holds of a step that asked for operations during `length`: its figures, and why they may
-/// not be used, if so.
+/// What `folder` holds of a step that asked for operations during `length`.
 ///
 /// # Errors
 /// [`LabError::Folder`] when the run or its interval log cannot be read, [`LabError::NoResult`] when
 /// it was given up before there was any.
-pub fn step_figures(
-    folder: &Path,
-    length: Span,
-) -> Result<(Option<Figures>, Option<String>), LabError> {
+pub fn step_run(folder: &Path, length: Span) -> Result<StepRun, LabError> {
     let record = read_record(folder)?;
     let result = record.results.first().ok_or(LabError::NoResult)?;
     let validity = &result.validity;
@@ -85,7 +95,7 @@ pub fn step_figures(
         Some(_) => Some(why()),
         None => Some(validity.reasons.first().map_or("no operation succeeded".into(), |_| why())),
     };
-    Ok((figures, invalid))
+    Ok(StepRun { figures, invalid, foreign: ForeignLook::of(&record, Some(result)) })
 }
 
 fn figures(

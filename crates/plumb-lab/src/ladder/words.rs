@@ -86,14 +86,15 @@ fn sentences(ladder: &LadderRecord) -> Vec<String> {
     };
     let mut all = Vec::new();
     let highest = ladder.steps.iter().filter(|it| it.counts).map(|it| it.level).max();
-    all.push(match (ladder.knee, highest) {
+    let knee = match (ladder.knee, highest) {
         (Some(level), _) => format!(
             "The knee is shown: at {} throughput is flat and the response time grows.",
             words(level)
         ),
         (None, Some(level)) => format!("No knee up to {}.", words(level)),
         (None, None) => "No step counts.".into(),
-    });
+    };
+    all.push(ladder.accepted_load.map_or(knee.clone(), |it| it.beside(&knee)));
     if let Some([throughput, mean]) = ladder.drift {
         all.push(format!(
             "Taken again, throughput differs by {:+.1} % and the mean by {:+.1} % from the first time: {}.",

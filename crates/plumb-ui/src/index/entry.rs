@@ -173,7 +173,10 @@ impl Entry {
             () if outcomes().flatten().any(wrong) => "findings",
             () => "no fault",
         };
-        Self::plain("net check", &check.started, &check.target, verdict.into())
+        Self {
+            detail: under(check.accepted_load(), ""),
+            ..Self::plain("net check", &check.started, &check.target, verdict.into())
+        }
     }
 
     fn of_comparison(compared: &Comparison) -> Self {
@@ -229,8 +232,9 @@ fn of_experiment(path: &Path) -> Result<Entry, FolderError> {
 
 fn of_ladder(path: &Path) -> Result<Entry, FolderError> {
     let text = read_ladder(path)?.ok_or_else(|| FolderError::NoRun { path: path.into() })?;
-    let Ladder { started, levels, verdict, detail } = Ladder::of(&text)
+    let Ladder { started, levels, verdict, detail, accepted_load } = Ladder::of(&text)
         .map_err(|cause| FolderError::Record { path: path.join("ladder.json"), cause })?;
+    let detail = under(accepted_load, &detail);
     Ok(Entry { detail, ..Entry::plain("ladder", &started, &levels, verdict.into()) })
 }
 

@@ -1,13 +1,13 @@
 //! What the index keeps of a load ladder.
 
-use plumb_measure::{LadderDrift, RecordError, counted, read_versioned};
+use plumb_measure::{AcceptedLoad, LadderDrift, RecordError, counted, read_versioned};
 use serde_json::Value;
 
 /// The form of `ladder.json`.
 const SCHEMA: &str = "plumb.ladder/1";
 
 /// A ladder as far as it has been climbed, in words.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(super) struct Ladder {
     /// RFC 3339 in UTC.
     pub(super) started: String,
@@ -17,6 +17,8 @@ pub(super) struct Ladder {
     pub(super) verdict: &'static str,
     /// How many of its runs count, where the knee lies, and what is known of drift.
     pub(super) detail: String,
+    /// The limit of foreign load that was raised for those that count.
+    pub(super) accepted_load: Option<AcceptedLoad>,
 }
 
 impl Ladder {
@@ -52,7 +54,9 @@ impl Ladder {
             _ => "; whether the machine drifted is not known",
         };
         let detail = format!("{count} of {runs} {verb}{}{drifted}", knee_at.unwrap_or_default());
-        Ok(Self { started: word("started"), levels, verdict, detail })
+        let accepted_load = ladder["accepted_load"].clone();
+        let accepted_load = serde_json::from_value::<AcceptedLoad>(accepted_load).ok();
+        Ok(Self { started: word("started"), levels, verdict, detail, accepted_load })
     }
 }
 
@@ -76,7 +80,8 @@ mod tests {
             "stepped": "users", "steps": steps, "interrupted": false,
         });
         ladder.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
-        let Ladder { started, levels, verdict, detail } = Ladder::of(&ladder.to_string()).unwrap();
+        let Ladder { started, levels, verdict, detail, .. } =
+            Ladder::of(&ladder.to_string()).unwrap();
         assert_eq!(started, "2026-11-21T10:00:00Z");
         [levels, verdict.into(), detail]
     }
@@ -112,6 +117,15 @@ mod tests {
             let [_, _, detail] = of(&steps, &rest);
             assert!(detail.ends_with(said), "{detail}");
         }
+        let raised = json!({
+            "schema": SCHEMA, "plumb": {"version": "1"}, "started": "2026-11-21T10:00:00Z",
+            "accepted_load": {"limit": {"share": "100%", "source": "option"}, "most_pct": 84.0},
+        });
+        let accepted = Ladder::of(&raised.to_string()).unwrap().accepted_load.unwrap();
+        assert_eq!(
+            accepted.words(),
+            "limit of foreign load raised to 100 %, others took up to 84.0 %"
+        );
         assert!(Ladder::of("{}").is_err() && Ladder::of("{\"schema\":\"x/1\"}").is_err());
     }
 }

@@ -6,7 +6,7 @@ use plumb_engine::options::HostOptions;
 use plumb_engine::{Stop, clock};
 use plumb_experiment::{Until, names::Values};
 use plumb_folder::ExperimentFolder;
-use plumb_lab::{Figures, LadderRecord, Step, step_figures};
+use plumb_lab::{Figures, LadderRecord, Step, StepRun, step_run};
 use plumb_measure::{Span, real};
 
 use super::plan::Ladder;
@@ -134,21 +134,22 @@ impl<'a> Climb<'a> {
         let measured = self.measure(&probe, (&path, level), stop);
         self.servers.end_of_block();
         self.climbed.interrupted = stop.asked();
-        let (figures, invalid) = match measured.and_then(|()| Ok(step_figures(&path, length)?)) {
+        let run = match measured.and_then(|()| Ok(step_run(&path, length)?)) {
             Ok(read) => read,
             Err(_) if self.climbed.interrupted => return Ok(None),
             Err(error) if self.climbed.steps.is_empty() => return Err(error),
-            Err(error) => (None, Some(without_secrets(&format!("{error:#}")))),
+            Err(error) => {
+                let invalid = Some(without_secrets(&format!("{error:#}")));
+                StepRun { invalid, ..StepRun::default() }
+            }
         };
+        let StepRun { figures, invalid, foreign } = run;
         let within = path.strip_prefix(self.folder.path()).unwrap_or(&path);
         let folder = path.exists().then(|| within.display().to_string());
         let counts = invalid.is_none() && figures.is_some() && !self.climbed.interrupted;
         let length_ns = length.ns();
-        let step = Step { level, folder, length_ns, counts, repeated, invalid, figures };
-        if counts && !repeated {
-            self.climbed.replace(level);
-        }
-        self.climbed.steps.push(step);
+        let step = Step { level, folder, length_ns, counts, repeated, invalid, figures, foreign };
+        self.climbed.add(step);
         self.write()?;
         Ok(figures.filter(|_| counts))
     }
