@@ -25,7 +25,7 @@ use drawn::{knee_users, predicted, within};
 
 use crate::analysis::{Analysis, AnalysisError, Figure};
 use crate::ladder::{FailedStep, Ladder, LadderError, counted_users};
-use crate::landscape::Landscape;
+use crate::landscape::{Landscape, Resource};
 use crate::line::Line;
 use crate::model::{Generator, Model, ModelError, Setup, users};
 use crate::scalability::Scalability;
@@ -272,29 +272,52 @@ impl Sizing {
     }
 
     /// Where the model leaves the ladder, and what may be the reason: a server that does less is held up
-    /// by what no figure tells of; one that does more needs less than the model takes it to need.
+    /// by what no figure tells of; one that does more has more places than were said, or needs less for an
+    /// operation than the model takes it to need.
     fn departure(&self) -> String {
         let (worst, off) = self.model.worst;
-        let (with, share) = (counted_users(worst), off.abs() * 100.0);
+        let share = off.abs() * 100.0;
+        let apart = format!("with {} the model is {share:.0} %", counted_users(worst));
         if off > 0.0 {
             return format!(
-                "with {with} the model is {share:.0} % above the throughput that was measured: something \
-                 that was not measured limits it; watch every machine, name pools with --pool and parts \
-                 that have a queue of their own with --servers"
+                "{apart} above the throughput that was measured: something that was not measured limits it; \
+                 watch every machine, name pools with --pool and parts that have a queue of their own with \
+                 --servers"
             );
         }
         let first = self.ladder.lowest();
         let half = first.mean_half_s.filter(|half| *half > 0.0);
         let known = half.map_or_else(String::new, |half| format!(" +- {:.2} ms", half * 1e3));
-        format!(
-            "with {with} the model is {share:.0} % below the throughput that was measured: the server \
-             needs less for an operation than the step with {} says, from which the model has its times \
-             (mean {:.2} ms{known}); measure that step longer, and steps of few users beside it. If they \
-             stay apart, operations become cheaper under load (caches, batches), of which the model \
-             knows nothing",
-            counted_users(first.users),
-            first.mean_s * 1e3,
-        )
+        let users = counted_users(first.users);
+        let mean = format!("mean {:.2} ms{known}", first.mean_s * 1e3);
+        let needs = format!(
+            "the server needs less for an operation than the step with {users} says, from which the model \
+             has its times ({mean}); measure that step longer, and steps of few users beside it. If they \
+             stay apart, operations become cheaper under load (caches, batches), of which the model knows \
+             nothing"
+        );
+        let below = format!("{apart} below the throughput that was measured");
+        match self.full_at(worst) {
+            Some(full) => format!(
+                "{below}, which is more than {:.1}/s, all that {} {} can do by the model: either there is \
+                 more of that than was said or recorded (--pool, --servers, --cores), or {needs}",
+                full.rate_max_per_s(),
+                full.places,
+                full.name,
+            ),
+            None if worst <= first.users => format!(
+                "{below}: in this step, from which the model has its times ({mean}), operations wait for \
+                 each other already; measure steps of fewer users"
+            ),
+            None => format!("{below}: {needs}"),
+        }
+    }
+
+    /// What could not do by the model what was measured in the step of so many `users`.
+    fn full_at(&self, users: f64) -> Option<Resource> {
+        let step = self.ladder.steps().iter().find(|step| step.users >= users)?;
+        let full = self.model.landscape().bottleneck()?;
+        (step.throughput_per_s > full.rate_max_per_s()).then_some(full)
     }
 
     /// Why nothing is said of users with whom operations failed when they were measured.

@@ -141,3 +141,29 @@ fn a_draw_that_nothing_keeps_within_the_target_does_not_take_the_answer() {
     let never = of(alone_s * 0.9).answer.unwrap();
     assert_eq!((never.needs, never.needs_unmet), (None, 0));
 }
+
+#[test]
+fn a_server_that_does_more_than_its_places_can_may_have_more_of_them() {
+    let ladder = measured(&truth(8, 0.002, 0.018), 0.1, &[1, 2, 4, 8, 16, 32, 60]);
+    let sized = size(Ladder::of(ladder.clone()).unwrap(), &setup(8), question(40, None)).unwrap();
+    assert!(sized.refusals.is_empty(), "{:?}", sized.refusals);
+    let sized = size(Ladder::of(ladder).unwrap(), &setup(4), question(40, None)).unwrap();
+    let said = sized.refusals.iter().find(|it| it.contains("the model is")).expect("it is off");
+    assert!(said.contains("all that 4 work-processes can do by the model"), "{said}");
+    assert!(said.contains("more of that than was said or recorded (--pool,"), "{said}");
+}
+
+#[test]
+fn a_lowest_step_that_is_off_is_not_held_against_itself() {
+    let truth = truth(4, 0.002, 0.018);
+    let mut sized = size(
+        Ladder::of(measured(&truth, 0.1, &[1, 2, 4, 8])).unwrap(),
+        &setup(4),
+        question(8, None),
+    )
+    .unwrap();
+    sized.model.worst = (sized.ladder.lowest().users, -0.3);
+    let said = sized.departure();
+    assert!(said.contains("measure steps of fewer users"), "{said}");
+    assert!(!said.contains("needs less"), "{said}");
+}
