@@ -148,14 +148,18 @@ fn beside(others: &[&LayerVerdict]) -> String {
 
 /// `the lock server (a lock request adds 24.0 us, between 23.1 us and 24.9 us)`.
 fn adds(layer: &LayerVerdict) -> String {
-    let time = |ns: i64| {
-        let sign = if ns < 0 { "-" } else { "" }; // less than a round trip is no zero
-        format!("{sign}{}", show_ns(ns.unsigned_abs()))
+    let of = operation(layer);
+    let said = match layer.own {
+        None => format!("{of} adds"),
+        Some(own) if own.high_ns < 0 => format!("{of} takes less than a round trip"),
+        Some(own) => {
+            let [ns, low, high] =
+                [own.ns, own.low_ns, own.high_ns].map(|ns| show_ns(ns.unsigned_abs()));
+            let between = || format!("{ns}, between {low} and {high}");
+            format!("{of} adds {}", own.at_most().unwrap_or_else(between))
+        }
     };
-    let own = layer.own.map_or_else(String::new, |own| {
-        format!("{}, between {} and {}", time(own.ns), time(own.low_ns), time(own.high_ns))
-    });
-    format!("the {} ({} adds {own})", layer.server, operation(layer))
+    format!("the {} ({said})", layer.server)
 }
 
 /// What is not judged, and why, where a finding does not say it already.
@@ -301,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_less_than_a_round_trip_adds_less_than_nothing() {
+    fn no_layer_is_said_to_add_less_than_nothing() {
         let layer = LayerVerdict {
             layer: CheckupLayer::Locks,
             server: "lock server".into(),
@@ -315,10 +319,11 @@ mod tests {
             faster_mean_ns: None,
             told_ns: [].into(),
         };
-        assert_eq!(
-            adds(&layer),
-            "the lock server (a lock request adds -1.09 us, between -2.00 us and 500 ns)"
-        );
+        let said = "the lock server (a lock request adds no more than 500 ns, if anything)";
+        assert_eq!(adds(&layer), said);
+        let own = layer.own.map(|own| OwnTime { high_ns: -200, ..own });
+        let less = "the lock server (a lock request takes less than a round trip)";
+        assert_eq!(adds(&LayerVerdict { own, ..layer }), less);
     }
 
     #[test]

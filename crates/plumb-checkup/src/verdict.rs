@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{CheckupFinding, CheckupLayer, CheckupRemark, Middle};
-use plumb_measure::{AcceptedLoad, Calls, is_whole_time};
+use plumb_measure::{AcceptedLoad, Calls, is_whole_time, show_ns};
 
 /// What a checkup says.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -105,4 +105,14 @@ pub struct OwnTime {
     /// known, and of the network itself.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub floor_ns: Option<u64>,
+}
+
+impl OwnTime {
+    /// The most that is added, in words, where it may be nothing at all; `None` where it is more than
+    /// nothing, or less.
+    #[must_use]
+    pub fn at_most(&self) -> Option<String> {
+        let high_ns = u64::try_from(self.high_ns).ok().filter(|_| self.low_ns < 0)?;
+        Some(format!("no more than {}, if anything", show_ns(high_ns)))
+    }
 }

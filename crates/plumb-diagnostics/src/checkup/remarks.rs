@@ -63,7 +63,7 @@ pub(super) fn added_briefly(server: &Server<'_>) -> Option<String> {
         return Some(less);
     }
     let way = if own.floor_ns.is_none() { ", the way through the network included" } else { "" };
-    Some(format!("adds {} {} to {operation}{way}", time(own.ns), doubt(own)))
+    Some(format!("adds {} to {operation}{way}", known(own)))
 }
 
 /// What is said of the whole.
@@ -91,7 +91,7 @@ fn adds(layer: CheckupLayer, own: OwnTime, operation: &str) -> String {
     if let Some(less) = less_than_a_round_trip(own, operation) {
         return less;
     }
-    let added = format!("{} {}", time(own.ns), doubt(own));
+    let added = known(own);
     match own.floor_ns {
         Some(floor_ns) => format!(
             "{added} to {operation}: its median less that of a round trip to the same host, {}",
@@ -103,6 +103,11 @@ fn adds(layer: CheckupLayer, own: OwnTime, operation: &str) -> String {
              host is known"
         ),
     }
+}
+
+/// A time and how well it is known, such as `24.0 us (+- 284 ns)`, or the most that it may be.
+fn known(own: OwnTime) -> String {
+    own.at_most().unwrap_or_else(|| format!("{} {}", time(own.ns), doubt(own)))
 }
 
 /// How well a time is known: `(+- 284 ns)`, or how far it may lie below and above.

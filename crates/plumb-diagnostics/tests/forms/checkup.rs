@@ -327,14 +327,24 @@ fn what_the_machine_did_meanwhile_stands_beside_the_figures() {
 
 #[test]
 fn a_layer_that_adds_nothing_is_not_said_to_take_no_time() {
-    let page = html(&judged(vec![
+    let mut checkup = judged(vec![
         takes(part(CheckupLayer::Network, "network", "a round trip", "1000 B"), 21),
         takes(part(CheckupLayer::Locks, "lock server", "a lock request", "one"), 19),
-    ]));
+    ]);
+    let page = html(&checkup);
     let less = ">what it adds cannot be told: a lock request takes 2.00\u{a0}µs less than a round trip to \
                 the same host, 21.0\u{a0}µs, which carries more or goes another way<";
     assert!(page.contains(less), "{page}");
     assert!(!page.contains("adds -"), "{page}");
+    // as near to nothing as loopback leaves it
+    let locks = checkup.verdict.layers.iter_mut().find(|it| it.layer == CheckupLayer::Locks);
+    let own = locks.expect("it is judged").own.as_mut().expect("it is known");
+    (own.ns, own.low_ns, own.high_ns) = (-1_090, -2_000, 500);
+    for form in [terminal(&checkup, 120), markdown(&checkup), html(&checkup)] {
+        let form = form.replace('\u{a0}', " ");
+        assert!(form.contains("no more than 500 ns, if anything"), "{form}");
+        assert!(!form.contains("-1.09"), "{form}");
+    }
 }
 
 #[test]
