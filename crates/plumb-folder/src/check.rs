@@ -38,7 +38,8 @@ impl FolderOf<Check> {
     /// or after, never a part of it.
     ///
     /// # Errors
-    /// [`FolderError::Write`]; the state written before, if any, still stands.
+    /// [`FolderError::Write`]; the state written before, if any, still stands, unless only the digest of
+    /// this one could not be written.
     pub fn write_check(&self, check: &PathCheck) -> Result<(), FolderError> {
         let has_ended = check.parts.iter().all(|part| part.outcome.is_some());
         self.write_state(CHECK, &check.to_json(), has_ended)
@@ -48,7 +49,8 @@ impl FolderOf<Check> {
     /// status says so.
     ///
     /// # Errors
-    /// [`FolderError::Write`]; the state written before, if any, still stands.
+    /// [`FolderError::Write`]; the state written before, if any, still stands, unless only the digest of
+    /// this one could not be written.
     pub fn write_checkup(&self, checkup: &Checkup) -> Result<(), FolderError> {
         let has_ended = checkup.status != Status::Running;
         self.write_state(CHECKUP, &checkup.to_json(), has_ended)

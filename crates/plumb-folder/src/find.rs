@@ -9,7 +9,7 @@ use plumb_comparison::Comparison;
 use crate::digest::verify_block;
 use crate::error::FolderError;
 use crate::names::{CHECK, COMPARISON, ORDER, RECORD};
-use crate::read::{is_experiment, is_run, no_run, read_blocks, read_comparison};
+use crate::read::{beside, is_experiment, is_run, no_run, read_blocks, read_comparison};
 use crate::unread::Unread;
 
 /// Levels of folders below one that was named.
@@ -122,6 +122,12 @@ impl Found {
         if !path.is_dir() {
             return Err(no_run(path.into()));
         }
+        if !named && let error @ FolderError::NoRecord { .. } = no_run(path.into()) {
+            if self.is_new(path) {
+                self.unread.push(Unread::of(path, &error));
+            }
+            return Ok(());
+        }
         if depth < DEPTH_MAX && self.is_new(path) {
             for inner in folders_in(path)? {
                 self.folders += 1;
@@ -201,8 +207,7 @@ impl Found {
                     Err(error) => self.unread.push(Unread::of(&inner, &error)),
                 },
                 None => {
-                    let error = FolderError::NoRun { path: inner.clone() };
-                    self.unread.push(Unread::of(&inner, &error));
+                    self.unread.push(Unread::of(&inner, &no_run(inner.clone())));
                 }
             }
         }
@@ -220,11 +225,7 @@ fn container(path: &Path) -> &Path {
     let of_folder = [ORDER, COMPARISON, CHECK];
     let stands_for =
         path.file_name().is_some_and(|name| of_folder.iter().any(|file| name == *file));
-    match path.parent() {
-        Some(parent) if stands_for && parent.as_os_str().is_empty() => Path::new("."),
-        Some(parent) if stands_for => parent,
-        _ => path,
-    }
+    beside(path).filter(|_| stands_for).unwrap_or(path)
 }
 
 /// The folders in a folder, in the order of their names. Links are not followed: they may lead in
@@ -263,6 +264,29 @@ mod tests {
             assert!(refused(&path).contains(words), "{}", refused(&path));
             let read = crate::read_record(&path).unwrap_err();
             assert!(matches!(read, FolderError::NoRecord { .. }), "{read}");
+        }
+    }
+
+    #[test]
+    fn a_run_without_a_record_beside_sound_ones_is_told_once() {
+        let at = tempfile::tempdir().unwrap();
+        let (sound, killed) = (at.path().join("sound"), at.path().join("killed"));
+        for folder in [&sound, &killed] {
+            fs::create_dir(folder).unwrap();
+            fs::write(folder.join("intervals.hlog"), "").unwrap();
+        }
+        fs::write(sound.join(RECORD), "{}").unwrap();
+        let found = Found::at(&[at.path().into(), at.path().into()]).unwrap();
+        assert_eq!(found.runs.len(), 1);
+        let [unread] = &found.unread[..] else { panic!("{:?}", found.unread) };
+        assert_eq!(unread.place, killed.display().to_string());
+        assert!(unread.remedy.starts_with("wait for its end"), "it may be under way: {unread:?}");
+    }
+
+    #[test]
+    fn a_run_that_was_only_begun_is_named_where_its_file_is_named_from_within() {
+        for (path, folder) in [("run.json", "."), ("a/run.json", "a")] {
+            assert_eq!(beside(Path::new(path)), Some(Path::new(folder)));
         }
     }
 

@@ -23,6 +23,12 @@ impl IntervalLog {
         Self { folder: folder.into(), text: OnceCell::new() }
     }
 
+    /// True where there is one.
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        self.folder.join(INTERVALS).is_file()
+    }
+
     /// Its lines whose tag is `tag`; see [`hdr::log_tag`].
     ///
     /// # Errors

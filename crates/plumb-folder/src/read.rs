@@ -33,11 +33,16 @@ pub fn read_record(path: &Path) -> Result<RunRecord, FolderError> {
 /// Why there is no record of a run at `path`, its folder or its `run.json`.
 pub(crate) fn no_run(path: PathBuf) -> FolderError {
     let of_record = path.file_name().is_some_and(|name| name == RECORD);
-    let folder = path.parent().filter(|_| of_record).unwrap_or(&path).to_owned();
+    let folder = beside(&path).filter(|_| of_record).unwrap_or(&path).to_owned();
     match folder.join(INTERVALS).is_file() {
         true => FolderError::NoRecord { path: folder },
         false => FolderError::NoRun { path },
     }
+}
+
+/// The folder in which the file at `path` lies: the one at work, where its name alone was given.
+pub(crate) fn beside(path: &Path) -> Option<&Path> {
+    path.parent().map(|it| if it.as_os_str().is_empty() { Path::new(".") } else { it })
 }
 
 /// True when `path` is the folder of a run or its record.

@@ -22,9 +22,14 @@ impl Unread {
     #[must_use]
     pub fn of(path: &Path, error: &FolderError) -> Self {
         let (reason, remedy) = match error {
-            FolderError::NoRun { .. } | FolderError::NoRecord { .. } => (
+            FolderError::NoRun { .. } => (
                 "there is no run.json".to_owned(),
                 "the run left no record: measure again, or take its folder out",
+            ),
+            FolderError::NoRecord { .. } => (
+                "there is no run.json: the run has not ended yet, or its process was killed"
+                    .to_owned(),
+                "wait for its end; where it was killed, measure again, or take its folder out",
             ),
             FolderError::Record { cause, .. } => (reason_of(cause), cause.remedy()),
             FolderError::Read { cause, .. } => {

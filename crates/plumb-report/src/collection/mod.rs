@@ -27,9 +27,9 @@ mod sketch;
 mod tables;
 mod terminal;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use plumb_folder::{FolderError, Found, FoundExperiment, Unread, record_digest};
+use plumb_folder::{FolderError, Found, FoundExperiment, IntervalLog, Unread, record_digest};
 
 pub use html::render as html;
 pub use json::{SCHEMA, render as json};
@@ -65,7 +65,7 @@ impl Collection {
         let mut plans: Vec<Plan> = Vec::new();
         let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
         let mut entries = Vec::new();
-        let mut digests = BTreeSet::new();
+        let mut digests: BTreeMap<_, (usize, [bool; 2])> = BTreeMap::new();
         for run in runs {
             let record = match plumb_folder::read_record(&run.path) {
                 Ok(record) => record,
@@ -77,9 +77,17 @@ impl Collection {
             };
             // the copy of a folder is the same run; blocks belong to their experiment
             let digest = record_digest(&run.path).ok().filter(|_| run.block.is_none());
-            if digest.is_some_and(|digest| !digests.insert(digest)) {
+            let rank = [run.named, IntervalLog::of(&run.path).is_there()];
+            if let Some((at, before)) = digest.as_ref().and_then(|it| digests.get_mut(it)) {
+                // the one that was asked for stays, and the one with all that it left
+                if rank > *before {
+                    *before = rank;
+                    let entry: &Entry = &entries[*at];
+                    entries[*at] = Entry::of(&run.path, &record, None, entry.plan);
+                }
                 continue;
             }
+            digests.extend(digest.map(|it| (it, (entries.len(), rank))));
             let plan = Plan::of(&record, run.block);
             let number = *numbers.entry(plan.key()).or_insert_with(|| {
                 plans.push(plan);

@@ -202,6 +202,27 @@ fn a_run_named_twice_counts_once() {
 }
 
 #[test]
+fn of_copies_the_one_stays_that_was_named_or_has_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = run(1_000, &[]);
+    let bare = keep(folder.path(), "a-backup", &record);
+    let whole = keep(folder.path(), "run", &record);
+    fs::write(whole.join("intervals.hlog"), "").unwrap();
+    let shown = |paths: &[PathBuf]| {
+        let all = json(&read(paths).unwrap());
+        let runs: Vec<_> =
+            all["runs"].as_array().unwrap().iter().map(|it| it["path"].clone()).collect();
+        runs
+    };
+    let of = |path: &Path| vec![serde_json::json!(path.display().to_string())];
+    assert_eq!(shown(&[folder.path().into()]), of(&whole));
+    assert_eq!(shown(&[folder.path().join("run"), bare.clone()]), of(&whole));
+    let other = tempfile::tempdir().unwrap();
+    let named = keep(other.path(), "named", &record);
+    assert_eq!(shown(&[folder.path().into(), named.clone()]), of(&named));
+}
+
+#[test]
 fn repetitions_are_summed_up_without_what_is_not_valid() {
     let folder = tempfile::tempdir().unwrap();
     for (minute, base_ns) in [(1, 10_000), (2, 10_200), (3, 90_000)] {
