@@ -107,7 +107,7 @@ pub fn interleaved(
         warnings,
         contrasts,
     };
-    let wide = imprecise(experiment, comparison.widest_half());
+    let wide = imprecise(experiment, variants, comparison.widest_half());
     comparison.warnings.extend(wide);
     Ok(comparison)
 }

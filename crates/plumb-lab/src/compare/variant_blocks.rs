@@ -89,4 +89,11 @@ impl VariantBlocks {
         };
         order.variants.iter().map(empty).collect()
     }
+
+    /// True when its block of the cell `number` in `round` is over, whatever came of it.
+    pub(super) fn has_taken(&self, number: usize, round: u64) -> bool {
+        let of = |block: &Block| block.turn.cell == number && block.round == round;
+        self.blocks.iter().any(of)
+            || self.failed.iter().any(|it| it.cell == number && it.round == round)
+    }
 }

@@ -140,9 +140,16 @@ fn few_pairs(
 
 /// Where an experiment that was to end with a precision ended because it had rounds enough; `half` is
 /// the widest half of an interval of a primary figure, as a share.
-pub(super) fn imprecise(experiment: &Experiment, half: Option<f64>) -> Option<String> {
+pub(super) fn imprecise(
+    experiment: &Experiment,
+    variants: &[VariantBlocks],
+    half: Option<f64>,
+) -> Option<String> {
     let Some(Extent::Precision(share)) = experiment.extent else { return None };
+    let last_is_over = (0..experiment.cells.len())
+        .all(|cell| variants.iter().all(|it| it.has_taken(cell, experiment.rounds)));
     let given_up = experiment.cut_short.is_none() && experiment.rounds >= PRECISION_ROUNDS_MAX;
+    let given_up = given_up && last_is_over;
     if !given_up || half.is_some_and(|half| half <= share) {
         return None;
     }
@@ -361,6 +368,13 @@ mod tests {
         let interrupted =
             Experiment { cut_short: Some("interrupted".into()), ..asked(0.000_1, 200) };
         assert_eq!(given_up(&interrupted), None, "it ended for another reason");
+        let [baseline, mut candidate] = variants;
+        candidate.blocks.pop();
+        let under_way = [baseline, candidate];
+        let experiment = asked(0.000_1, 200);
+        let found = interleaved(&fixture::plumb(), "now".into(), &experiment, &under_way).unwrap();
+        let said = found.warnings.iter().any(|it| it.contains("The precision of"));
+        assert!(!said, "the last round is under way: {:?}", found.warnings);
     }
 
     #[test]
