@@ -29,7 +29,7 @@ use crate::UiError;
 /// The file of the index, in the folder of the runs; hidden, so that nobody takes it for a run.
 const FILE: &str = ".plumb-ui.sqlite";
 /// The form of the tables, and of what tells series apart; another one is thrown away and made again.
-const VERSION: i64 = 7;
+const VERSION: i64 = 8;
 
 /// Kept of the file in memory at most: 10,000 runs take some 20 MiB, and every search passes all.
 const CACHE_KIB: i64 = 65_536;

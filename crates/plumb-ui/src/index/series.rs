@@ -9,6 +9,8 @@ use serde_json::Value;
 
 /// Characters of the value of an option in the name of a series.
 const VALUE_MAX: usize = 60;
+/// Characters of it that are kept, so that it is told from others.
+const KEPT_MAX: usize = 2_000;
 
 /// Options that make another plan, and no other series: they say how long something is measured, not
 /// what.
@@ -75,18 +77,37 @@ fn of_series(name: &str, value: &Value) -> Value {
     }
 }
 
-/// The value of an option for people, the first characters of a long one.
+/// The value of an option for people, on one line.
 fn shown(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.clone(),
         Value::Array(values) => values.iter().map(shown).collect::<Vec<_>>().join(","),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => value.to_string(),
     };
-    let text = text.replace(char::is_control, " ");
-    match text.char_indices().nth(VALUE_MAX) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text,
+    text.chars().take(KEPT_MAX).map(|it| if it.is_control() { ' ' } else { it }).collect()
+}
+
+/// Characters with which all of `values` begin.
+fn in_common(values: &[&String]) -> usize {
+    let [first, rest @ ..] = values else { return 0 };
+    let alike = |other: &&String| {
+        first.chars().zip(other.chars()).take_while(|(one, other)| one == other).count()
+    };
+    rest.iter().map(alike).min().unwrap_or(0)
+}
+
+/// Some characters of a long `value`: its first ones, or those from shortly before where it differs from
+/// others with which it has so many in `common`.
+fn cut(value: &str, common: usize) -> String {
+    let all = value.chars().count();
+    if all <= VALUE_MAX {
+        return value.into();
     }
+    let from = if common < VALUE_MAX / 2 { 0 } else { common - VALUE_MAX / 4 };
+    let some: String = value.chars().skip(from).take(VALUE_MAX).collect();
+    let before = if from > 0 { "..." } else { "" };
+    let behind = if from + VALUE_MAX < all { "..." } else { "" };
+    format!("{before}{some}{behind}")
 }
 
 /// What series are called, of each its name and its options: by its name, and where several have that,
@@ -103,10 +124,17 @@ pub(super) fn told_apart(all: &[(&str, &str)]) -> Vec<String> {
         let names: BTreeSet<&String> = options.iter().flat_map(BTreeMap::keys).collect();
         let differs =
             |name: &&String| options.iter().any(|of| of.get(*name) != options[0].get(*name));
-        let names: Vec<&String> = names.into_iter().filter(differs).collect();
+        let names: Vec<(&String, usize)> = names
+            .into_iter()
+            .filter(differs)
+            .map(|name| {
+                let values: Vec<&String> = options.iter().filter_map(|of| of.get(name)).collect();
+                (name, in_common(&values))
+            })
+            .collect();
         for (&at, of) in places.iter().zip(&options) {
-            let words = names.iter().map(|name| match of.get(*name) {
-                Some(value) => format!("{name} {value}"),
+            let words = names.iter().map(|(name, common)| match of.get(*name) {
+                Some(value) => format!("{name} {}", cut(value, *common)),
                 None => format!("no {name}"),
             });
             let words = words.collect::<Vec<_>>().join(", ");

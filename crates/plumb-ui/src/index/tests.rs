@@ -297,6 +297,31 @@ fn series_of_one_name_are_called_by_the_options_in_which_they_differ() {
 }
 
 #[test]
+fn series_are_told_apart_by_what_differs_at_the_end_of_a_long_option() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let statement = |carrier: &str| {
+        format!(
+            "select connid, fldate, price, currency, planetype from sflight where carrid = '{carrier}'"
+        )
+    };
+    for carrier in ["AA", "LH"] {
+        let mut record: serde_json::Value =
+            serde_json::from_str(&record("2026-11-21T10:00:00Z", "db1", 1_000)).unwrap();
+        record["plan"]["options"]["statement"] = statement(carrier).into();
+        put(root, carrier, &record.to_string());
+    }
+    let index = Index::open(root).unwrap();
+    look(&index, 1);
+    let mut names: Vec<String> =
+        index.all_series().unwrap().into_iter().map(|it| it.name).collect();
+    names.sort();
+    let words =
+        |carrier: &str| format!("net ping db1, from vm (statement ...here carrid = '{carrier}')");
+    assert_eq!(names, [words("AA"), words("LH")]);
+}
+
+#[test]
 fn a_raised_limit_of_foreign_load_stands_beside_the_verdict_in_the_list() {
     let root = tempfile::tempdir().unwrap();
     let root = root.path();
