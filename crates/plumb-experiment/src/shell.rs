@@ -183,8 +183,10 @@ fn carried_out(
         end_group(&mut child, FAREWELL);
     }
     let [printed, mut err] = heard.map(Heard::end);
-    if let Words::Kept(Some(file)) = words {
-        err = kept::end(&file);
+    match words {
+        Words::Kept(Some(file)) => err = kept::end(&file),
+        Words::Kept(None) => err = "what it said was not kept".into(),
+        Words::Heard | Words::Complaints => {}
     }
     let ResUse { status, rusage } = ended?;
     if status.code() == Some(TEMPORARY) {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
@@ -80,11 +80,14 @@ impl Address {
             };
         }
         let (host, port) = split_port(text).ok_or_else(|| wrong("`]` after an IPv6 address"))?;
+        // the resolver takes it for an IPv4 address: 4000 is 0.0.15.160 there, 10.4000 is 10.0.15.160
+        if is_a_number(host) {
+            return Err(wrong(
+                "HOST or HOST:PORT, an IPv4 address with its four numbers; for a port of this machine, \
+                 127.0.0.1:PORT",
+            ));
+        }
         let port = match port {
-            // the resolver takes it for an IPv4 address: 4000 is 0.0.15.160 there
-            None if host.parse::<u64>().is_ok() => {
-                return Err(wrong("HOST or HOST:PORT; for a port of this machine, 127.0.0.1:PORT"));
-            }
             None => default_port,
             Some(digits) => digits.parse().map_err(|_| wrong("a port from 0 to 65535"))?,
         };
@@ -116,6 +119,16 @@ impl Address {
 /// What stands behind `prefix`; `udp:4000` is a port of a host of that name.
 fn behind<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
     text.strip_prefix(prefix).filter(|rest| rest.parse::<u64>().is_err())
+}
+
+/// True of numbers, decimal or hexadecimal, that are no IPv4 address as people write it.
+fn is_a_number(host: &str) -> bool {
+    let is_hex = |digits: &str| u64::from_str_radix(digits, 16).is_ok();
+    let is_number = |part: &str| match part.strip_prefix("0x").or_else(|| part.strip_prefix("0X")) {
+        Some(digits) => is_hex(digits),
+        None => part.parse::<u64>().is_ok(),
+    };
+    host.parse::<Ipv4Addr>().is_err() && host.split('.').all(is_number)
 }
 
 /// Host and port of `HOST`, `HOST:PORT`, `[V6]`, `[V6]:PORT` or a bare V6 address.
@@ -311,6 +324,8 @@ mod tests {
     fn every_way_to_write_an_address_is_read() {
         assert_eq!(shown("dbhost"), "dbhost:3298");
         assert_eq!(shown("dbhost:4000"), "dbhost:4000");
+        assert_eq!(shown("10.0.0.1:80"), "10.0.0.1:80");
+        assert_eq!(shown("10.db"), "10.db:3298");
         assert_eq!(shown("::1"), "[::1]:3298");
         assert_eq!(shown("[::1]:4000"), "[::1]:4000");
         assert_eq!(shown("[fe80::1%eth0]"), "[fe80::1%eth0]:3298");
@@ -333,6 +348,10 @@ mod tests {
             ("[::1", "`]` after an IPv6 address"),
             (":3298", "a host before the port, as in 127.0.0.1:PORT"),
             ("3298", "for a port of this machine, 127.0.0.1:PORT"),
+            ("4000:80", "an IPv4 address with its four numbers"),
+            ("10.4000:80", "an IPv4 address with its four numbers"),
+            ("0xfa0", "an IPv4 address with its four numbers"),
+            ("010.0.0.1:80", "an IPv4 address with its four numbers"),
             ("unix:", "a path after `unix:`"),
             ("smc:", "a host before the port"),
             ("smc:unix:/tmp/s", "HOST or HOST:PORT after `smc:`"),
