@@ -148,13 +148,13 @@ impl Table {
     }
 
     /// The whole table within `width` columns of text: columns that give way stand in further tables
-    /// below, each behind the words that name the rows.
+    /// below, each behind the words that name the rows and the verdict on them.
     pub fn in_parts(&self, width: usize) -> String {
         let widths = self.widths();
         let kept = self.fitting(&widths, width);
         let mut left: Vec<usize> =
             (0..self.columns.len()).filter(|at| !kept.contains(at)).collect();
-        let named = |at: &usize| self.columns[*at].kind == ColumnKind::Words;
+        let named = |at: &usize| self.columns[*at].kind.left();
         let names: Vec<usize> = kept.iter().copied().take_while(named).collect();
         let mut out = self.lines(&kept, &widths);
         while !left.is_empty() {
@@ -334,6 +334,25 @@ mod tests {
         let narrow = table.in_parts(3);
         assert_eq!(narrow.matches("size").count(), 3, "one column each: {narrow}");
         assert!(sizes().in_parts(12).ends_with("1B       22\n64KiB     3\n"), "{narrow}");
+    }
+
+    #[test]
+    fn figures_that_gave_way_stand_beside_the_verdict_on_their_row() {
+        let mut table = Table::new(vec![
+            Column::words("size"),
+            Column::new(ColumnKind::Verdict, "verdict"),
+            Column::figure("msgs/s"),
+            Column::latency("mean").giving_way(1),
+        ]);
+        table.push(["1B", "valid", "92.8 k", "11.5 us"].map(String::from).to_vec());
+        let doubted = ["64KiB", "no latency", "247 k", "65.9 us"].map(String::from).to_vec();
+        table.push_trusted(doubted, Trust::Throughput);
+        let text = table.in_parts(28);
+        let (_, further) = text.split_once("\n\n").unwrap();
+        let expected = "size   verdict        mean\n\
+                        1B     valid       11.5 us\n\
+                        64KiB  no latency  65.9 us\n";
+        assert_eq!(further, expected, "{text}");
     }
 
     #[test]
