@@ -91,6 +91,8 @@ enum Form {
 struct Shown {
     text: String,
     page: Option<String>,
+    /// What lies there and is not shown, and why.
+    notes: Vec<String>,
     exit: Exit,
 }
 
@@ -113,6 +115,7 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     }
     let out = words.get_one::<PathBuf>("out");
     let shown = shown(&paths, form, out.is_some())?;
+    shown.notes.iter().for_each(|note| exit::note(note));
     let text = match form {
         Form::Text => colour::for_stdout(&shown.text),
         Form::Markdown | Form::Json => shown.text.as_str().into(),
@@ -147,7 +150,8 @@ fn shown(paths: &[PathBuf], form: Form, page: bool) -> anyhow::Result<Shown> {
             Form::Markdown => path_check::markdown(&check),
             Form::Json => check.to_json(),
         };
-        return Ok(Shown { text, page: Some(path_check::html(&check)), exit: Exit::Ran });
+        let page = Some(path_check::html(&check));
+        return Ok(Shown { text, page, notes: Vec::new(), exit: Exit::Ran });
     }
     if let [only] = paths
         && is_checkup(only)
@@ -159,13 +163,14 @@ fn shown(paths: &[PathBuf], form: Form, page: bool) -> anyhow::Result<Shown> {
             Form::Json => found.to_json(),
         };
         let (runs, unread) = runs_of(&found, only);
-        for Unread { place, reason, remedy } in &unread {
-            exit::note(&format!("{place} is not shown: {reason}; {remedy}"));
-        }
+        let note = |Unread { place, reason, remedy }: &Unread| {
+            format!("{place} is not shown: {reason}; {remedy}")
+        };
+        let notes = unread.iter().map(note).collect();
         // where it lies is not known, so its runs lie in it
         let page = page.then(|| checkup::html_with_runs(&found, &runs));
         let exit = if unread.is_empty() { Exit::Ran } else { Exit::Finding };
-        return Ok(Shown { text, page, exit });
+        return Ok(Shown { text, page, notes, exit });
     }
     let mut found = Found::at(paths)?;
     if let Some(path) = found.only_run() {
@@ -185,7 +190,8 @@ fn shown(paths: &[PathBuf], form: Form, page: bool) -> anyhow::Result<Shown> {
         Form::Json => collection::json(&collection),
     };
     let exit = if collection.is_partial() { Exit::Finding } else { Exit::Ran };
-    Ok(Shown { text, page: page.then(|| collection::html(&collection)), exit })
+    let page = page.then(|| collection::html(&collection));
+    Ok(Shown { text, page, notes: Vec::new(), exit })
 }
 
 fn one_run(path: &Path, form: Form) -> anyhow::Result<Shown> {
@@ -197,7 +203,7 @@ fn one_run(path: &Path, form: Form) -> anyhow::Result<Shown> {
     };
     let folder = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
     let page = page_of(&record, folder);
-    Ok(Shown { text, page: Some(page), exit: Exit::Ran })
+    Ok(Shown { text, page: Some(page), notes: Vec::new(), exit: Exit::Ran })
 }
 
 /// The verdict on the only thing that `paths` name.
