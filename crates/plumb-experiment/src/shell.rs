@@ -183,10 +183,8 @@ fn carried_out(
         end_group(&mut child, FAREWELL);
     }
     let [printed, mut err] = heard.map(Heard::end);
-    match words {
-        Words::Kept(Some(file)) => err = kept::end(&file),
-        Words::Kept(None) => err = "what it said was not kept".into(),
-        Words::Heard | Words::Complaints => {}
+    if let Words::Kept(file) = words {
+        err = file.map_or_else(|| "what it said was not kept".into(), |file| kept::end(&file));
     }
     let ResUse { status, rusage } = ended?;
     if status.code() == Some(TEMPORARY) {
