@@ -210,14 +210,21 @@ impl ServeOptions {
             let locks = restored.table.usage().locks.actual;
             let (epoch, torn) = (restored.epoch, restored.torn_bytes);
             let locks = plumb_measure::counted(u64::from(locks), "lock");
-            match (&self.pair.replica_of, restored.origin.epoch) {
+            let origin = restored.origin;
+            match (&self.pair.replica_of, origin.epoch) {
                 (None, _) => writeln!(log, "{time} {locks} restored, epoch {epoch}")?,
-                (Some(_), 0) => writeln!(log, "{time} {locks} restored, of no whole epoch")?,
+                (Some(_), 0) if origin.is_part() => {
+                    writeln!(log, "{time} {locks} restored, of no whole epoch")?;
+                }
+                (Some(_), 0) => {
+                    writeln!(log, "{time} {locks} restored, of an epoch nobody decided for")?;
+                }
                 (Some(_), of) => writeln!(log, "{time} {locks} restored, of epoch {of}")?,
             }
-            if let (by @ 1.., None, []) =
-                (restored.replaced_by, &self.pair.replica_of, &*self.pair.witness)
-            {
+            let part = origin.is_part().then_some(0);
+            let alone = self.pair.witness.is_empty();
+            let replaced = Some(restored.replaced_by).filter(|by| *by > 0 && alone);
+            if let (Some(by), None) = (replaced.or(part), &self.pair.replica_of) {
                 writeln!(log, "{time} {}", Told::Fenced { by })?;
             }
             if torn > 0 {

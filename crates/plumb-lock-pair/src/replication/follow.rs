@@ -87,8 +87,8 @@ pub enum Gap {
     },
     /// The primary begins anew with less than is here.
     #[error(
-        "the primary began epoch {epoch} and has lost the locks of epoch {ours}, which are here: \
-         promote this replica, or start it again to follow all the same"
+        "the primary began epoch {epoch} and may have lost locks of epoch {ours}, which are here: \
+         promote this replica; or start it again, and it follows where that one's journal is whole"
     )]
     Lost {
         /// Of the primary.

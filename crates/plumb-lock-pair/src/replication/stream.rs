@@ -188,8 +188,15 @@ impl Primary {
         if hello.rows != u64::from(self.plan.rows) {
             return Err(Refused::Rows { theirs: hello.rows, ours: self.plan.rows });
         }
+        // one that has this server's locks has not been promoted: what a third one has is its own
+        if self.replica().is_some_and(|id| id != hello.id) {
+            return Err(Refused::Another);
+        }
         if hello.epoch > covered && hello.epoch != self.epoch {
-            return Err(Refused::Lacks { theirs: hello.epoch, ours: self.epoch });
+            return Err(match hello.epoch {
+                Hello::UNDECIDED => Refused::Undecided(self.epoch),
+                theirs => Refused::Lacks { theirs, ours: self.epoch },
+            });
         }
         if self.link.as_ref().is_some_and(|link| link.id != hello.id) {
             return Err(Refused::Another);

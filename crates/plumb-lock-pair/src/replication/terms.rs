@@ -36,12 +36,19 @@ pub struct Hello {
     pub rows: u64,
     /// A number of its own, so that it is known again.
     pub id: u64,
-    /// The epoch of the locks that it has; 0: it has none, or a part of them.
+    /// The epoch of the locks that it has; 0: it has none, or a part of them;
+    /// [`UNDECIDED`](Self::UNDECIDED).
     pub epoch: u64,
     /// The stream it was at; 0: none.
     pub stream: u64,
     /// The position it was at, bytes.
     pub position: u64,
+}
+
+impl Hello {
+    /// The epoch that is said of locks that this server gave out itself, under one that nobody
+    /// decided for: older than any that somebody did.
+    pub const UNDECIDED: u64 = 1;
 }
 
 /// Why a replica is not taken.
@@ -77,6 +84,13 @@ pub enum Refused {
         /// Of the primary.
         ours: u64,
     },
+    /// It gave out locks by itself, and nobody decided for an epoch of either of the two.
+    #[error(
+        "the replica has locks that it gave out itself, and this server, under epoch {0}, has none \
+         of them: start that one without --replica-of, and this one with --replica-of it; or promote \
+         this server by force and start the replica again: what only that one has is lost then"
+    )]
+    Undecided(u64),
     /// There is another one.
     #[error("another replica follows already, and one is the most: stop that one first")]
     Another,

@@ -53,7 +53,7 @@ use refusal::Refusal;
 use removal::Search;
 pub use rights::Audited;
 pub use role::ReplicationPlan;
-use role::{Replicated, Role};
+use role::{Replicated, Role, held_of};
 pub use told::{Alone, Told};
 use waiters::{Waiters, Wish};
 
@@ -265,8 +265,9 @@ impl<'a, C: Clock, R: Rules> LockServer<'a, C, R> {
         let now = clock.now_ns();
         let replica = !plan.replication.primary.is_empty();
         let rows = restored.table.usage().locks.maximum;
-        let mut replicated =
-            Replicated::new::<R>(plan.replication.clone(), (plan.epoch, restored.origin), rows);
+        let held = held_of(restored.origin, &restored.table, &notes);
+        let whose = (plan.epoch, restored.origin, held);
+        let mut replicated = Replicated::new::<R>(plan.replication.clone(), whose, rows);
         if restored.replaced_by > 0 && !replica && replicated.voting.is_none() {
             replicated.role = Role::Fenced { by: restored.replaced_by };
         }

@@ -38,6 +38,11 @@ pub(super) enum Refusal {
     #[error("READONLY this server was replaced by one with epoch {0}; ask that one")]
     Replaced(u64),
     #[error(
+        "READONLY this server has a part of the locks of a server that it followed, and gives none \
+         out; ask that one"
+    )]
+    Part,
+    #[error(
         "NOREPLICAS no replica has what is locked here, and this server was told to wait for one; \
          start one with --replica-of this server, or promote this server with plumb lock promote"
     )]
@@ -75,6 +80,11 @@ pub(super) enum Refusal {
          force only if that one is stopped"
     )]
     Superseded(u64),
+    #[error(
+        "ERR this server has a part of the locks of a server that it followed: start it with \
+         --replica-of that one; promote it by force only if what is missing may be lost"
+    )]
+    PartOnly,
     #[error(
         "{CONTESTED} this server gives locks out, too, under epoch {0}, which is newer: a lock may \
          be held twice; stop one of the two, and start it again with --replica-of the other"

@@ -6,9 +6,9 @@ pub(super) mod voting;
 mod witness;
 
 use plumb_engine::{ConnectionId, Endpoint};
-use plumb_lock_pair::replication::{Primary, PrimaryPlan, Replica, Without};
-use plumb_lock_table::journal::{Lives, Origin};
-use plumb_lock_table::table::{Fault, Rules};
+use plumb_lock_pair::replication::{Hello, Primary, PrimaryPlan, Replica, Without};
+use plumb_lock_table::journal::{Lives, Notes, Origin};
+use plumb_lock_table::table::{Fault, Rules, Table};
 use plumb_measure::Clock;
 use plumb_wire::resp;
 
@@ -68,7 +68,8 @@ pub(super) enum Role {
     Primary(Primary),
     /// It has what its primary has.
     Replica(Replica),
-    /// It was a primary until one with this epoch took its place.
+    /// It was a primary until one with this epoch took its place. 0: it was started as one with a
+    /// part of the locks of a server that it followed.
     Fenced { by: u64 },
     /// It keeps who gives locks out, and no lock.
     Witness(Witnessing),
@@ -114,16 +115,19 @@ pub(super) struct Replicated {
 }
 
 impl Replicated {
+    /// One that goes on from an epoch with locks of this origin; `held` is what it says of them as
+    /// a replica.
     pub(super) fn new<R: Rules>(
         plan: ReplicationPlan,
-        (epoch, origin): (u64, Origin),
+        (epoch, origin, held): (u64, Origin, u64),
         rows: u32,
     ) -> Self {
-        let role = if plan.primary.is_empty() {
-            Role::Primary(Primary::new(primary_plan(&plan, rows), epoch, plan.id))
-        } else {
-            let held = if R::makes(Fault::ForgetsItsEpoch) { 0 } else { origin.epoch };
+        let role = if !plan.primary.is_empty() {
             Role::Replica(Replica::restored(held))
+        } else if origin.is_part() && !R::makes(Fault::ServesAPart) {
+            Role::Fenced { by: 0 }
+        } else {
+            Role::Primary(Primary::new(primary_plan(&plan, rows), epoch, plan.id))
         };
         Self {
             voting: Voting::new::<R>(&plan),
@@ -146,6 +150,19 @@ impl Replicated {
             promoted_ms: 0,
             complaint: String::new(),
         }
+    }
+}
+
+/// The epoch that a replica says of the locks that it was started with, of which something may be
+/// missing at a primary.
+pub(super) fn held_of<R: Rules>(origin: Origin, table: &Table<R>, notes: &Notes) -> u64 {
+    let undecided = origin == Origin::default() && table.usage().locks.actual > 0;
+    match origin.epoch {
+        // what it gave out is gone, but for what was inherited
+        _ if notes.keeps_inherited_only() => 0,
+        _ if R::makes(Fault::ForgetsItsEpoch) => 0,
+        0 if undecided && !R::makes(Fault::ForgetsWhatItGaveOut) => Hello::UNDECIDED,
+        epoch => epoch,
     }
 }
 
@@ -177,6 +194,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
 
     pub(super) fn no_primary(&self) -> Refusal {
         match &self.replicated.role {
+            Role::Fenced { by: 0 } => Refusal::Part,
             Role::Fenced { by } => Refusal::Replaced(*by),
             Role::Witness(_) => Refusal::IsWitness,
             Role::Replica(_) | Role::Primary(_) => {
@@ -217,15 +235,20 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     }
 
     /// This server gives locks out from now on, under an epoch of its own. One that does already
-    /// goes on.
+    /// goes on; by force under an epoch that is newer than any promotion before, unless others have
+    /// decided for the one it has.
     pub(super) fn promote_server(&mut self, by: &str, force: bool) -> Result<(), Refusal> {
         let elected = self.replicated.voting.is_some();
         let in_sync = match &self.replicated.role {
             Role::Primary(primary) if primary.may_serve() && self.is_let() => {
-                if force {
+                let others = elected || primary.replica().is_some();
+                if force && others {
                     self.decide_for(self.plan.epoch);
                 }
-                return Ok(());
+                if !force || others {
+                    return Ok(());
+                }
+                true
             }
             Role::Witness(_) => return Err(Refusal::IsWitness),
             Role::Fenced { .. } | Role::Primary(_) | Role::Replica(_) if elected => {
@@ -238,6 +261,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             Role::Primary(_) => return Err(Refusal::Deserted),
             Role::Replica(replica) => replica.in_sync() || R::makes(Fault::PromotesBehind),
             Role::Fenced { .. } if force => true,
+            Role::Fenced { by: 0 } => return Err(Refusal::PartOnly),
             Role::Fenced { by } => return Err(Refusal::Superseded(*by)),
         };
         if !in_sync && !force {

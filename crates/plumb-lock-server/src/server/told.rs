@@ -37,10 +37,10 @@ pub enum Told<'a> {
     },
     /// Another server has taken this one's place.
     Fenced {
-        /// The epoch of that one.
+        /// The epoch of that one; 0: this one has a part of the locks of a server that it followed.
         by: u64,
     },
-    /// A replica has locks of an epoch that somebody decided for, of which some may be missing here.
+    /// A replica has locks of an epoch of which some may be missing here.
     ReplicaIsNewer {
         /// Where it is.
         peer: &'a Peer,
@@ -158,6 +158,10 @@ impl fmt::Display for Told<'_> {
                 it.ballot.term,
                 it.epoch,
                 if it.partner == 0 { "no replica may follow" } else { "its replica may follow" }
+            ),
+            Self::Fenced { by: 0 } => f.write_str(
+                "a part of the locks of a server that this one followed: nothing is given out here; \
+                 start this server again with --replica-of that one",
             ),
             Self::Fenced { by } => write!(
                 f,

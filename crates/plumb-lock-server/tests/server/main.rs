@@ -25,3 +25,4 @@ mod rights;
 mod slices;
 mod two;
 mod waiting;
+mod whose;

@@ -1,25 +1,30 @@
 //! A replica that takes over, and a primary that is told so.
 
-use plumb_engine::{ConnectionId, Ended, Endpoint, Service as _};
-use plumb_lock_pair::replication::Frame;
-use plumb_lock_server::{ReplicationPlan, ServerPlan};
+use plumb_engine::{ConnectionId, Ended, Service as _};
+use plumb_lock_server::ServerPlan;
 use plumb_lock_table::journal::{Notes, Origin, Policy, Restored};
 use plumb_lock_table::table::Limits;
 
 use crate::pair::{Pair, quiet};
 use crate::waiting::{Bench, Still, plan};
+use crate::whose::hello;
 
 /// A primary that was started under epoch 100 with locks of the epoch `origin`.
-fn primary(origin: u64) -> Bench<'static> {
+pub(crate) fn primary(origin: u64) -> Bench<'static> {
+    primary_of(Origin::own(origin))
+}
+
+/// The same; the locks are of this origin.
+pub(crate) fn primary_of(origin: Origin) -> Bench<'static> {
     let clock: &'static Still = Box::leak(Box::new(Still::default()));
     let mut restored = Restored::empty(Limits::of_kib(64));
-    restored.origin = Origin::own(origin);
+    restored.origin = origin;
     let plan = ServerPlan { epoch: 100, ..plan() };
     Bench::restored(plan, (restored, Notes::none()), clock, quiet())
 }
 
 /// True when a figure of the server is 1.
-fn is(bench: &mut Bench<'_>, figure: &str) -> bool {
+pub(crate) fn is(bench: &mut Bench<'_>, figure: &str) -> bool {
     let client = bench.client();
     let info = bench.say(client, "INFO");
     bench.server.close(client, Ended::ByClient);
@@ -41,15 +46,12 @@ fn a_primary_that_only_began_a_newer_epoch_gives_way_to_a_server_that_was_promot
 }
 
 #[test]
-fn a_primary_whose_epoch_somebody_decided_for_does_not_give_way_and_both_say_so() {
+fn a_primary_whose_epoch_others_decided_for_does_not_give_way_and_both_say_so() {
     let mut kept = primary(60);
-    let mut decided = primary(0);
-    let client = decided.client();
-    assert_eq!(decided.say(client, "REPLICA PROMOTE FORCE"), ":100\r\n");
     let mut pair = Pair::under(100, Limits::of_kib(64));
     pair.connect();
     pair.join();
-    for bench in [&mut kept, &mut decided, &mut pair.primary] {
+    for bench in [&mut kept, &mut pair.primary] {
         let client = bench.client();
         let refused = bench.say(client, "REPLICA FENCE 50");
         assert!(refused.starts_with("-CONTESTED") && refused.contains("epoch 100"), "{refused}");
@@ -59,16 +61,37 @@ fn a_primary_whose_epoch_somebody_decided_for_does_not_give_way_and_both_say_so(
         bench.turn();
         assert!(!is(bench, "contested"), "it is not said any more");
     }
-    for bench in [&mut decided, &mut pair.primary] {
-        // it gave that epoch up once, and was decided for since
-        let client = bench.client();
-        assert!(bench.say(client, "REPLICA FENCE 50 100").starts_with("-CONTESTED"));
-        assert!(!is(bench, "replaced"));
-    }
+    // it gave that epoch up once, and was decided for since
+    let client = pair.primary.client();
+    assert!(pair.primary.say(client, "REPLICA FENCE 50 100").starts_with("-CONTESTED"));
+    assert!(!is(&mut pair.primary, "replaced"));
+    // where a replica is in sync, force changes nothing
+    assert_eq!(pair.primary.say(client, "REPLICA PROMOTE FORCE"), ":100\r\n");
     // one that gave this epoch up may have kept it in its journal
     let client = kept.client();
     kept.say(client, "REPLICA FENCE 50 100");
     assert!(is(&mut kept, "replaced"));
+}
+
+#[test]
+fn a_primary_that_is_promoted_by_force_has_an_epoch_that_counts_over_earlier_promotions() {
+    // under what it was started with, a server that was promoted at 70 would take its place
+    for origin in [0, 60, 100] {
+        let mut bench = primary(origin);
+        let client = bench.client();
+        assert!(bench.say(client, "ENQ a KEEP X T 1").starts_with(':'));
+        assert_eq!(bench.say(client, "REPLICA PROMOTE FORCE"), ":101\r\n");
+        for by in [70, 100] {
+            let said = bench.say(client, &format!("REPLICA FENCE {by} 100"));
+            assert!(said.starts_with("-REPLACED 101 is"), "{said}");
+            let client = bench.client();
+            assert!(bench.say(client, &hello(by)).starts_with("+OK"), "it gives up what it has");
+            bench.server.close(client, Ended::ByClient);
+        }
+        assert!(!is(&mut bench, "replaced") && !is(&mut bench, "contested"));
+        let client = bench.client();
+        assert!(bench.say(client, "ENQ b X T 1").contains("HELD"), "nothing is lost");
+    }
 }
 
 #[test]
@@ -100,10 +123,8 @@ fn a_server_that_was_replaced_is_promoted_by_force_alone_and_keeps_to_that() {
     assert!(refused.starts_with("-ERR") && refused.contains("by force only"), "{refused}");
     assert_eq!(bench.say(client, "REPLICA PROMOTE FORCE"), ":501\r\n");
     assert!(bench.say(client, "ENQ b X T 1").contains("HELD"));
-    assert!(
-        bench.say(client, "REPLICA FENCE 500").starts_with("-CONTESTED"),
-        "it tells nobody itself"
-    );
+    // it cannot tell that one, which does not know where it was promoted
+    assert!(bench.say(client, "REPLICA FENCE 500").starts_with("-REPLACED 501 is"));
 }
 
 #[test]
@@ -228,75 +249,6 @@ fn a_server_that_was_told_that_it_is_replaced_keeps_that_in_its_journal() {
         // what was decided for stays so
         assert!(bench.say(client, "REPLICA FENCE 500").starts_with("-CONTESTED"), "{policy:?}");
     }
-}
-
-/// What a replica says first that has locks of this epoch.
-fn hello(epoch: u64) -> String {
-    let rows = Limits::of_kib(64).rows;
-    format!("REPLICA STREAM {} {rows} 7 {epoch} 0 0", plumb_lock_pair::replication::VERSION)
-}
-
-#[test]
-fn a_replica_with_locks_that_are_missing_here_is_refused_and_may_be_what_took_this_ones_place() {
-    // the primary's epoch is 100; where nobody decided for any, an older one may have been its own
-    for (origin, epoch, expected) in [
-        (60, 0, "+OK"),
-        (60, 60, "+OK"),
-        (60, 100, "+OK"),
-        (60, 70, "replaced"),
-        (60, 101, "replaced"),
-        (0, 100, "+OK"),
-        (0, 70, "refused"),
-        (0, 101, "replaced"),
-    ] {
-        let mut bench = primary(origin);
-        let client = bench.client();
-        let said = bench.say(client, &hello(epoch));
-        assert_eq!(said.starts_with("+OK"), expected == "+OK", "{origin} {epoch}: {said}");
-        if expected != "+OK" {
-            assert!(said.starts_with("-ERR the replica has locks of epoch"), "{said}");
-        }
-        assert_eq!(is(&mut bench, "replaced"), expected == "replaced", "{origin} {epoch}");
-        let client = bench.client();
-        let given = bench.say(client, "ENQ a X T 1").starts_with("-READONLY");
-        assert_eq!(given, expected == "replaced", "{origin} {epoch}");
-    }
-}
-
-#[test]
-fn a_primary_that_was_not_elected_takes_no_replica() {
-    let clock: &'static Still = Box::leak(Box::new(Still::default()));
-    let witnesses = vec![vec![Endpoint::Tcp(([127, 0, 0, 1], 2).into())]];
-    let replication = ReplicationPlan { witnesses, ..ReplicationPlan::default() };
-    let plan = ServerPlan { epoch: 100, replication, ..plan() };
-    let start = (Restored::empty(Limits::of_kib(64)), Notes::none());
-    let mut bench = Bench::restored(plan, start, clock, quiet());
-    let client = bench.client();
-    let said = bench.say(client, &hello(0));
-    assert!(said.starts_with("-NOREPLICAS"), "{said}");
-    assert!(!is(&mut bench, "replica_seen"));
-}
-
-#[test]
-fn a_replica_that_is_started_again_says_of_which_epoch_its_locks_are() {
-    let clock: &'static Still = Box::leak(Box::new(Still::default()));
-    let mut restored = Restored::empty(Limits::of_kib(64));
-    restored.origin = Origin::own(4_711);
-    let plan = crate::pair::of_a_replica();
-    let mut bench = Bench::restored(plan, (restored, Notes::none()), clock, quiet());
-    bench.turn();
-    let (_, mut there) = bench.server.dial().expect("it wants to follow");
-    let id = ConnectionId::new(there, 1);
-    bench.server.accepted(&mut there, id);
-    let mut greeting = Vec::new();
-    bench.server.connected(&mut there, &mut greeting);
-    let said = String::from_utf8_lossy(&greeting).into_owned();
-    assert!(said.contains("\r\n4711\r\n"), "{said}");
-    // and gives them up for no older primary, whatever that one says
-    let mut bytes = b"+OK\r\n".to_vec();
-    Frame::Snapshot { epoch: 4_710, stream: 1, position: 0, fence: 1 }.push(&mut bytes);
-    let served = bench.server.serve(&mut there, &bytes, &mut Vec::new());
-    assert!(served.close, "it is left");
 }
 
 #[test]

@@ -247,12 +247,15 @@ impl JournalFiles {
     pub(super) fn begin_epoch(&mut self, (epoch, origin): (u64, Origin), pending: &mut Vec<u8>) {
         if (epoch, origin) != (self.epoch, self.origin) {
             (self.epoch, self.origin, self.epoch_is_new) = (epoch, origin, true);
-            (self.follows, self.replaced_by) = (origin.of_replica, 0);
+            self.follows = origin.of_replica;
             start(self.policy, (epoch, origin), self.follows).push(pending);
+        }
+        if self.replaced_by > 0 {
+            self.replaced(0, pending);
         }
     }
 
-    /// Another server has taken this one's place.
+    /// Another server has taken this one's place; 0: none has any more.
     pub(super) fn replaced(&mut self, by: u64, pending: &mut Vec<u8>) {
         (self.replaced_by, self.epoch_is_new) = (by, true);
         Record::Replaced { by }.push(pending);

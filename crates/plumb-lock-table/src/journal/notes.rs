@@ -70,6 +70,9 @@ impl Notes {
         if !restored.complete || policy == Policy::Inherited {
             restored.epoch = wall_us.max(restored.epoch.saturating_add(1));
         }
+        if restored.lost.is_some() || policy == Policy::Inherited {
+            restored.origin = restored.origin.lossy();
+        }
         if restored.lost.is_some() || restored.origin.of_replica {
             // numbers that were set aside, or given out elsewhere, may be missing; a grant takes more
             // than 1 us
@@ -191,6 +194,12 @@ impl Notes {
     #[must_use]
     pub fn keeps_everything(&self) -> bool {
         self.files.as_ref().is_some_and(|files| files.policy != Policy::Inherited)
+    }
+
+    /// True when only what an update has inherited outlives the server.
+    #[must_use]
+    pub fn keeps_inherited_only(&self) -> bool {
+        self.files.as_ref().is_some_and(|files| files.policy == Policy::Inherited)
     }
 
     /// True when every turn with changes waits until they last.

@@ -9,7 +9,8 @@
 pub struct Origin {
     /// The newest epoch that somebody decided for and of which locks are here; 0: none.
     pub epoch: u64,
-    /// They were got from the primary of that epoch, which may have given out more under it.
+    /// More may have been given out under it: they were got from its primary, or the journal has
+    /// lost something.
     pub of_replica: bool,
 }
 
@@ -25,6 +26,19 @@ impl Origin {
     #[must_use]
     pub const fn of_replica(epoch: u64) -> Self {
         Self { epoch, of_replica: true }
+    }
+
+    /// That of the same locks where something that was acknowledged is missing, or may be.
+    #[must_use]
+    pub const fn lossy(self) -> Self {
+        Self { of_replica: self.of_replica || self.epoch > 0, ..self }
+    }
+
+    /// True for a part of what another server had: it was followed, and left before everything was
+    /// here.
+    #[must_use]
+    pub const fn is_part(&self) -> bool {
+        self.of_replica && self.epoch == 0
     }
 
     /// No server gave out, under this epoch or an older one, what is missing here; 0: nothing is

@@ -60,10 +60,9 @@ pub enum Record<'a> {
     },
     /// What stands before this belongs together: all of it counts, or nothing.
     Mark,
-    /// Another server with this epoch has taken this one's place, until a
-    /// [`Start`](Self::Start) says something else than the last one.
+    /// Another server with this epoch has taken this one's place, whatever epoch begins since.
     Replaced {
-        /// That epoch.
+        /// That epoch; 0: none has any more.
         by: u64,
     },
     /// Records that stood here were damaged, and a repair took them away: something is missing.

@@ -91,9 +91,6 @@ impl Restored {
             Record::Start { epoch, complete, origin } => {
                 // the last one counts: a replica has the epoch of its primary, which may be older
                 // than the one that it began with
-                if (epoch, origin) != (self.epoch, self.origin) {
-                    self.replaced_by = 0; // a new file may begin with what was
-                }
                 (self.epoch, self.complete, self.origin) = (epoch, complete, origin);
                 self.epoch_highest = self.epoch_highest.max(epoch);
             }

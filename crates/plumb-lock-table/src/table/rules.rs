@@ -42,6 +42,10 @@ pub enum Fault {
     PromotesBehind,
     /// A replica that is started again does not know of which epoch its locks are.
     ForgetsItsEpoch,
+    /// A server that is started as a primary gives locks out though it has a part of another's.
+    ServesAPart,
+    /// A server that is started as a replica does not know that it gave locks out.
+    ForgetsWhatItGaveOut,
     /// Any one of its witnesses makes a server the primary.
     ElectedByAnyWitness,
 }
@@ -74,7 +78,8 @@ impl Fault {
     ];
 
     /// Those of two servers with journals, of which both may be killed.
-    pub const OF_TWO_KEPT: [Self; 1] = [Self::ForgetsItsEpoch];
+    pub const OF_TWO_KEPT: [Self; 3] =
+        [Self::ForgetsItsEpoch, Self::ServesAPart, Self::ForgetsWhatItGaveOut];
 
     /// Those of two servers among witnesses.
     pub const OF_ELECTED: [Self; 2] = [Self::AcknowledgesBeforeReplica, Self::ElectedByAnyWitness];

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use numbers::Numbers;
 use plumb_lock_table::journal::{
-    Kind, Lasting, Notes, Origin, Pace, Policy, Restored, files, outlook, repair,
+    Kind, Lasting, Notes, Pace, Policy, Restored, files, outlook, repair,
 };
 use plumb_lock_table::table::{Element, Limits, Mode, Request, Scope, Table};
 use tempfile::tempdir;
@@ -231,54 +231,6 @@ fn a_start_has_the_last_epoch_and_with_something_missing_one_above_the_highest()
 }
 
 #[test]
-fn a_start_knows_whose_locks_are_here_until_somebody_decides_for_its_own_epoch() {
-    let folder = tempdir().expect("it is sound");
-    for policy in [Policy::Always, Policy::Interval(1_000_000), Policy::Inherited] {
-        let folder = folder.path().join(format!("{policy:?}"));
-        let begin = |wall_us| open(&folder, policy, wall_us).expect("it is sound");
-        let origin_behind = |wall_us, then: &dyn Fn(&mut Notes)| {
-            let (mut notes, restored) = begin(wall_us);
-            then(&mut notes);
-            notes.settle(0, &restored.table).expect("it is sound");
-            drop(notes);
-            let (notes, restored) = begin(wall_us + 1);
-            drop(notes);
-            (restored.origin, restored.epoch)
-        };
-        let drawn = |(origin, epoch), expected, wall_us| {
-            assert_eq!((origin, epoch), (expected, wall_us), "{policy:?}");
-        };
-        assert_eq!(origin_behind(10, &|_| ()).0, Origin::default(), "nobody decided for it");
-        let filling = origin_behind(100, &|notes| notes.begin_filling(50));
-        drawn(filling, Origin::of_replica(0), 101);
-        drawn(origin_behind(200, &|notes| notes.filled(50)), Origin::of_replica(50), 201);
-        // it is started again and again before it has a connection to its primary
-        let kept = [300, 400].map(|wall_us| origin_behind(wall_us, &|_| ()).0);
-        assert_eq!(kept, [Origin::of_replica(50); 2]);
-        let (decided, epoch) = origin_behind(500, &|notes| notes.decide_for(450));
-        assert_eq!((decided, decided.covers()), (Origin::own(450), 450));
-        assert_eq!(epoch == 450, policy == Policy::Always);
-        // what an interval may have lost begins a new epoch, which nobody has decided for
-        let kept = [600, 700].map(|wall_us| origin_behind(wall_us, &|_| ()).0);
-        assert_eq!(kept, [Origin::own(450); 2]);
-    }
-}
-
-#[test]
-fn what_a_replica_has_is_no_whole_epoch_of_a_primary_though_it_stopped_in_order() {
-    for policy in [Policy::Always, Policy::Interval(1_000_000)] {
-        let folder = tempdir().expect("it is sound");
-        let (mut notes, restored) = open(folder.path(), policy, 9).expect("it is sound");
-        notes.filled(5);
-        notes.settle(0, &restored.table).expect("it is sound");
-        notes.close().expect("it is sound");
-        let (_notes, again) = open(folder.path(), policy, 1_000).expect("it is sound");
-        assert_eq!((again.epoch, again.origin.covers()), (1_000, 4), "{policy:?}");
-        assert!(again.table.next_fence() >= 1_000, "its primary may have given out more");
-    }
-}
-
-#[test]
 fn an_end_in_order_keeps_the_epoch() {
     let folder = tempdir().expect("it is sound");
     let policy = Policy::Interval(1_000_000);
@@ -305,7 +257,7 @@ fn an_end_in_order_keeps_the_epoch_while_a_snapshot_is_written() {
     assert_eq!(rows(&again.table, false), rows(&table, false));
 }
 
-fn open(
+pub(crate) fn open(
     folder: &Path,
     policy: Policy,
     wall_us: u64,

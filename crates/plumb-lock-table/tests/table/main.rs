@@ -12,3 +12,4 @@ mod fuzz_journal;
 mod histories;
 mod journal;
 mod journal_loss;
+mod journal_origin;

@@ -8,7 +8,7 @@
 //! of equal ones that of the server that was promoted under it, since the other one followed it.
 //!
 //! Of two that were promoted the one with the older epoch gives way, whichever of them reaches the
-//! other.
+//! other. That a server was promoted, and not decided for in another way, it knows until it ends.
 
 use plumb_lock_pair::replication::Refused;
 use plumb_lock_table::table::Rules;
@@ -44,10 +44,8 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             // itself, behind an address that moved
             Role::Primary(_) if by == own && promoted => return Ok(false),
             Role::Primary(_) if by > origin || (!decided && by.max(replaced) >= origin) => {}
-            // it was promoted in that one's place, which may not be where it tells it
-            Role::Primary(_) if promoted && !self.replicated.plan.primary.is_empty() => {
-                return Err(Refusal::PromotedLater(own));
-            }
+            // it may tell that one nothing itself, or not where that one is
+            Role::Primary(_) if promoted => return Err(Refusal::PromotedLater(own)),
             Role::Primary(_) if self.may_give_out().is_ok() => {
                 self.contest(client);
                 return Err(Refusal::Contested(own));
@@ -60,8 +58,8 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         Ok(true)
     }
 
-    /// A replica was refused. If it has locks of an epoch that somebody decided for later than for
-    /// what is here, it gave them out in this server's place and was started again: this one gives
+    /// A replica was refused. If it has locks of a later epoch than what is here, it gave them out in
+    /// this server's place and was started again, or has what this one has lost: this one gives
     /// nothing out any more. A server without any epoch that somebody decided for is told by a newer
     /// one alone: an older one may have been its own, before it was started without a journal.
     pub(in crate::server) fn give_way_to_replica(&mut self, client: usize, refused: &Refused) {

@@ -31,12 +31,13 @@ impl World {
         let count = self.nodes.len();
         let mut any =
             |limit: usize| usize::try_from(self.numbers.below(limit as u64)).expect("few");
-        let kinds = if self.kept.is_some() { 11 } else { 9 };
+        let kinds = if self.kept.is_some() { 12 } else { 9 };
         let (one, other, kind) = (any(count), any(count), any(kinds));
         let until = self.now + self.numbers.below(3 * TIMEOUT_NS);
         match kind {
             0 | 1 => self.kill_primary_of_two(),
-            9.. => self.kill_both(),
+            9 | 10 => self.kill_both(),
+            11.. => self.stranger_asks(),
             2 => self.kill_replica(),
             3 if one >= 2 && self.now >= self.stopped[one] => {
                 self.kill(one);

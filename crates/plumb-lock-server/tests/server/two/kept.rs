@@ -1,14 +1,15 @@
 //! Both servers keep journals: they may be killed at the same time, and are started again in the roles
 //! that they are configured with, whoever was promoted meanwhile.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use plumb_lock_pair::replication::Without;
 use plumb_lock_table::journal::{Notes, Policy, Restored};
 use plumb_lock_table::table::{Change, Limits};
 use tempfile::TempDir;
 
-use super::node::TIMEOUT_NS;
+use super::mishaps::{MixUp, has_part, lose, start_cut_short};
+use super::node::{Node, TIMEOUT_NS, WALL_NS};
 use super::world::{MS, World};
 use crate::clients::Planted;
 
@@ -28,51 +29,106 @@ pub(super) struct Kept {
     /// How often both were killed, and how often of these behind a promotion.
     killed: u64,
     pub(super) killed_promoted: u64,
+    /// When the journals of the servers are made to last.
+    policies: [Policy; 2],
+    pub(super) mix_up: MixUp,
+    /// Both are killed as soon as the configured primary has a part of what the other one has.
+    awaits_part: bool,
+    /// The journal of the configured primary has lost something: the replica has everything.
+    lost: bool,
 }
 
 impl Kept {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(policies: [Policy; 2], mix_up: MixUp) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        Self { folder, start_at: None, look_at: None, killed: 0, killed_promoted: 0 }
+        Self {
+            folder,
+            start_at: None,
+            look_at: None,
+            killed: 0,
+            killed_promoted: 0,
+            policies,
+            mix_up,
+            awaits_part: false,
+            lost: false,
+        }
     }
 }
 
 /// What a server begins with: what its journal holds, if it keeps one.
 pub(super) fn beginning(
-    folder: Option<&Path>,
+    kept: Option<(&Path, Policy)>,
     limits: Limits,
     wall_us: u64,
 ) -> (Restored<Planted>, Notes) {
     let mut own = Restored::<Planted>::empty(limits);
-    let Some(folder) = folder else {
+    let Some((folder, policy)) = kept else {
         return (own, Notes::none());
     };
-    let opened = Notes::open(folder, Policy::Always, limits, wall_us);
+    let opened = Notes::open(folder, policy, limits, wall_us);
     let (notes, restored) = opened.expect("nobody else has it");
     let locks = restored.table.locks().map(Change::Lock);
     own.table.apply(locks).expect("they were held at the same time");
     own.table.raise_fence(restored.table.next_fence());
     (own.epoch, own.origin, own.lives) = (restored.epoch, restored.origin, restored.lives);
+    own.replaced_by = restored.replaced_by;
     (own, notes)
 }
 
 impl World {
-    /// Where the journal of a server is, and the number by which witnesses know it again.
-    pub(super) fn kept_of(&self, at: usize) -> Option<(std::path::PathBuf, u64)> {
+    /// Where the journal of a server is, and when it is made to last.
+    pub(super) fn kept_of(&self, at: usize) -> Option<(PathBuf, Policy)> {
         let kept = self.kept.as_ref()?;
-        Some((kept.folder.path().join(at.to_string()), 1 + at as u64))
+        Some((kept.folder.path().join(at.to_string()), kept.policies[at]))
     }
 
-    /// True while both servers are down, or nobody has looked yet what has become of them.
+    /// True while both servers are down or have each other's roles, or nobody has looked yet what has
+    /// become of them.
     pub(super) fn both_were_killed(&self) -> bool {
-        let waits = |kept: &Kept| kept.start_at.is_some() || kept.look_at.is_some();
+        let waits = |kept: &Kept| {
+            let mixed_up = matches!(kept.mix_up, MixUp::Until(_));
+            mixed_up || kept.start_at.is_some() || kept.look_at.is_some()
+        };
         self.kept.as_ref().is_some_and(waits)
     }
 
     /// The next moment at which something is done about servers that were killed, nanoseconds.
     pub(super) fn kept_wakes_at(&self) -> Option<u64> {
         let kept = self.kept.as_ref()?;
-        kept.start_at.or(kept.look_at)
+        match kept.mix_up {
+            MixUp::At(at) | MixUp::Until(at) => Some(at),
+            MixUp::No => kept.start_at.or(kept.look_at),
+        }
+    }
+
+    /// True where the configured primary gives nothing out as one from its start on.
+    fn is_silent(&mut self) -> bool {
+        let node = self.nodes[CONFIGURED].as_mut();
+        let told = node.is_some_and(|node| node.replication() == "replaced");
+        told || self.kept_of(CONFIGURED).is_some_and(|(folder, _)| has_part(&folder))
+    }
+
+    /// The configured primary was started as a replica where clients would be told of what it gives
+    /// out as a primary.
+    pub(super) fn await_part(&mut self) {
+        if let Some(kept) = &mut self.kept {
+            kept.awaits_part = true;
+        }
+    }
+
+    /// Kills both once the configured primary has a part of what its primary has.
+    fn care_for_part(&mut self) {
+        let awaits = self.kept.as_ref().is_some_and(|kept| kept.awaits_part);
+        let [Some(one), Some(other)] = &mut self.nodes[..2] else { return };
+        if !awaits || one.figure("epoch") != other.figure("epoch") {
+            return;
+        }
+        if let Some(kept) = &mut self.kept {
+            kept.awaits_part = false;
+        }
+        if one.replication() == "filling" && self.is_silent() {
+            self.kill_both();
+        }
     }
 
     /// Both servers are killed, one shortly before the other or at the same time.
@@ -81,13 +137,18 @@ impl World {
         let told_late = self.without == Without::Continue && !self.has_witnesses();
         let ready = self.nodes[self.primary].is_some() && self.promote_at.is_none();
         let often = self.kept.as_ref().is_none_or(|kept| kept.killed == KILLS_MAX);
-        let told_late = told_late && self.primary != CONFIGURED;
-        if !ready || self.both_were_killed() || told_late || often {
+        let mixed_up = self.kept.as_ref().is_some_and(|kept| kept.mix_up != MixUp::No);
+        if !ready || self.both_were_killed() || often || mixed_up {
             return;
         }
+        if told_late && self.primary != CONFIGURED && !self.is_silent() {
+            return;
+        }
+        let loses = self.may_lose() && self.numbers.below(2) == 0;
         for at in 0..2 {
             self.kill(at);
         }
+        self.spoil(loses);
         self.start_at = self.start_at.filter(|_| self.has_witnesses());
         let at = self.now + self.numbers.below(50 * MS);
         let promoted = u64::from(self.primary != CONFIGURED);
@@ -98,9 +159,38 @@ impl World {
         }
     }
 
+    /// True where the replica has whatever the configured primary has, and that gives nothing out
+    /// without it.
+    fn may_lose(&mut self) -> bool {
+        let stops = self.without == Without::Stop && !self.has_witnesses();
+        let in_sync = |node: &mut Option<Node<'_>>| {
+            node.as_mut().is_some_and(|node| node.figure("in_sync") == 1)
+        };
+        let here = stops && self.primary == CONFIGURED;
+        here && in_sync(&mut self.nodes[0]) && in_sync(&mut self.nodes[1])
+    }
+
+    /// What happens to the journals of two servers that were killed.
+    fn spoil(&mut self, loses: bool) {
+        let wall_us = (self.now + WALL_NS) / 1_000;
+        for at in 0..2 {
+            let short = self.numbers.below(3) == 0;
+            if let Some((folder, policy)) = self.kept_of(at).filter(|_| short) {
+                start_cut_short(&folder, policy, wall_us);
+            }
+        }
+        if let Some((folder, _)) = self.kept_of(CONFIGURED).filter(|_| loses) {
+            lose(&folder, self.numbers.below(2) == 0, wall_us);
+        }
+        if let Some(kept) = &mut self.kept {
+            (kept.lost, kept.awaits_part) = (loses, false);
+        }
+    }
+
     /// Starts both in their configured roles, and has a person promote that which gave locks out,
     /// if it does not do so by itself.
     pub(super) fn care_for_both(&mut self) {
+        self.care_for_part();
         let Some(kept) = &mut self.kept else { return };
         if kept.start_at.is_some_and(|at| self.now >= at) {
             kept.start_at = None;
@@ -124,12 +214,18 @@ impl World {
             return;
         }
         kept.look_at = None;
+        let lost = std::mem::take(&mut kept.lost);
         let (fault, now) = (self.fault, self.now);
+        let rightful = if lost { 1 - CONFIGURED } else { self.primary };
+        let given_out = |node: &mut Node<'_>| node.figure("gives_out") == 1;
+        if lost && self.nodes[CONFIGURED].as_mut().is_some_and(given_out) {
+            return; // nobody notices anything
+        }
         // one that waits for its replica may not be forced: that may be promoted
-        if let Some(node) = &mut self.nodes[self.primary]
+        if let Some(node) = &mut self.nodes[rightful]
             && (node.figure("primary") == 0 || node.replication() == "not-elected")
         {
-            self.stopped[self.primary] = self.stopped[self.primary].min(now);
+            self.stopped[rightful] = self.stopped[rightful].min(now);
             let said = node.ask("REPLICA PROMOTE FORCE", fault);
             assert!(said.starts_with(b":"), "{}", String::from_utf8_lossy(&said));
         }

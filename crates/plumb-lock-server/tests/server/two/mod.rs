@@ -4,11 +4,14 @@
 //! Both servers are the real ones; sockets, the clock and chance are the world's. A server is
 //! killed, stopped for a while, or cut off from the other in one direction or both, also at the
 //! same time; somebody promotes the replica when that is in sync. Where both keep journals, both are
-//! killed, too, and started in the roles that they are configured with, whoever was promoted.
+//! killed, too, and started in the roles that they are configured with, whoever was promoted; a journal
+//! loses something, a start is cut short, servers are started in each other's roles, and a server of another pair
+//! asks to follow.
 #![allow(clippy::panic, reason = "a test that cannot go on should end")]
 
 mod elected;
 mod kept;
+mod mishaps;
 mod node;
 mod player;
 mod trouble;

@@ -3,6 +3,7 @@
 use plumb_lock_pair::replication::Without;
 use plumb_lock_table::table::Fault;
 
+use super::mishaps::MixUp;
 use super::node::{Node, TIMEOUT_NS};
 use super::world::{End, MS, Payload, World};
 
@@ -52,6 +53,10 @@ impl World {
         if self.has_witnesses() {
             return self.trouble_among_witnesses();
         }
+        self.care_for_mix_up();
+        if self.kept.as_ref().is_some_and(|kept| matches!(kept.mix_up, MixUp::Until(_))) {
+            return;
+        }
         self.care_for_both();
         if self.promote_at.is_some_and(|at| self.now >= at) {
             self.promote_at = None;
@@ -62,6 +67,9 @@ impl World {
             for at in 0..2 {
                 if self.nodes[at].is_none() {
                     self.start(at, Some(self.primary));
+                    if at == 0 && self.without == Without::Continue {
+                        self.await_part();
+                    }
                 }
             }
         }
@@ -72,10 +80,11 @@ impl World {
         self.next_trouble = self.now + self.numbers.below(60 * MS);
         let (primary, replica) = (self.primary, 1 - self.primary);
         let until = self.now + self.numbers.below(3 * TIMEOUT_NS);
-        let kinds = if self.kept.is_some() { 10 } else { 8 };
+        let kinds = if self.kept.is_some() { 11 } else { 8 };
         match self.numbers.below(kinds) {
             0 | 1 => self.kill_primary(),
-            8.. => self.kill_both(),
+            8 | 9 => self.kill_both(),
+            10.. => self.stranger_asks(),
             2 if self.nodes[replica].is_some() && self.promote_at.is_none() => {
                 self.kill(replica);
                 self.start_at = Some(until);

@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use plumb_lock_pair::replication::Without;
+use plumb_lock_table::journal::Policy;
 use plumb_lock_table::table::{Fault, Limits};
 use plumb_wire::resp;
 
 use super::Land;
 use super::kept::{Kept, beginning};
+use super::mishaps::MixUp;
 use super::node::{Did, Disk, Node, WALL_NS};
 use super::player::Player;
 use crate::clients::plant;
@@ -88,6 +90,15 @@ impl World {
         let clock: &'static Still = Box::leak(Box::new(Still::default()));
         let mut numbers = Numbers::new(seed);
         let without = numbers.one(&[Without::Stop, Without::Continue]);
+        let policies = match journals && witnesses == 0 {
+            true => [(); 2].map(|()| numbers.one(&[Policy::Always, Policy::Interval(MS)])),
+            false => [Policy::Always; 2],
+        };
+        let alone = journals && witnesses == 0 && without == Without::Continue;
+        let mix_up = match alone && numbers.below(4) == 0 {
+            true => MixUp::At(MS + numbers.below(200 * MS)),
+            false => MixUp::No,
+        };
         let mut world = Self {
             clock,
             now: MS,
@@ -111,7 +122,7 @@ impl World {
             promote_at: None,
             next_trouble: 0,
             look_at: 0,
-            kept: journals.then(Kept::new),
+            kept: journals.then(|| Kept::new(policies, mix_up)),
             born: [0; 2],
         };
         for at in 0..PLAYERS {
@@ -122,7 +133,9 @@ impl World {
         world.disks = (0..witnesses).map(|_| Disk::default()).collect();
         (0..witnesses).for_each(|at| world.start_witness(at));
         world.start(0, None);
-        world.start(1, Some(0));
+        if mix_up == MixUp::No {
+            world.start(1, Some(0));
+        }
         world
     }
 
@@ -133,11 +146,13 @@ impl World {
         let witnesses: Vec<u16> =
             (2..self.nodes.len()).map(|at| u16::try_from(at).expect("few")).collect();
         plant(self.fault);
-        let (folder, identity) = self.kept_of(at).unzip();
+        let kept = self.kept_of(at);
         let limits = Limits { rows: ROOM, scan: 1_000 };
-        let start = beginning(folder.as_deref(), limits, (self.now + WALL_NS) / 1_000);
+        let wall_us = (self.now + WALL_NS) / 1_000;
+        let journal = kept.as_ref().map(|(folder, policy)| (&**folder, *policy));
+        let start = beginning(journal, limits, wall_us);
         let fences = start.0.table.next_fence();
-        let numbers = (id, identity.unwrap_or(0));
+        let numbers = (id, if kept.is_some() { 1 + at as u64 } else { 0 }); // witnesses know it again
         let part = (primary, &*witnesses);
         self.nodes[at] = Some(Node::new(self.clock, start, (self.without, numbers), part));
         fences
