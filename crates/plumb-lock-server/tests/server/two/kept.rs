@@ -213,10 +213,14 @@ impl World {
         if kept.look_at.is_none_or(|at| self.now < at) {
             return;
         }
+        let rightful = if kept.lost { 1 - CONFIGURED } else { self.primary };
+        if kept.lost && self.nodes[rightful].is_none() {
+            kept.look_at = Some(self.now + TIMEOUT_NS); // it is started again
+            return;
+        }
         kept.look_at = None;
         let lost = std::mem::take(&mut kept.lost);
         let (fault, now) = (self.fault, self.now);
-        let rightful = if lost { 1 - CONFIGURED } else { self.primary };
         let given_out = |node: &mut Node<'_>| node.figure("gives_out") == 1;
         if lost && self.nodes[CONFIGURED].as_mut().is_some_and(given_out) {
             return; // nobody notices anything
