@@ -13,9 +13,10 @@ pub struct Replica {
     position: u64,
     stage: Stage,
     in_sync: bool,
-    /// The epoch of which it has, or had at some time, what its primary had; 0: none.
+    /// The epoch of which it has, or had at some time, whatever its primary had told anybody of; 0:
+    /// none.
     held: u64,
-    /// Since it had that, it was in sync.
+    /// Since it was started, or last got everything, it was in sync.
     was_in_sync: bool,
     parts: Vec<u8>,
     sliced: u64,
@@ -52,13 +53,11 @@ pub enum Task<'a> {
     Batch(&'a [u8]),
     /// Apply a batch that came in parts, as a whole.
     Joined(Vec<u8>),
-    /// All that the primary had when it was asked is here, under this epoch.
-    Filled {
+    /// Everything that anybody was told of is here, under this epoch.
+    InSync {
         /// The epoch.
         epoch: u64,
     },
-    /// Everything that anybody was told of is here.
-    InSync,
     /// The primary wants to know whether somebody is there.
     Ping {
         /// Its clock, nanoseconds.
@@ -197,15 +196,15 @@ impl Replica {
                 Ok(Task::Slice(records))
             }
             Frame::Complete if self.stage == Stage::Filling => {
-                (self.stage, self.held) = (Stage::Whole, self.epoch);
-                Ok(Task::Filled { epoch: self.epoch })
+                self.stage = Stage::Whole;
+                Ok(Task::Nothing)
             }
             Frame::Changes { from, last, records } if self.stage != Stage::Nothing => {
                 self.changes(from, last, records)
             }
             Frame::InSync if self.stage == Stage::Whole && self.parts.is_empty() => {
-                (self.in_sync, self.was_in_sync) = (true, true);
-                Ok(Task::InSync)
+                (self.in_sync, self.was_in_sync, self.held) = (true, true, self.epoch);
+                Ok(Task::InSync { epoch: self.epoch })
             }
             Frame::Ping { at } => Ok(Task::Ping { at }),
             Frame::Continue { .. }
@@ -263,8 +262,8 @@ mod tests {
         assert_eq!(replica.take(1, batch(10, b"ab")), Ok(Task::Batch(b"ab")));
         assert_eq!(replica.take(1, Frame::Slice(b"s")), Ok(Task::Slice(b"s")));
         assert_eq!(replica.held(), 0, "it lacks the rest");
-        assert_eq!(replica.take(1, Frame::Complete), Ok(Task::Filled { epoch: 5 }));
-        assert_eq!(replica.held(), 5);
+        assert_eq!(replica.take(1, Frame::Complete), Ok(Task::Nothing));
+        assert_eq!(replica.held(), 0, "others may have been told of more");
         assert_eq!(replica.place(), (2, 12));
         assert_eq!(replica.received(), Frame::Received { position: 12, sliced: 1 });
         assert_eq!(
@@ -272,7 +271,8 @@ mod tests {
             Err(Gap::Position { from: 10, position: 12 })
         );
         assert!(!replica.in_sync());
-        assert_eq!(replica.take(9, Frame::InSync), Ok(Task::InSync));
+        assert_eq!(replica.take(9, Frame::InSync), Ok(Task::InSync { epoch: 5 }));
+        assert_eq!(replica.held(), 5);
         assert!(replica.in_sync() && replica.heard_at() == 9);
         let other = Frame::Continue { epoch: 6 };
         assert_eq!(replica.take(9, other), Err(Gap::Epoch { epoch: 6, expected: 5 }));

@@ -202,7 +202,8 @@ impl Primary {
             return Err(Refused::Another);
         }
         self.note_told();
-        let known = hello.stream == self.stream && hello.epoch == self.epoch;
+        // one that was not in sync yet names no epoch; streams differ in any case
+        let known = hello.stream == self.stream && [0, self.epoch].contains(&hello.epoch);
         let goes_on = known && hello.position >= self.acked && self.backlog.has(hello.position);
         let (attached, state, sent) = if goes_on {
             self.ack(hello.position);

@@ -165,13 +165,10 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
                 self.notes.begin_filling(epoch);
                 Ok(())
             }
-            Task::Filled { epoch } => {
-                self.notes.filled(epoch);
-                Ok(())
-            }
             Task::Slice(records) | Task::Batch(records) => self.apply(records),
             Task::Joined(records) => self.apply(&records),
-            Task::InSync => {
+            Task::InSync { epoch } => {
+                self.notes.filled(epoch);
                 self.replicated.complaint.clear();
                 self.promise();
                 (self.tell)(Event::Replication(Told::ReplicaInSync));

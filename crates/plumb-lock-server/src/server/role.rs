@@ -102,6 +102,8 @@ pub(super) struct Replicated {
     /// The epoch that counts when another server says that it has taken this one's place, or that
     /// it has locks: of those up to this one, none that was given out is missing here.
     pub(super) origin: u64,
+    /// Of locks of its own origin some may be missing here.
+    pub(super) lacks: bool,
     /// Somebody has decided for this server's own epoch since it was started.
     pub(super) decided: bool,
     /// The newest epoch of a server that has given way to this one.
@@ -144,6 +146,7 @@ impl Replicated {
             dials: 0,
             promotions: 0,
             origin: origin.covers(),
+            lacks: origin.of_replica,
             decided: false,
             yielded: 0,
             contested_until: 0,
@@ -277,6 +280,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     /// it, also when it is started again with its journal.
     pub(super) fn decide_for(&mut self, epoch: u64) {
         (self.replicated.origin, self.replicated.decided) = (epoch, true);
+        self.replicated.lacks = false;
         self.notes.decide_for(epoch);
     }
 

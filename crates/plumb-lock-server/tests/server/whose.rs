@@ -61,6 +61,18 @@ fn a_replica_of_another_pair_does_not_take_a_pair_down() {
 }
 
 #[test]
+fn a_primary_whose_journal_lost_something_gives_way_to_a_replica_that_has_it() {
+    // what it lost may be that somebody decided for an epoch
+    for (origin, epoch) in [(Origin::own(60).lossy(), 60), (Origin::default().lossy(), 60)] {
+        let mut bench = primary_of(origin);
+        let client = bench.client();
+        let said = bench.say(client, &hello(epoch));
+        assert!(said.contains("locks of epoch 60, which may be missing here"), "{said}");
+        assert!(is(&mut bench, "replaced"));
+    }
+}
+
+#[test]
 fn a_server_with_a_part_of_the_locks_of_another_gives_none_out_as_a_primary() {
     let mut bench = primary_of(Origin::of_replica(0));
     let client = bench.client();

@@ -70,7 +70,8 @@ impl Notes {
         if !restored.complete || policy == Policy::Inherited {
             restored.epoch = wall_us.max(restored.epoch.saturating_add(1));
         }
-        if restored.lost.is_some() || policy == Policy::Inherited {
+        let forgets = policy == Policy::Inherited && restored.origin.epoch > 0;
+        if restored.lost.is_some() || forgets {
             restored.origin = restored.origin.lossy();
         }
         if restored.lost.is_some() || restored.origin.of_replica {
@@ -171,7 +172,7 @@ impl Notes {
         self.begin_epoch(epoch, Origin::of_replica(0));
     }
 
-    /// A replica has got what its primary has under this epoch.
+    /// A replica has whatever its primary told anybody of under this epoch.
     pub fn filled(&mut self, epoch: u64) {
         self.begin_epoch(epoch, Origin::of_replica(epoch));
     }

@@ -28,10 +28,14 @@ impl Origin {
         Self { epoch, of_replica: true }
     }
 
-    /// That of the same locks where something that was acknowledged is missing, or may be.
+    /// That of the same locks where something that was acknowledged is missing, or may be: also that
+    /// somebody decided for an epoch.
     #[must_use]
     pub const fn lossy(self) -> Self {
-        Self { of_replica: self.of_replica || self.epoch > 0, ..self }
+        match (self.epoch, self.of_replica) {
+            (0, false) => Self::of_replica(1), // older than any
+            (epoch, _) => Self::of_replica(epoch),
+        }
     }
 
     /// True for a part of what another server had: it was followed, and left before everything was

@@ -62,7 +62,7 @@ fn what_a_replica_has_is_no_whole_epoch_of_a_primary_though_it_stopped_in_order(
 
 #[test]
 fn what_a_journal_has_lost_is_not_claimed_for_its_epoch_by_this_start_or_the_next() {
-    for (decided, expected) in [(5, Origin::of_replica(5)), (0, Origin::default())] {
+    for (decided, expected) in [(5, Origin::of_replica(5)), (0, Origin::of_replica(1))] {
         let folder = tempdir().expect("it is sound");
         let (mut notes, restored) = open(folder.path(), Policy::Always, 9).expect("it is sound");
         if decided > 0 {

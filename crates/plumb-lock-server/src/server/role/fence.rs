@@ -66,7 +66,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         let Refused::Lacks { theirs, ours } = *refused else {
             return;
         };
-        if theirs > ours || self.replicated.origin > 0 {
+        if theirs > ours || self.replicated.origin > 0 || self.replicated.lacks {
             self.step_down(theirs, Some(client));
             if let Some(client) = &self.clients[client] {
                 let peer = &client.peer;

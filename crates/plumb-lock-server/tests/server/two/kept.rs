@@ -213,18 +213,30 @@ impl World {
         if kept.look_at.is_none_or(|at| self.now < at) {
             return;
         }
-        let rightful = if kept.lost { 1 - CONFIGURED } else { self.primary };
-        if kept.lost && self.nodes[rightful].is_none() {
-            kept.look_at = Some(self.now + TIMEOUT_NS); // it is started again
-            return;
-        }
         kept.look_at = None;
-        let lost = std::mem::take(&mut kept.lost);
-        let (fault, now) = (self.fault, self.now);
-        let given_out = |node: &mut Node<'_>| node.figure("gives_out") == 1;
-        if lost && self.nodes[CONFIGURED].as_mut().is_some_and(given_out) {
-            return; // nobody notices anything
+        if std::mem::take(&mut kept.lost) {
+            return self.look_at_loss();
         }
+        self.force(self.primary);
+    }
+
+    /// Has the replica promoted once the log of the configured primary says so.
+    fn look_at_loss(&mut self) {
+        let [Some(primary), replica] = &mut self.nodes[..2] else { return };
+        if primary.figure("gives_out") == 1 {
+            return; // it has everything, or nobody notices anything
+        }
+        if primary.replication() == "replaced" && replica.is_some() {
+            return self.force(1 - CONFIGURED);
+        }
+        let again = self.now + TIMEOUT_NS;
+        if let Some(kept) = &mut self.kept {
+            (kept.lost, kept.look_at) = (true, Some(again));
+        }
+    }
+
+    fn force(&mut self, rightful: usize) {
+        let (fault, now) = (self.fault, self.now);
         // one that waits for its replica may not be forced: that may be promoted
         if let Some(node) = &mut self.nodes[rightful]
             && (node.figure("primary") == 0 || node.replication() == "not-elected")
