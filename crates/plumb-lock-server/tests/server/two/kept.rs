@@ -27,7 +27,7 @@ pub(super) struct Kept {
     /// When somebody looks whether that which gave locks out does so again.
     look_at: Option<u64>,
     /// How often both were killed, and how often of these behind a promotion.
-    killed: u64,
+    pub(super) killed: u64,
     pub(super) killed_promoted: u64,
     /// When the journals of the servers are made to last.
     policies: [Policy; 2],
@@ -154,7 +154,8 @@ impl World {
         let promoted = u64::from(self.primary != CONFIGURED);
         if let Some(kept) = &mut self.kept {
             kept.start_at = Some(at);
-            kept.killed += 1;
+            // what follows a loss leaves more calls of which nobody knows
+            kept.killed = if loses { KILLS_MAX } else { kept.killed + 1 };
             kept.killed_promoted += promoted;
         }
     }

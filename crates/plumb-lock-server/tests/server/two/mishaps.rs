@@ -133,6 +133,7 @@ impl World {
     pub(super) fn mix_up(&mut self, mix_up: MixUp) {
         if let Some(kept) = &mut self.kept {
             kept.mix_up = mix_up;
+            kept.killed += 1; // both are, at either of its moments
         }
     }
 }
