@@ -361,6 +361,7 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
 
     /// Lets the service go on with a connection by itself.
     fn hand_over(&mut self, index: usize) {
+        self.send_gathered();
         let ready = self.client(index).is_some_and(|client| {
             !client.channel.encrypted()
                 && client.channel.flush().is_ok()

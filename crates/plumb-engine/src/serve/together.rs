@@ -61,7 +61,7 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
     }
 
     /// Sends what waits to be sent together. Called before anything else is sent to a client, and before
-    /// one is closed.
+    /// one is closed or handed over.
     pub(super) fn send_gathered(&mut self) {
         if self.replies.ends.is_empty() {
             return;

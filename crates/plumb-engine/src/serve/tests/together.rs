@@ -141,3 +141,51 @@ fn a_client_that_is_gone_before_its_reply_harms_nobody() {
         assert_eq!(service.ended.len(), 40);
     }
 }
+
+/// Answers lines, and goes on by itself with whoever says `go`.
+#[derive(Default)]
+struct Leavers(usize);
+
+impl Service for Leavers {
+    type Conn = bool;
+
+    const HANDS_OVER: bool = true;
+
+    fn together(&self) -> bool {
+        true
+    }
+
+    fn open(&mut self, _: &Peer) -> Result<bool, Vec<u8>> {
+        Ok(false)
+    }
+
+    fn serve(&mut self, leaves: &mut bool, bytes: &[u8], out: &mut Vec<u8>) -> Served {
+        *leaves = bytes == b"go\n";
+        out.extend_from_slice(bytes);
+        Served { consumed: bytes.len(), echo: 0, close: false }
+    }
+
+    fn leaves(&self, leaves: &bool) -> bool {
+        *leaves
+    }
+
+    fn hand_over(&mut self, _: bool, socket: OwnedFd, _: Vec<u8>) {
+        self.0 += 1;
+        UnixStream::from(socket).write_all(b"yours\n").unwrap();
+    }
+
+    fn close(&mut self, _: bool, _: Ended) {}
+}
+
+#[test]
+fn whoever_leaves_the_loop_has_its_reply_first() {
+    let (all, service) = told::<Leavers>(40, 1, |number, stream, _| {
+        let text: &[u8] = if number % 10 == 1 { b"go\n" } else { b"stay\n" };
+        stream.write_all(text).unwrap();
+    });
+    assert_eq!(service.0, 4);
+    for (number, said) in all.iter().enumerate() {
+        let expected = if number % 10 == 1 { "go\nyours\n" } else { "stay\n" };
+        assert_eq!(said, expected, "client {number}");
+    }
+}
