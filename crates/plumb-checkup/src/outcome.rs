@@ -163,7 +163,7 @@ impl CheckupOutcome {
     }
 
     /// Takes in what came of the same with acknowledgements that this side sent at once: where the
-    /// operations take as long, they waited for none.
+    /// operations take as long, they waited for none of this side.
     pub fn compare_acknowledged(&mut self, at_once: &Self) {
         let (Some(delayed), Some(tried)) = (self.delayed, at_once.acknowledged_at_once()) else {
             return;

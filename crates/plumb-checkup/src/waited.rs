@@ -32,14 +32,24 @@ impl AcknowledgedAtOnce {
     /// The same where they are none.
     const STILL: u64 = 2;
 
+    /// So many that would take as long, if nothing changed, must be expected, or nothing is told: of fewer
+    /// none may come by chance.
+    const EXPECTED_MIN: u128 = 8;
+
     /// True where as many take as long as those of `operations` that were `delayed`, or nearly so.
     pub(super) fn is_as_long(&self, delayed: Waited, operations: u64) -> bool {
-        self.share(Self::STILL, operations) >= self.before(delayed)
+        let before = self.before(delayed);
+        Self::are_enough(before, operations) && self.share(Self::STILL, operations) >= before
     }
 
     /// True where hardly any take as long as those of `operations` that were `delayed`.
     pub(super) fn is_shorter(&self, delayed: Waited, operations: u64) -> bool {
-        self.share(Self::LEFT, operations) <= self.before(delayed)
+        let before = self.before(delayed);
+        Self::are_enough(before, operations) && self.share(Self::LEFT, operations) <= before
+    }
+
+    fn are_enough(before: u128, operations: u64) -> bool {
+        before >= Self::EXPECTED_MIN * u128::from(operations)
     }
 
     /// So many times the share that took as long, in parts of both numbers of operations.

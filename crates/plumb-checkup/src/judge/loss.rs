@@ -43,13 +43,20 @@ pub(super) fn losses(evidence: &Evidence<'_>) -> Vec<Loss> {
     found.collect()
 }
 
-/// What all parts that talk to one host saw.
+/// What parts that talk to one host saw.
 #[derive(Default)]
 struct Totals {
     again: u64,
     sent: u64,
     waited: u64,
     operations: u64,
+}
+
+/// True where one of four waits of `outcome`, at least, has a segment that its own connections sent again:
+/// waits of another part, for whatever reason, say nothing of those of this one.
+pub(super) fn are_sent_again(outcome: &CheckupOutcome) -> bool {
+    let again = outcome.tcp.map_or(0, |tcp| tcp.retransmits);
+    again.saturating_mul(WAITS_A_SEGMENT) >= outcome.waited.unwrap_or_default().operations
 }
 
 fn totals(parts: &[(&CheckupPart, &CheckupOutcome)]) -> Totals {
@@ -65,9 +72,10 @@ fn totals(parts: &[(&CheckupPart, &CheckupOutcome)]) -> Totals {
 }
 
 fn on_the_way(host: &str, parts: &[(&CheckupPart, &CheckupOutcome)]) -> Option<CheckupFinding> {
-    let all = totals(parts);
-    let are_many = all.again >= EVENTS_MIN && all.waited >= EVENTS_MIN;
-    if !are_many || all.again.saturating_mul(WAITS_A_SEGMENT) < all.waited {
+    let parts: Vec<_> =
+        parts.iter().filter(|(_, outcome)| are_sent_again(outcome)).copied().collect();
+    let all = totals(&parts);
+    if all.again < EVENTS_MIN || all.waited < EVENTS_MIN {
         return None;
     }
     let alone = || parts.iter().filter(|(part, _)| part.users == 1);

@@ -5,7 +5,7 @@ use super::loss::waits_cost;
 use super::sentence::{capitalised, named};
 use super::{Evidence, one_a_server};
 use crate::finding::{CheckupFinding, CheckupRemark, FaultKind};
-use crate::{CheckupOutcome, CheckupPart, Waited};
+use crate::{AcknowledgedAtOnce, CheckupOutcome, CheckupPart, Waited};
 use plumb_measure::{Finding, FindingKind, counted, grouped, show_ns};
 
 /// The servers whose runs recognized a stall.
@@ -45,22 +45,49 @@ fn delayed(part: &CheckupPart, outcome: &CheckupOutcome) -> Option<CheckupFindin
     Some(CheckupFinding { cost: waits_cost(outcome.delayed, outcome), ..found })
 }
 
-/// One for each operation of which nobody tried, or could tell, whether it waits for acknowledgements.
+/// One for each operation that takes as long as an acknowledgement is delayed, where it is not known to
+/// wait for one.
 pub(super) fn remarks(evidence: &Evidence<'_>) -> Vec<CheckupRemark> {
-    let found = evidence.yardsticks().filter_map(|(part, outcome)| {
-        let waited = outcome.delayed.filter(|_| delayed(part, outcome).is_none())?;
-        let server = &part.server;
-        let text = format!(
-            "{}: {}. Whether the {server} waits for the acknowledgement of a first piece of its answer under \
-             Nagle's algorithm, or works for so long behind it, is not known; --quick-ack of its measurement \
-             tells.",
-            capitalised(&named(&part.operation)),
-            told(outcome, waited),
-        );
-        let untold = Some(format!("whether the {server} waits for acknowledgements"));
-        Some(CheckupRemark { name: "stalls".into(), text, untold })
+    let found = evidence.yardsticks().filter_map(|(part, outcome)| match outcome.delayed {
+        Some(waited) => delayed(part, outcome).is_none().then(|| untold(part, outcome, waited)),
+        None => outcome.at_once.as_ref().map(|tried| as_long(part, tried)),
     });
     found.collect()
+}
+
+/// That nobody tried, or could tell, whether it waits.
+fn untold(part: &CheckupPart, outcome: &CheckupOutcome, waited: Waited) -> CheckupRemark {
+    let server = &part.server;
+    let tried = match &outcome.at_once {
+        Some(tried) => format!(
+            "with acknowledgements that this side sent at once, {} of {} did, which is neither",
+            grouped(tried.as_long),
+            grouped(tried.operations)
+        ),
+        None => "--quick-ack of its measurement tells".to_owned(),
+    };
+    let text = format!(
+        "{}: {}. Whether the {server} waits for the acknowledgement of a first piece of its answer under \
+         Nagle's algorithm, or works for so long behind it, is not known; {tried}.",
+        capitalised(&named(&part.operation)),
+        told(outcome, waited),
+    );
+    let untold = Some(format!("whether the {server} waits for acknowledgements"));
+    CheckupRemark { name: "stalls".into(), text, untold }
+}
+
+/// That it takes as long without a delay on this side: a proxy may delay its own acknowledgements.
+fn as_long(part: &CheckupPart, tried: &AcknowledgedAtOnce) -> CheckupRemark {
+    let text = format!(
+        "{}: with acknowledgements that this side sent at once, {} of {} still took as long as an \
+         acknowledgement is delayed. The {} works for so long behind a first piece of its answer; or a proxy \
+         stands before it, and it waits for the acknowledgement of that proxy.",
+        capitalised(&named(&part.operation)),
+        grouped(tried.as_long),
+        counted(tried.operations, "operation"),
+        part.server,
+    );
+    CheckupRemark { name: "stalls".into(), text, untold: None }
 }
 
 fn unconnected(part: &CheckupPart, outcome: &CheckupOutcome) -> Option<CheckupFinding> {

@@ -53,8 +53,9 @@ fn measured(account: &Attribution) -> Option<(u64, u64, u64)> {
     }
     let part = account.parts.iter().find(|part| part.kind == PartKind::Transfer)?;
     let mean = |ns: i64| u64::try_from(ns).ok();
-    let half = part.time.half_width_ns.unwrap_or(0);
-    Some((mean(part.time.mean_ns)?, half, mean(account.client.mean_ns)?))
+    let ns = mean(part.time.mean_ns)?;
+    let half = part.time.half_width_ns.unwrap_or(ns); // one that nobody knows is no exact one
+    Some((ns, half, mean(account.client.mean_ns)?))
 }
 
 /// The servers whose answers take long to come through, each with the operation that it costs most.

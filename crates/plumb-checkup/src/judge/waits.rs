@@ -2,6 +2,7 @@
 //! nothing to be said.
 
 use super::Evidence;
+use super::loss::are_sent_again;
 use super::quota::used_up;
 use super::sentence::named;
 use crate::finding::{CheckupFinding, CheckupRemark, FaultKind};
@@ -31,7 +32,9 @@ pub(super) fn remarks(
                 && finding.server == part.server
                 && finding.operation.as_deref() == Some(&*part.operation)
         };
-        let lost = outcome.host.as_deref().is_some_and(|host| lost.iter().any(|it| it == host));
+        let on_the_way =
+            outcome.host.as_deref().is_some_and(|host| lost.iter().any(|it| it == host));
+        let lost = on_the_way && are_sent_again(outcome);
         // a quota explains the waits of those that it held back, and of no others
         let held_back = used_up(outcome).is_some();
         lost || held_back || outcome.delayed.is_some() || findings.iter().any(of)

@@ -3,6 +3,9 @@
 use super::{BAD_LOSS, Judgement, NOT_VALID, PartOutcome, PathPart};
 use plumb_measure::{DatagramFlow, counted, grouped, show_ns, show_plain};
 
+/// Fewer that are lost one way say nothing of how many are, however large their share.
+const LOST_MIN: u64 = 3;
+
 /// The judgement and its sentence.
 pub(super) fn judge(part: &PathPart, outcome: &PartOutcome) -> (Judgement, String) {
     if let Some(error) = &outcome.error {
@@ -39,7 +42,7 @@ pub(super) fn judge(part: &PathPart, outcome: &PartOutcome) -> (Judgement, Strin
         sentence += NOT_VALID;
         return (Judgement::Look, sentence);
     }
-    if ways.iter().any(|(_, flow)| flow.loss() >= BAD_LOSS) {
+    if ways.iter().any(|(_, flow)| flow.lost >= LOST_MIN && flow.loss() >= BAD_LOSS) {
         sentence += " TCP sends again what is lost, and becomes slow.";
         return (Judgement::Bad, sentence);
     }
@@ -126,6 +129,18 @@ mod tests {
             text.contains("10 of 1,000 are lost there (1.00 %, at most 10 in a row)"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn two_of_few_are_no_share() {
+        let flow = |lost| DatagramFlow { sent: 20, lost, ..DatagramFlow::default() };
+        let of = |there, back| {
+            let (to_server, from_server) = (Some(flow(there)), Some(flow(back)));
+            judged(&PartOutcome { to_server, from_server, ..outcome(0, 0) }).0
+        };
+        assert_eq!(of(1, 0), Judgement::Look);
+        assert_eq!(of(2, 2), Judgement::Look);
+        assert_eq!(of(0, 3), Judgement::Bad);
     }
 
     #[test]

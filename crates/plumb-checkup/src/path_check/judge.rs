@@ -4,6 +4,7 @@ mod again;
 mod failures;
 mod sizes;
 
+use super::carried::Carried;
 use super::{Judgement, NOT_VALID, PartOutcome, PathPart, PathTest, connects, datagrams};
 use again::Filling;
 use failures::Failed;
@@ -31,8 +32,8 @@ const SAME_WITHIN: u64 = 10;
 pub(super) struct Known<'a> {
     /// What came of the round trip of the smallest message.
     pub(super) round_trip: Option<&'a PartOutcome>,
-    /// What messages carried: [`PathCheck::carried_bits_per_s`](super::PathCheck::carried_bits_per_s).
-    pub(super) carried_bits_per_s: Option<f64>,
+    /// What messages carried.
+    pub(super) carried: Option<Carried>,
 }
 
 /// What the parts of one test say; at least one part.
@@ -47,14 +48,14 @@ pub(super) fn judge(test: PathTest, parts: &[&PathPart], known: Known<'_>) -> (J
         return (Judgement::Open, "nothing is measured".into());
     };
     match test {
-        PathTest::Sizes => return sizes::judge(&measured),
+        PathTest::Sizes => return sizes::judge(&measured, known.carried),
         PathTest::Datagrams => return datagrams::judge(part, outcome),
         PathTest::Connects => return connects::judge(measured.iter().map(|(_, it)| *it)),
         PathTest::Throughput | PathTest::RoundTrip | PathTest::Idle | PathTest::Stability => {}
     }
     if let Some(error) = &outcome.error {
-        let slow = known.carried_bits_per_s.filter(|_| outcome.unanswered);
-        return match slow.and_then(|carried| too_slow(part, carried)) {
+        let slow = known.carried.filter(|_| outcome.unanswered);
+        return match slow.and_then(|carried| carried.too_slow_for(part)) {
             Some(text) => (Judgement::Look, text),
             None => (Judgement::Bad, format!("could not be measured: {error}")),
         };
@@ -65,22 +66,6 @@ pub(super) fn judge(test: PathTest, parts: &[&PathPart], known: Known<'_>) -> (J
         PathTest::Idle => idle(part, outcome),
         _ => stability(part, outcome, known.round_trip),
     }
-}
-
-/// That the messages of `part` take longer than an answer may on a line that carries so many bits a
-/// second, if they do.
-fn too_slow(part: &PathPart, carried_bits_per_s: f64) -> Option<String> {
-    let takes_s = 16.0 * real(part.size_bytes) / carried_bits_per_s;
-    let timeout = Span::from_ns(part.timeout_ns);
-    (takes_s * 1e9 > real(part.timeout_ns)).then(|| {
-        format!(
-            "no message of {} bytes came back within {timeout}; smaller ones carry {} kbit/s, at which \
-             it takes {takes_s:.1} s: the line is slow. Take a longer --timeout to \
-             measure it.",
-            part.size_bytes,
-            show_plain(carried_bits_per_s / 1e3)
-        )
-    })
 }
 
 fn throughput(
@@ -122,7 +107,8 @@ fn throughput(
     if trip.delayed_acknowledgement.is_some() && may_be_delayed(p50_ns) {
         sentence += &format!(
             " They take {} at the median, as the smallest message does, which waits for a delayed \
-             acknowledgement: this is how fast that stall is, and not the line.",
+             acknowledgement, or for a server that works for so long: this is how fast that is, and not \
+             the line.",
             show_ns(p50_ns)
         );
         return at_least(lossy, looked_at(judged(part, outcome, sentence)));
@@ -210,22 +196,24 @@ fn idle(part: &PathPart, outcome: &PartOutcome) -> (Judgement, String) {
         );
         return (Judgement::Bad, text);
     }
-    if outcome.failures.contains_key("timed-out") {
-        let text = format!(
-            "after {silence} of silence the connection was dead and neither side was told: no answer \
-             within {timeout}. Something on the way, a firewall most likely, forgets silent \
-             connections: raise its time-out, or use keep-alives that are more frequent."
-        );
+    let failed = Failed::of([outcome]);
+    if failed.tells_of_silence() {
+        let text = match outcome.failures.contains_key("timed-out") {
+            true => format!(
+                "after {silence} of silence the connection was dead and neither side was told: no answer \
+                 within {timeout}. Something on the way, a firewall most likely, forgets silent \
+                 connections: raise its time-out, or use keep-alives that are more frequent."
+            ),
+            false => format!(
+                "after {silence} of silence the next message failed ({}): something on the way, or the \
+                 server, ended the connection. Raise its time-out, or use keep-alives.",
+                failed.kinds()
+            ),
+        };
         return (Judgement::Bad, text);
     }
     if outcome.failed() > 0 {
-        let kinds: Vec<&str> = outcome.failures.keys().map(String::as_str).collect();
-        let text = format!(
-            "after {silence} of silence the next message failed ({}): something on the way, or the \
-             server, ended the connection. Raise its time-out, or use keep-alives.",
-            kinds.join(", ")
-        );
-        return (Judgement::Bad, text);
+        return (Judgement::Bad, failing(part, outcome, ""));
     }
     match outcome.operations {
         2.. => {
@@ -260,7 +248,7 @@ fn stability(
         let text = format!("{text}: at least one waited, {}.", as_for([outcome]));
         return at_least(lossy, (Judgement::Look, text));
     }
-    at_least(lossy, unless_delayed(outcome, text + "."))
+    at_least(lossy, unless_delayed(part, outcome, text + "."))
 }
 
 fn stalled(p50_ns: u64, max_ns: u64) -> bool {
@@ -318,7 +306,7 @@ fn failing(part: &PathPart, outcome: &PartOutcome, meanwhile: &str) -> String {
     let messages = failed.messages();
     let kinds = match messages {
         0 => String::new(), // what was wrong is in the conclusions
-        _ => format!(" ({})", failed.kinds()),
+        _ => format!(" ({})", failed.kinds_of_messages()),
     };
     format!(
         "{} of {} of {} bytes failed{meanwhile}{kinds}.{}",
@@ -335,18 +323,23 @@ fn judged(part: &PathPart, outcome: &PartOutcome, sentence: String) -> (Judgemen
         let text = format!("{sentence} In all, {}", failing(part, outcome, ""));
         (Judgement::Bad, text)
     } else if outcome.valid {
-        unless_delayed(outcome, sentence)
+        unless_delayed(part, outcome, sentence)
     } else {
         (Judgement::Look, sentence + NOT_VALID)
     }
 }
 
 /// What is fine but for messages that waited for an acknowledgement.
-fn unless_delayed(outcome: &PartOutcome, sentence: String) -> (Judgement, String) {
+fn unless_delayed(part: &PathPart, outcome: &PartOutcome, sentence: String) -> (Judgement, String) {
     match &outcome.delayed_acknowledgement {
-        Some(stall) => (Judgement::Look, format!("{sentence} {stall}.")),
+        Some(stall) => (Judgement::Look, format!("{sentence} {stall} ({}).", at_once(part))),
         None => (Judgement::Fine, sentence),
     }
+}
+
+/// The command that measures the messages of `part` with acknowledgements that are sent at once.
+fn at_once(part: &PathPart) -> String {
+    format!("plumb net ping HOST --size {}B --quick-ack", part.size_bytes)
 }
 
 #[cfg(test)]

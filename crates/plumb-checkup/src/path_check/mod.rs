@@ -1,19 +1,20 @@
 //! The check of a network path: five standard tests and one of datagrams, what came of each part, and
 //! what that says.
 
+mod carried;
 mod connects;
 mod datagrams;
 mod judge;
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use carried::Carried;
 use judge::Known;
 use plumb_measure::{
     AcceptedLoad, DatagramFlow, FindingKind, ForeignLimit, ForeignLook, OneWay, Program,
-    RecordError, ResultRecord, RoundTripMeans, StreamFigures, bits_per_s, read_versioned, written,
+    RecordError, ResultRecord, RoundTripMeans, StreamFigures, read_versioned, written,
 };
 
 /// Version of the form of [`PathCheck`].
@@ -303,7 +304,7 @@ impl PathCheck {
         let trip = |part: &&PathPart| part.test == PathTest::RoundTrip;
         let known = Known {
             round_trip: self.parts.iter().find(trip).and_then(|part| part.outcome.as_ref()),
-            carried_bits_per_s: self.carried_bits_per_s(),
+            carried: Carried::of(&self.parts),
         };
         PathTest::ALL
             .into_iter()
@@ -328,17 +329,11 @@ impl PathCheck {
         parts.collect()
     }
 
-    /// What the largest messages that came back so far carried in one direction, bits a second: a message
-    /// goes there, and comes back. Of small ones a shaper lets many pass faster than its rate. `None` as
-    /// long as none came back.
+    /// What the largest messages that came back so far carried in one direction, bits a second, the time of
+    /// the way taken off. `None` as long as that is most of what they took.
     #[must_use]
     pub fn carried_bits_per_s(&self) -> Option<f64> {
-        let came_back = self.parts.iter().filter_map(|part| {
-            let p50_ns = part.outcome.as_ref()?.p50_ns?;
-            Some((part.size_bytes, p50_ns))
-        });
-        let (bytes, p50_ns) = came_back.max_by_key(|(bytes, p50_ns)| (*bytes, Reverse(*p50_ns)))?;
-        Some(bits_per_s(bytes.saturating_mul(2), p50_ns))
+        Carried::of(&self.parts).map(|carried| carried.bits_per_s)
     }
 
     /// The limit of foreign load that was raised for figures that stand, and what others took; `None` where

@@ -127,6 +127,22 @@ fn a_segment_or_two_and_waits_without_any_are_no_loss() {
 }
 
 #[test]
+fn a_loss_is_named_whatever_others_wait_for_at_the_same_host() {
+    let mut parts = landscape(45, 1_900);
+    parts[0] = lossy(network());
+    let other = parts[3].outcome.as_mut().unwrap();
+    other.tcp = Some(TcpTotals { retransmits: 2, segments_sent: 9_000, ..TcpTotals::default() });
+    other.waited = Some(Waited { operations: 500, excess_ns: 500 * 300 * MS });
+    let checkup = checkup(parts);
+    assert_eq!(kinds(&checkup), [FaultKind::Loss]);
+    let said = &checkup.verdict.findings[0].evidence;
+    assert!(said.contains("19 of 1,000 segments that this side sent"), "{said}");
+    assert!(said.contains("and 20 of 1,000 operations waited"), "{said}");
+    let [remark] = &checkup.verdict.remarks[..] else { unreachable!("{checkup:?}") };
+    assert!(remark.text.starts_with("500 of 1,000 operations (a flight list)"), "{remark:?}");
+}
+
+#[test]
 fn a_slow_statement_is_the_database() {
     let mut parts = landscape(45, 1_900);
     parts.push(with(statement(), attributed(50 * MS, 30 * US)));

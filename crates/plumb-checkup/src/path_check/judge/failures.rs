@@ -5,6 +5,14 @@ use std::collections::BTreeMap;
 use crate::path_check::PartOutcome;
 use plumb_measure::{FailureKind, Span, counted, grouped};
 
+/// What becomes of connections that are not made.
+const ATTEMPTS: [FailureKind; 4] = [
+    FailureKind::ConnectRefused,
+    FailureKind::ConnectTimedOut,
+    FailureKind::ConnectFailed,
+    FailureKind::HandshakeFailed,
+];
+
 /// What failed in one part, or in several.
 pub(super) struct Failed<'a> {
     kinds: BTreeMap<&'a str, u64>,
@@ -27,15 +35,38 @@ impl<'a> Failed<'a> {
         self.kinds.get(kind.name()).copied().unwrap_or(0)
     }
 
-    /// Messages that failed; an answer that nobody asked for is none of them.
+    /// Messages that failed; an answer that nobody asked for is none of them, nor an attempt to connect.
     pub(super) fn messages(&self) -> u64 {
-        self.kinds.values().sum::<u64>() - self.count(FailureKind::Unasked)
+        let unasked = self.count(FailureKind::Unasked);
+        self.kinds.values().sum::<u64>() - unasked - self.attempts()
+    }
+
+    /// Connections that were not made.
+    fn attempts(&self) -> u64 {
+        ATTEMPTS.into_iter().map(|kind| self.count(kind)).sum()
+    }
+
+    /// True where messages found their connection ended or forgotten, and failed in no other way.
+    pub(super) fn tells_of_silence(&self) -> bool {
+        let kinds = [FailureKind::TimedOut, FailureKind::Closed, FailureKind::Reset];
+        let of_silence = |name: &&str| kinds.iter().any(|kind| kind.name() == *name);
+        !self.kinds.is_empty() && self.kinds.keys().all(of_silence)
     }
 
     /// The kinds with their counts: `2 garbled, 1 reset`.
     pub(super) fn kinds(&self) -> String {
-        let kinds: Vec<String> =
-            self.kinds.iter().map(|(kind, n)| format!("{} {kind}", grouped(*n))).collect();
+        self.named(|_| true)
+    }
+
+    /// Those of messages.
+    pub(super) fn kinds_of_messages(&self) -> String {
+        let beside = |name: &str| ATTEMPTS.iter().any(|kind| kind.name() == name);
+        self.named(|name| !beside(name) && name != FailureKind::Unasked.name())
+    }
+
+    fn named(&self, which: impl Fn(&str) -> bool) -> String {
+        let which = self.kinds.iter().filter(|(kind, _)| which(kind));
+        let kinds: Vec<String> = which.map(|(kind, n)| format!("{} {kind}", grouped(*n))).collect();
         kinds.join(", ")
     }
 
@@ -63,6 +94,13 @@ impl<'a> Failed<'a> {
                     "No answer came within {}: it, or what it answers, was lost, or the server stood \
                      still.",
                     Span::from_ns(timeout_ns)
+                )
+            }),
+            (self.attempts() > 0).then(|| {
+                format!(
+                    "Connecting failed {} ({}).",
+                    counted(self.attempts(), "time"),
+                    self.named(|name| ATTEMPTS.iter().any(|kind| kind.name() == name))
                 )
             }),
             (ended > 0).then(|| {

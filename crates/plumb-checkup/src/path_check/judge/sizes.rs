@@ -2,7 +2,8 @@
 
 use super::again::{self, Filling};
 use super::failures::Failed;
-use super::{RETRANSMISSION_NS, as_for, at_least, stalled};
+use super::{RETRANSMISSION_NS, as_for, at_least, at_once, stalled};
+use crate::path_check::carried::Carried;
 use crate::path_check::{Judgement, PartOutcome, PathPart};
 
 /// A size this much slower than its neighbours waits with every message, as for a delayed
@@ -11,10 +12,16 @@ const SLOW_FACTOR: u64 = 3;
 const SLOW_NS: u64 = 30_000_000;
 /// Of fewer messages one that was lost is enough to make their median slow.
 const FEW: u64 = 5;
+/// Messages that fill packets of every usual MTU, bytes: a path that lets them through drops none for their
+/// length.
+const LONGEST_PACKET: u64 = 9_000;
 
 /// The judgement of all sizes, and its sentence.
-pub(super) fn judge(measured: &[(&PathPart, &PartOutcome)]) -> (Judgement, String) {
-    if let Some(verdict) = unanswered(measured).or_else(|| failing(measured)) {
+pub(super) fn judge(
+    measured: &[(&PathPart, &PartOutcome)],
+    carried: Option<Carried>,
+) -> (Judgement, String) {
+    if let Some(verdict) = unanswered(measured, carried).or_else(|| failing(measured)) {
         return verdict;
     }
     let sizes = measured.iter().map(|(part, _)| part.size_bytes);
@@ -31,39 +38,73 @@ fn outcomes<'a>(
     which.iter().map(|(_, outcome)| *outcome)
 }
 
-/// What sizes that got no answer at all say; `None` where every size got one.
-fn unanswered(measured: &[(&PathPart, &PartOutcome)]) -> Option<(Judgement, String)> {
+/// What sizes that got no right answer at all say, on a line of which is known what it `carried`; `None`
+/// where every size got one.
+fn unanswered(
+    measured: &[(&PathPart, &PartOutcome)],
+    carried: Option<Carried>,
+) -> Option<(Judgement, String)> {
     let (dead, alive): (Vec<_>, Vec<_>) =
         measured.iter().copied().partition(|(_, outcome)| outcome.silent());
-    let dead_bytes = dead.iter().map(|(part, _)| part.size_bytes).min()?;
-    let failed = Failed::of(outcomes(&dead));
-    let Some(alive) = alive.iter().map(|(part, _)| part.size_bytes).max() else {
-        let conclusions = failed.conclusions(timeout_ns(&dead));
+    if dead.is_empty() {
+        return None;
+    }
+    let Some(alive_bytes) = alive.iter().map(|(part, _)| part.size_bytes).max() else {
+        let conclusions = Failed::of(outcomes(&dead)).conclusions(timeout_ns(&dead));
         return Some((Judgement::Bad, format!("no size got any right answer.{conclusions}")));
     };
-    let silence = |it: &PartOutcome| it.unanswered || it.failures.contains_key("timed-out");
-    let text = if dead_bytes > alive && outcomes(&dead).all(silence) {
-        format!(
-            "messages up to {alive} bytes come back, those from {dead_bytes} bytes on do \
+    let too_slow = |(part, outcome): (&PathPart, &PartOutcome)| {
+        carried.filter(|_| is_silence(outcome))?.too_slow_for(part)
+    };
+    let (slow, broken): (Vec<_>, Vec<_>) =
+        dead.iter().copied().partition(|size| too_slow(*size).is_some());
+    if let Some(text) = slow.first().filter(|_| broken.is_empty()).and_then(|size| too_slow(*size))
+    {
+        let text = format!("messages up to {alive_bytes} bytes come back; {text}");
+        let lossy = again::judge(outcomes(&alive), Filling::May);
+        let looked_at = || at_least(lossy, (Judgement::Look, text));
+        return Some(failing(&alive).unwrap_or_else(looked_at));
+    }
+    Some((Judgement::Bad, broken_at(&broken, alive_bytes)))
+}
+
+/// True where no answer came in time, and nothing else is known of it.
+fn is_silence(outcome: &PartOutcome) -> bool {
+    outcome.unanswered || outcome.failures.contains_key("timed-out")
+}
+
+/// What the sizes of `dead`, at least one, say, beside those of at most `alive_bytes`, which came back.
+fn broken_at(dead: &[(&PathPart, &PartOutcome)], alive_bytes: u64) -> String {
+    let dead_bytes = dead.iter().map(|(part, _)| part.size_bytes).min().unwrap_or(0);
+    let from_there_on = dead_bytes > alive_bytes && alive_bytes < LONGEST_PACKET;
+    if from_there_on && outcomes(dead).all(is_silence) {
+        return format!(
+            "messages up to {alive_bytes} bytes come back, those from {dead_bytes} bytes on do \
              not: full packets are dropped without a word (a path MTU black hole). Let \
              ICMP \"fragmentation needed\" through, or lower the MTU or the MSS."
-        )
-    } else if failed.messages() > 0 {
+        );
+    }
+    let (wrong, unheard): (Vec<_>, Vec<_>) =
+        dead.iter().copied().partition(|(_, outcome)| outcome.failed() > 0);
+    let wrong_text = (!wrong.is_empty()).then(|| {
+        let failed = Failed::of(outcomes(&wrong));
         format!(
             "no message of {} bytes came back as it should ({}).{}",
-            names(&dead),
+            names(&wrong),
             failed.kinds(),
-            failed.conclusions(timeout_ns(&dead))
+            failed.conclusions(timeout_ns(&wrong))
         )
-    } else {
-        let cause = outcomes(&dead).find_map(|outcome| outcome.error.as_deref());
+    });
+    let unheard_text = (!unheard.is_empty()).then(|| {
+        let cause = outcomes(&unheard).find_map(|outcome| outcome.error.as_deref());
         format!(
             "messages of {} bytes got no answer{}",
-            names(&dead),
+            names(&unheard),
             cause.map_or_else(|| ".".into(), |cause| format!(": {cause}"))
         )
-    };
-    Some((Judgement::Bad, text))
+    });
+    let both: Vec<String> = wrong_text.into_iter().chain(unheard_text).collect();
+    both.join(" And ")
 }
 
 /// What sizes of which some messages failed say; `None` where none did.
@@ -103,8 +144,10 @@ fn waiting(measured: &[(&PathPart, &PartOutcome)], through: &str) -> (Judgement,
         && let Some(stall) = &outcome.delayed_acknowledgement
     {
         let (which, bytes) = (names(&delayed), part.size_bytes);
-        let text =
-            format!("{through}, but those of {which} bytes stall. At {bytes} bytes, {stall}.");
+        let text = format!(
+            "{through}, but those of {which} bytes stall. At {bytes} bytes, {stall} ({}).",
+            at_once(part)
+        );
         return (Judgement::Look, text);
     }
     let slower = (0..measured.len()).filter(|at| slower_than_neighbours(measured, *at));
