@@ -52,7 +52,7 @@ pub(crate) struct Conn<P: Protocol, L> {
     pub(crate) resume_at: Moment,
     /// Tells events of this life from those of an earlier one.
     pub(crate) generation: u32,
-    /// Lives since one in which something was asked.
+    /// Lives since one in which an operation ended.
     pub(crate) attempts: u16,
     /// An operation was answered in this life.
     pub(crate) answered: bool,
@@ -93,7 +93,7 @@ impl ScriptState {
     const NONE: Self = Self { begins: Moment::NONE, here: false, resting: false, waited: false };
 }
 
-/// The first wait after two attempts in a row that led to no request; it doubles up to
+/// The first wait after two attempts in a row that led to no end of an operation; it doubles up to
 /// [`BACKOFF_MAX_NS`].
 const BACKOFF_NS: u64 = 10_000_000;
 const BACKOFF_MAX_NS: u64 = 1_000_000_000;
@@ -128,8 +128,9 @@ impl<P: Protocol, L> Conn<P, L> {
         matches!(self.phase, Phase::Open { .. })
     }
 
-    /// How long to wait before the next attempt: nothing after a life in which something was asked. However
-    /// that ended, what is due next fails or succeeds at the server, and not here.
+    /// How long to wait before the next attempt: nothing after a life in which an operation ended. However
+    /// it did, what is due next fails or succeeds at the server, and not here; what a server had not begun
+    /// with does neither.
     pub(crate) fn backoff_ns(&self) -> u64 {
         match self.attempts {
             0 => 0,

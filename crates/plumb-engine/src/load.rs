@@ -166,7 +166,7 @@ where
     P: Protocol + Send,
     L: Link,
 {
-    crews.iter().try_for_each(|crew| crew.plan.check())?;
+    crews.iter().try_for_each(|crew| crew.plan.check_over(stage.endpoint))?;
     room::check::<P>(crews)?;
     let Some(first) = crews.first() else {
         return Err(EngineError::Plan("a load without a plan".into()));

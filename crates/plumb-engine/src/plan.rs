@@ -189,6 +189,18 @@ impl LoadPlan {
         Ok(())
     }
 
+    /// The same, and what cannot be done over `endpoint`.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub(crate) fn check_over(&self, endpoint: &Endpoint) -> Result<(), EngineError> {
+        if self.quick_ack && matches!(endpoint, Endpoint::Udp(_) | Endpoint::Unix(_)) {
+            let problem = "--quick-ack is of TCP, and nothing is acknowledged here: leave it out";
+            return Err(EngineError::Plan(problem.into()));
+        }
+        self.check()
+    }
+
     /// True when work is due at times of its own.
     #[must_use]
     pub fn open(&self) -> bool {
@@ -362,6 +374,16 @@ pub(crate) mod tests {
         assert!(held.check().is_ok());
         let spins = LoadPlan { waiting: Waiting::Spin, ..held };
         assert!(spins.check().unwrap_err().to_string().contains("leave --spin or --hold-tick out"));
+    }
+
+    #[test]
+    fn acknowledgements_are_of_tcp() {
+        let quick = LoadPlan { quick_ack: true, ..plan() };
+        let peer = "127.0.0.1:1".parse().unwrap();
+        assert!(quick.check_over(&Endpoint::Tcp(peer)).is_ok());
+        let others = [Endpoint::Udp(peer), Endpoint::Unix("echo".into())];
+        assert!(others.iter().all(|it| plan().check_over(it).is_ok()));
+        assert!(others.iter().all(|it| quick.check_over(it).is_err()));
     }
 
     #[test]

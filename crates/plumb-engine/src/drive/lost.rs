@@ -3,7 +3,7 @@
 use std::io;
 
 use plumb_link::{Link, tls};
-use plumb_measure::{Answer, FailureKind};
+use plumb_measure::{Answer, FailureKind, Outcome};
 use plumb_socket::{Time, connect_failure};
 
 use super::Drive;
@@ -25,6 +25,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             return Ok(());
         };
         self.in_flight -= 1;
+        conn.attempts = 0;
         let user = &mut self.users[conn.owner];
         let answer = self.protocol.eof(user, &mut conn.wire, flight.op);
         self.book(index, flight, answer);
@@ -84,6 +85,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             None => self.recorder.quiet_closes += 1,
             Some(flight) => {
                 self.in_flight -= 1;
+                self.conns[index].attempts = 0;
                 self.book(index, flight, Answer::failed(kind));
             }
         }
@@ -104,7 +106,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         }
     }
 
-    /// Records an operation that ended without an answer.
+    /// Records an operation that ended with its connection, or with no answer.
     pub(super) fn book(&mut self, index: usize, mut flight: Flight, answer: Answer) {
         self.ends(&mut flight, answer.outcome);
         self.delay_next(index);
@@ -114,7 +116,10 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         let number = self.number(index);
         self.outlet.tell(number, || Ended { row, counts, moments, answer });
         if !counts {
-            self.warm_up_operations += 1;
+            match answer.outcome {
+                Outcome::Failed(kind) if !kind.is_of_an_answer() => self.warm_up_operations += 1,
+                Outcome::Failed(_) | Outcome::Refused | Outcome::Ok => self.answered_of_warm_up(),
+            }
             return;
         }
         self.recorder.record(row, moments, answer);

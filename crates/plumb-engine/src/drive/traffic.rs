@@ -215,7 +215,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             digest.greeting = Some(answer.outcome);
             return;
         }
-        conn.answered = true;
+        (conn.answered, conn.attempts) = (true, 0);
         self.ends(&mut flight, answer.outcome);
         self.delay_next(index);
         let moments = flight.moments(self.now);
@@ -420,9 +420,6 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         self.now = self.time.now_ns();
         for flight in conn.flights.latest_mut().take_while(|flight| flight.sent == Moment::NONE) {
             flight.sent = Moment::at(self.now);
-            if open {
-                conn.attempts = 0; // else it asks for nothing yet
-            }
         }
         // every connection encodes into the same few cache lines
         let sent =

@@ -186,7 +186,7 @@ fn outlasting(recorder: &Recorder) -> Option<Finding> {
     let was = if recorder.outlasting == 1 { "was" } else { "were" };
     let text = format!(
         "{} of the warm-up {was} answered after the time that was measured: longer than all of it, and in \
-         none of its times; measure longer (--for)",
+         none of its times; measure longer (--for, or a larger --count)",
         counted(recorder.outlasting, "operation")
     );
     finding(FindingKind::Outlasting, Scope::Latency, text)

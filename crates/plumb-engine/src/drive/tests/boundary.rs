@@ -1,7 +1,39 @@
 //! What the recorded part holds of the warm-up, and how long it is.
 
 use super::*;
-use crate::testing::Datagrams;
+use crate::protocol::{Next, Op, Step};
+use crate::testing::{Datagrams, Lines};
+use plumb_measure::Answer;
+
+/// Lines of which the last ends with its connection.
+#[derive(Debug, Default)]
+struct Unframed(Lines);
+
+impl Protocol for Unframed {
+    type User = ();
+    type Wire = ();
+
+    fn user(&mut self, _: usize) {}
+
+    fn encode(&mut self, user: &mut (), wire: &mut (), out: &mut Vec<u8>) -> Next {
+        self.0.encode(user, wire, out)
+    }
+
+    fn decode(
+        &mut self,
+        user: &mut (),
+        wire: &mut (),
+        op: Option<Op>,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Step {
+        self.0.decode(user, wire, op, bytes, out)
+    }
+
+    fn eof(&mut self, (): &mut (), (): &mut (), _: Op) -> Answer {
+        Answer::ok(1)
+    }
+}
 
 /// Two connections, 20 ms of warm-up, 100 ms recorded; whoever drives it sees ten intervals.
 fn short() -> LoadPlan {
@@ -80,6 +112,19 @@ fn an_answer_to_the_warm_up_is_none_of_the_recorded_part_however_late_it_comes()
     };
     assert_eq!(until(1_200), (0, 1), "nothing else was asked");
     assert_eq!(until(1_070), (50, 0));
+}
+
+#[test]
+fn an_answer_that_ends_with_its_connection_is_counted_where_it_outlasts_the_recorded_part() {
+    let silent = (1_010 * MS, 1_200 * MS);
+    let hangs_up = (1_150 * MS, u64::MAX);
+    let manner = Manner { delay_ns: MS, silent, hangs_up, ..Manner::default() };
+    let (time, endpoint) = Played::time(manner);
+    let plan = LoadPlan { connections: connections(1), ..short() };
+    let outcome = drive_protocol(Unframed::default(), None, &plan, &endpoint, time).unwrap();
+    let recorder = &outcome.recorder;
+    assert_eq!((recorder.operations(), recorder.failures().total()), (0, 0));
+    assert_eq!(recorder.outlasting, 1);
 }
 
 #[test]

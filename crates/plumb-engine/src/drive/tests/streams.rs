@@ -12,6 +12,8 @@ struct Numbers {
     backwards: bool,
     /// The line with this number, and all behind it on its connection, the server did not begin with.
     leaves_at: Option<u16>,
+    /// The server begins with nothing on any connection.
+    leaves: bool,
     /// Operations at the same time that the other side takes.
     most: usize,
     /// Those that were asked for again.
@@ -78,7 +80,7 @@ impl Protocol for Numbers {
         if self.backwards {
             due.reverse();
         }
-        wire.leaving |= due.iter().any(|tag| Some(*tag) == self.leaves_at);
+        wire.leaving |= self.leaves || due.iter().any(|tag| Some(*tag) == self.leaves_at);
         let tag = if wire.leaving { wire.under_way.first() } else { due.first() }.copied();
         let Some(tag) = tag else {
             return match (whole, wire.leaving) {
@@ -186,4 +188,22 @@ fn what_was_not_begun_with_fails_in_time_where_no_connection_can_be_made() {
     let failures = outcome.recorder.failures();
     assert_eq!(failures.of(FailureKind::TimedOut), 4, "{failures:?}");
     assert_eq!(outcome.ending, Ending::Complete);
+}
+
+#[test]
+fn a_server_that_begins_with_nothing_is_not_asked_over_ever_new_connections() {
+    let (time, endpoint) = Played::time(Manner { delay_ns: MS, ..Manner::default() });
+    let plan = LoadPlan {
+        depth: connections(4),
+        warmup: Span::from_ns(0),
+        operation_timeout: Span::from_ms(100),
+        extent: Extent::For(Span::from_ms(1_000)),
+        ..plan()
+    };
+    let protocol = Numbers { leaves: true, ..numbers() };
+    let recorder = drive_protocol(protocol, None, &plan, &endpoint, time).unwrap().recorder;
+    assert_eq!(recorder.operations(), 0);
+    assert!(recorder.failures().of(FailureKind::TimedOut) >= 4, "{:?}", recorder.failures());
+    // each life takes a millisecond and some, so that there would be hundreds
+    assert!(recorder.connect.count() < 40, "{}", recorder.connect.count());
 }
