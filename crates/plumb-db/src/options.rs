@@ -111,6 +111,7 @@ impl PingOptions {
     /// The command line, without the options of a load that this driver does not have.
     pub(crate) fn command() -> Command {
         let command = Self::augment_args(Command::new("ping"));
+        let command = command.mut_arg("quick_ack", |it| it.hide(true)); // refused, and in no record
         FOREIGN.into_iter().fold(command, |command, name| command.mut_arg(name, |it| it.hide(true)))
     }
 

@@ -312,8 +312,10 @@ impl Protocol for Probe {
         _: &mut Vec<u8>,
     ) -> Step {
         let Some(op) = op else {
-            if ends_idle_connection(bytes) {
-                return Step::Leave { consumed: bytes.len() };
+            match ends_idle_connection(bytes) {
+                Some(true) => return Step::Leave { consumed: bytes.len() },
+                Some(false) => {}
+                None => return Step::Need { consumed: 0 },
             }
             let text = || match speaks_http2(bytes) {
                 true => ONLY_HTTP2.to_owned(), // it does not wait to be asked

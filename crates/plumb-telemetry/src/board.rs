@@ -29,6 +29,8 @@ struct Point {
     labels: BTreeMap<String, String>,
     rows: Vec<Figures>,
     connect_failures: Failures,
+    /// Answers that nobody had asked for: failures of no row.
+    unasked: u64,
     dropped: u64,
     /// Those of scripts that took part at the end of the last interval.
     users: Option<u64>,
@@ -91,6 +93,7 @@ impl Board {
             figures.add(row);
         }
         point.connect_failures.merge(&recorder.connect_failures);
+        point.unasked += recorder.unasked;
         point.users = (records.users > 0).then_some(records.users);
         point.dropped += recorder.dropped;
         point.bytes_sent += recorder.bytes_sent;
@@ -151,10 +154,14 @@ impl Board {
             };
             row.failures.iter().map(of).collect::<Vec<_>>()
         });
+        let unasked =
+            self.points.iter().filter(|point| point.unasked > 0).map(|point| {
+                number(point.with("kind", FailureKind::Unasked.name()), point.unasked)
+            });
         let about = ["Correct answers, warm-up left out.", "Operations that failed, by kind."];
         [
             family("operations", MetricKind::Counter, about[0], right.collect()),
-            family("failures", MetricKind::Counter, about[1], wrong.collect()),
+            family("failures", MetricKind::Counter, about[1], wrong.chain(unasked).collect()),
         ]
     }
 
@@ -295,6 +302,25 @@ mod tests {
         ] {
             assert!(text.lines().any(|found| found == line), "no {line} in\n{text}");
         }
+    }
+
+    #[test]
+    fn every_failure_is_in_a_counter() {
+        let mut board = board();
+        board.rows(&["page".into()]);
+        board.point(&BTreeMap::new());
+        let mut records = records(&[1_000], 2);
+        records.recorder.unasked = 3;
+        board.add(&records);
+        let text = exposition(&board.families());
+        let unasked = "plumb_run_failures_total{kind=\"unasked\"} 3";
+        assert!(text.lines().any(|line| line == unasked), "{text}");
+        let counters = text.lines().filter(|line| {
+            let names = ["plumb_run_failures_total", "plumb_run_connect_failures_total"];
+            names.iter().any(|name| line.starts_with(name))
+        });
+        let counts = counters.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap());
+        assert_eq!(counts.sum::<u64>(), records.recorder.failures().total());
     }
 
     #[test]

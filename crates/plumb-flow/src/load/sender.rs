@@ -322,8 +322,10 @@ impl Protocol for Sender {
         _: &mut Vec<u8>,
     ) -> Step {
         if op.is_none() {
-            if ends_idle_connection(bytes) {
-                return Step::Leave { consumed: bytes.len() };
+            match ends_idle_connection(bytes) {
+                Some(true) => return Step::Leave { consumed: bytes.len() },
+                Some(false) => {}
+                None => return Step::Need { consumed: 0 },
             }
             let text = || "sent bytes that nobody asked for".to_owned();
             return self.garbled(bytes.len(), None, text);

@@ -57,7 +57,7 @@ pub(crate) struct Hop {
     pub(crate) place: Place,
     /// The server that the step asked first.
     pub(crate) first: u16,
-    /// It became a GET without content.
+    /// It is a GET without content, whatever the step is.
     pub(crate) gets: bool,
 }
 

@@ -59,13 +59,16 @@ impl Head {
 }
 
 /// True of `bytes` that a server sends before it ends a connection on which nothing is asked (408,
-/// Request Timeout): no answer to anything.
+/// Request Timeout): no answer to anything. `None` as long as they are too few to tell.
 ///
 /// # Source
 /// RFC 9110, section 15.5.9.
 #[must_use]
-pub fn ends_idle_connection(bytes: &[u8]) -> bool {
-    [b"HTTP/1.1 408", b"HTTP/1.0 408"].iter().any(|start| bytes.starts_with(*start))
+pub fn ends_idle_connection(bytes: &[u8]) -> Option<bool> {
+    let starts = [b"HTTP/1.1 408", b"HTTP/1.0 408"];
+    let may = starts.iter().any(|start| start.starts_with(bytes));
+    let does = starts.iter().any(|start| bytes.starts_with(*start));
+    (does || !may).then_some(does)
 }
 
 /// Why bytes are no head of a response.
@@ -303,8 +306,12 @@ mod tests {
 
     #[test]
     fn only_a_request_time_out_ends_an_idle_connection() {
-        assert!(ends_idle_connection(b"HTTP/1.1 408 Request Timeout\r\n\r\n"));
-        assert!(!ends_idle_connection(b"HTTP/1.1 200 OK\r\n\r\n"));
+        let whole = b"HTTP/1.1 408 Request Timeout\r\n\r\n";
+        for end in 1..=whole.len() {
+            assert_eq!(ends_idle_connection(&whole[..end]), (end >= 12).then_some(true), "{end}");
+        }
+        assert_eq!(ends_idle_connection(b"HTTP/1.1 2"), Some(false));
+        assert_eq!(ends_idle_connection(b"HTTP/1.1 200 OK\r\n\r\n"), Some(false));
     }
 
     #[test]

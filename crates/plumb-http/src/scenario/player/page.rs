@@ -99,7 +99,7 @@ impl Player {
         if let Some(resources) = &parallel.resources {
             let Embeds { first, places } = std::mem::take(&mut user.embeds);
             waiting.extend((RESOURCE_TAGS..).zip(places).map(|(tag, place)| Part {
-                embedded: Some((Hop { place, first, gets: false }, tag)),
+                embedded: Some((Hop { place, first, gets: true }, tag)),
                 ..Part::of(resources.step)
             }));
             at_once = resources.at_once.map_or(at_once, |most| most.min(at_once));

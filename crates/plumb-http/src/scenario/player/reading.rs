@@ -55,10 +55,11 @@ impl Player {
         bytes: &[u8],
     ) -> Reading {
         if op.is_none() {
-            if ends_idle_connection(bytes) {
-                return Reading::Leave { consumed: bytes.len() };
-            }
-            return Reading::broken(FailureKind::Garbled, bytes.len(), None);
+            return match ends_idle_connection(bytes) {
+                Some(true) => Reading::Leave { consumed: bytes.len() },
+                Some(false) => Reading::broken(FailureKind::Garbled, bytes.len(), None),
+                None => Reading::Need { consumed: 0 },
+            };
         }
         let number = user.exchange.step;
         match wire.coming.take() {
