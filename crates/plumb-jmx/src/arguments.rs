@@ -88,7 +88,7 @@ impl Letters {
 
 /// Where the arguments of a request stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+enum Form {
     Query,
     Body,
 }
@@ -176,9 +176,28 @@ impl Importer {
         Some(masked_template("", &whole, &mut self.secrets))
     }
 
+    /// The arguments as they follow the path `target` of a request by `method`.
+    pub(super) fn query(
+        &mut self,
+        request: &Element<'_>,
+        method: &str,
+        letters: &Letters,
+        target: &str,
+    ) -> String {
+        let query = self.form(request, Form::Query, letters);
+        if query.is_empty() {
+            return query;
+        }
+        if method == "DELETE" {
+            let why = "JMeter sends its arguments as a form, too; here they are its query alone";
+            self.draft.notes.add(request.place(), request.what(), why);
+        }
+        Self::query_mark(target) + &query
+    }
+
     /// What stands between the path `target` and a query. Where a variable may hold a query already, the
     /// load asks its value, as JMeter does.
-    pub(super) fn query_mark(target: &str) -> String {
+    fn query_mark(target: &str) -> String {
         let mut open = String::new();
         for piece in pieces(target) {
             match piece {
@@ -194,7 +213,7 @@ impl Importer {
     }
 
     /// The arguments as `name=value&name=value`, without those that have no name.
-    pub(super) fn form(&mut self, request: &Element<'_>, place: Form, letters: &Letters) -> String {
+    fn form(&mut self, request: &Element<'_>, place: Form, letters: &Letters) -> String {
         let mut pairs = Vec::new();
         for argument in request.arguments() {
             let written = argument.text("Argument.name");

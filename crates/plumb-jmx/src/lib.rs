@@ -20,6 +20,7 @@ mod idle;
 mod inserted;
 mod login;
 mod looped;
+mod matches;
 mod pacing;
 mod pattern;
 mod random_order;
@@ -291,6 +292,7 @@ impl Importer {
             let steps = scenarios.flat_map(|it| it.login.iter_mut().chain(&mut it.step));
             steps.for_each(leave_redirects_to_the_file);
         }
+        self.settle_matches();
         self.settle_variables();
         self.secrets.declare(&mut self.draft);
         self.draft

@@ -14,7 +14,7 @@ use plumb_scenario::variables::Names;
 use plumb_wire::http::Url;
 use plumb_wire::secret::is_secret;
 
-use super::arguments::{Form, Letters, has_form, is_raw};
+use super::arguments::{Letters, has_form, is_raw};
 use super::element::Element;
 use super::scope::{Role, Scope, role};
 use super::upload::{BODIES, is_form, unsendable, whole_file};
@@ -262,11 +262,7 @@ impl Importer {
         } else if has_body {
             step.body = self.body(request, letters).map(placed);
         } else if QUERIES.contains(&method.as_str()) && whole.is_none() {
-            let query = self.form(request, Form::Query, letters);
-            if !query.is_empty() {
-                target += &Self::query_mark(&target);
-                target += &query;
-            }
+            target += &self.query(request, &method, letters, &target);
         }
         if method == "GET" && step.body.is_none() {
             step.get = Some(placed(target));

@@ -87,9 +87,47 @@ fn the_load_asks_a_path_whether_it_has_a_query() {
         let draft = draft(&get(path, ""));
         assert_eq!(text(steps(&draft)[0].get.as_ref()), expected);
     }
+    let delete = property("HTTPSampler.method", "DELETE");
+    let both = draft(&get("/a", "").replacen("<elementProp", &(delete + "<elementProp"), 1));
+    assert_eq!(text(steps(&both)[0].path.as_ref()), "/a?s=1");
+    let said = notes(&both);
+    assert!(said.iter().any(|note| note.contains("as a form, too")), "{said:?}");
     let dots = draft(&get("/a/../b", ""));
     let said = notes(&dots);
     assert!(said.iter().any(|note| note.contains("here it is resolved")), "{said:?}");
+}
+
+#[test]
+fn single_matches_and_groups_are_extracted_where_they_are_asked_for() {
+    let extractor = |name: &str, number: &str| {
+        let own = property("RegexExtractor.refname", name)
+            + &property("RegexExtractor.regex", "a(b)(c)")
+            + &property("RegexExtractor.template", "$2$")
+            + &property("RegexExtractor.match_number", number);
+        format!("<RegexExtractor testname='e'>{own}</RegexExtractor><hashTree/>")
+    };
+    let all = [("l", "-1"), ("x", "2"), ("y", "0")].map(|(name, number)| extractor(name, number));
+    let used = "/${l_3}/${l_2_g1}/${x_g1}/${x_g0}/${y_g1}/${x_2}/${x_g7}";
+    let draft = draft(&(get("/a", &all.concat()) + &get(used, "")));
+    let extracts = steps(&draft)[0].extract.iter().map(|extract| extract.get_ref());
+    let found: BTreeMap<_, _> = extracts
+        .map(|it| (it.name.as_str(), (it.pick, it.template.as_deref().unwrap_or_default())))
+        .collect();
+    let expected = [
+        ("l", (Pick::All, "$2$")),
+        ("l_3", (Pick::Number(3), "$2$")),
+        ("l_2_g1", (Pick::Number(2), "$1$")),
+        ("x", (Pick::Number(2), "$2$")),
+        ("x_g0", (Pick::Number(2), "$0$")),
+        ("x_g1", (Pick::Number(2), "$1$")),
+        ("y", (Pick::Random, "$2$")),
+    ];
+    assert_eq!(found, expected.into());
+    let said = notes(&draft).join("\n");
+    for name in ["y_g1", "x_2", "x_g7"] {
+        assert!(said.contains(&format!("the variable `{name}`: nothing")), "{said}");
+    }
+    assert!(!said.contains("`l_3`") && !said.contains("`x_g1`"), "{said}");
 }
 
 #[test]

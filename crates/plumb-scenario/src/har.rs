@@ -159,14 +159,17 @@ pub struct PostData {
     pub params: Vec<Param>,
 }
 
+/// Stands for a value of which nobody knows how it was sent.
+pub const LOST: &str = "\u{fffd}";
+
 /// A field of a form.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Param {
     /// As it was sent.
     pub name: String,
-    /// As it was sent, or masked; of a file mostly absent. U+FFFD where something else than a text is
-    /// written: what was sent is lost.
+    /// As it was sent, or masked; of a file mostly absent. [`LOST`] where something else than a text is
+    /// written.
     #[serde(default, deserialize_with = "lenient::field")]
     pub value: String,
     /// What a file was called that was sent in it.

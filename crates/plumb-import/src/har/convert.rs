@@ -15,7 +15,7 @@ use plumb_draft::{
 use plumb_measure::Span;
 use plumb_scenario::file::placed;
 use plumb_scenario::file::{Check, Cookies, Pairs, Redirects, Scenario, Step, Think};
-use plumb_scenario::har::{Entry, Har, Pair, Param, PostData};
+use plumb_scenario::har::{Entry, Har, LOST, Pair, Param, PostData};
 use plumb_wire::http::Url;
 use plumb_wire::percent::form_encoded;
 
@@ -238,6 +238,9 @@ impl<'a> Importer<'a> {
         };
         if is_multipart && has_lost_file(&text) {
             return Err("it uploads a file, which the recording does not hold");
+        }
+        if data.text.is_empty() && data.params.iter().any(|param| param.value == LOST) {
+            return Err("the recording holds no text for a field of its body");
         }
         // a form that is made of its fields is written in ASCII, whatever they hold
         let fields = data.params.iter().filter(|_| data.text.is_empty());

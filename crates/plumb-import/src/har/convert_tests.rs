@@ -201,6 +201,22 @@ fn bodies_that_the_recording_does_not_hold_are_named() {
     let lost = draft(&json, &options());
     assert!(notes(&lost).iter().any(|note| note.contains("holds fields of its body, and not")));
     assert!(!rows(&lost).contains(&"POST /login".to_owned()), "it is no form");
+    let field = |value: &str| {
+        let params = format!("\"params\": [{{\"name\": \"a\", \"value\": {value}}}]");
+        let form = SHOP.replace(form, "application/x-www-form-urlencoded\", \"text\": \"\"");
+        draft(&form.replacen("\"params\": []", &params, 1), &options())
+    };
+    for (written, sent) in
+        [("12.5", "a=12.5"), ("18446744073709551615", "a=18446744073709551615"), ("true", "a=true")]
+    {
+        let made = field(written);
+        assert_eq!(requests(&made)[3].body.as_ref().unwrap().get_ref(), sent);
+    }
+    for lost in ["{}", "[1]", "123456789012345678901234567890"] {
+        let lost = field(lost);
+        let why = "the recording holds no text for a field of its body";
+        assert!(notes(&lost).iter().any(|note| note.contains(why)), "{:?}", notes(&lost));
+    }
 }
 
 #[test]

@@ -6,7 +6,10 @@ use std::marker::PhantomData;
 use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::Pair;
+use super::{LOST, Pair};
+
+/// Integers below this are themselves as floating-point numbers.
+const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// A list; `null` is an empty one, and an object holds its elements, or lists of them, as members.
 pub(super) fn list<'de, D, T>(from: D) -> Result<Vec<T>, D::Error>
@@ -40,14 +43,16 @@ where
     Ok(Option::<T>::deserialize(from)?.unwrap_or_default())
 }
 
-/// The value of a field: a text, or a number or a truth as it is written; `null` is empty, and anything else
-/// is a character that says that something was lost.
+/// The value of a field: a text, or a number or a truth in the letters of JSON; `null` is empty, and anything
+/// else is [`LOST`], numbers of more digits than are kept among it.
 pub(super) fn field<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum Written {
         Text(String),
         Integer(i64),
+        Large(u64),
+        Real(f64),
         Whether(bool),
         Nothing(()),
         Other(IgnoredAny),
@@ -55,9 +60,11 @@ pub(super) fn field<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Err
     Ok(match Written::deserialize(from)? {
         Written::Text(text) => text,
         Written::Integer(number) => number.to_string(),
+        Written::Large(number) => number.to_string(),
+        Written::Real(number) if number.abs() < EXACT => number.to_string(),
         Written::Whether(is_so) => is_so.to_string(),
         Written::Nothing(()) => String::new(),
-        Written::Other(_) => char::REPLACEMENT_CHARACTER.into(),
+        Written::Real(_) | Written::Other(_) => LOST.into(),
     })
 }
 
