@@ -156,8 +156,12 @@ fn run_client(words: &Words, route: Option<&Route>, out: &mut impl Write) -> any
         return Ok(Exit::Finding);
     }
     if done < words.loops {
-        writeln!(out, "*** ERROR => {whole}: interrupted")?;
-        return Ok(if stop.asked() { Exit::Interrupted } else { Exit::Finding });
+        let (why, exit) = match stop.asked() {
+            true => ("interrupted", Exit::Interrupted),
+            false => ("not all were sent", Exit::Finding),
+        };
+        writeln!(out, "*** ERROR => {whole}: {why}")?;
+        return Ok(exit);
     }
     Ok(Exit::Ran)
 }

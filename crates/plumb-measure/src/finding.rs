@@ -83,7 +83,7 @@ pub enum FindingKind {
     RemotesApart,
     /// Datagrams were lost on the way.
     Lost,
-    /// The name of a host took long to look up.
+    /// The name of a host took long to look up, or to lead to an address that takes connections.
     SlowName,
 }
 

@@ -174,6 +174,21 @@ impl Validity {
         self.and(names.iter().filter_map(remark))
     }
 
+    /// The same verdict with a remark for each of `dead`, addresses that took no connection before another
+    /// did, in words, and for how many nanoseconds they were tried.
+    #[must_use]
+    pub fn with_dead_addresses(self, dead: &BTreeMap<String, u64>) -> Self {
+        let remark = |(addresses, took_ns): (&String, &u64)| {
+            let text = format!(
+                "{addresses} took no connection for {}, which is in no figure here: a program that \
+                 connects by this name waits for it",
+                show_ns(*took_ns)
+            );
+            finding(FindingKind::SlowName, Scope::Nothing, text)
+        };
+        self.and(dead.iter().filter_map(remark))
+    }
+
     /// The same verdict with a remark about an answer that was not as demanded.
     #[must_use]
     pub fn with_remark(self, text: &str) -> Self {

@@ -9,6 +9,8 @@ use plumb_engine::Step;
 const MESSAGE_MAX: usize = 64 << 10;
 /// What a TLS server says to somebody who speaks something else: an alert of version 3.x.
 pub(crate) const TLS_ALERT: &[u8] = &[0x15, 0x03];
+/// What a client of TLS says first: a handshake of version 3.x.
+const TLS_HANDSHAKE: &[u8] = &[0x16, 0x03];
 /// What such a server does, and who speaks that.
 pub(crate) const SPEAKS_TLS: &str =
     "speaks TLS: add --tls to plumb net ping; net check, net stream and niping do not speak it";
@@ -64,6 +66,19 @@ pub(crate) fn judge(expected: usize, length: usize, bytes: &[u8], out: &mut Vec<
                 .into(),
         ),
     }
+}
+
+/// What a client sent that speaks something else than NI, as far as its first bytes tell.
+pub(crate) fn foreign_request(bytes: &[u8]) -> Option<String> {
+    if bytes.starts_with(TLS_HANDSHAKE) {
+        return Some(
+            "it speaks TLS, and this server does not: see --tls of plumb net serve".into(),
+        );
+    }
+    looks_like_text(bytes).then(|| {
+        let shown = show(&bytes[..bytes.len().min(SHOWN_BYTES)]);
+        format!("it sent `{shown}`, which is no NI")
+    })
 }
 
 /// An answer that is not what was asked for, and why.

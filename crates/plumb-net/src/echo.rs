@@ -12,6 +12,7 @@ use plumb_measure::{Clock, Residence, Tick};
 use plumb_wire::extension::{Answer, ClientTotals, Replies, TickState, Traffic};
 use plumb_wire::ni::{self, HEADER_BYTES, Payload, ReturnCode};
 
+use crate::aside::foreign_request;
 use crate::client::{Client, Event, Manner, Unfinished};
 use crate::ledger::Ledger;
 use crate::streams::Streams;
@@ -168,10 +169,12 @@ impl<C: Clock> Service for EchoServer<'_, C> {
                 if echo > 0 {
                     break;
                 }
-                let text = format!(
-                    "a message of {length} bytes is larger than this server's limit of {} bytes",
-                    self.limits.message_bytes_max
-                );
+                let text = foreign_request(&bytes[echo..]).unwrap_or_else(|| {
+                    format!(
+                        "a message of {length} bytes is larger than this server's limit of {} bytes",
+                        self.limits.message_bytes_max
+                    )
+                });
                 return Self::refuse(client, ReturnCode::TOO_BIG, text, out);
             }
             let frame = &bytes[echo + HEADER_BYTES..];
@@ -356,6 +359,20 @@ mod tests {
             assert_eq!(message.return_code, ReturnCode::TOO_BIG);
             assert!(message.error().unwrap().contains("limit of 1000 bytes"));
         });
+    }
+
+    #[test]
+    fn a_client_of_something_else_is_told_from_a_long_message() {
+        for (sent, said) in [
+            (&b"\x16\x03\x01\x02\x00\x01"[..], "it speaks TLS"),
+            (b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n", "it sent `GET /a HTTP/1.1`"),
+        ] {
+            with_server(|server, client| {
+                assert!(server.serve(client, sent, &mut Vec::new()).close);
+                let refusal = client.refusal.as_deref().unwrap();
+                assert!(refusal.contains(said), "{refusal}");
+            });
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
-use plumb_measure::{ByteSize, Span, Transport};
+use plumb_measure::{ByteSize, Clock as _, Span, Transport};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{
@@ -20,7 +20,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::address::Endpoint;
-use crate::clock::timespec;
+use crate::clock::{MonotonicClock, timespec};
+use crate::name_lookup::keep_dead;
 use crate::proof::{Asked, proven_of};
 use crate::reach;
 use crate::stop::Stop;
@@ -126,7 +127,14 @@ pub fn reachable(candidates: &[Endpoint], patience: Span, stop: &Stop) -> Result
     if let [only] = candidates {
         return Ok(only.clone());
     }
+    let began_ns = MonotonicClock.now_ns();
     let (endpoint, _) = connect_first(candidates, patience, &SocketOptions::default(), Some(stop))?;
+    let dead = candidates.iter().take_while(|it| **it != endpoint).map(ToString::to_string);
+    let dead: Vec<String> = dead.collect();
+    if !dead.is_empty() {
+        let took_ns = MonotonicClock.now_ns().saturating_sub(began_ns);
+        keep_dead(format!("{}, tried before {endpoint},", dead.join(", ")), took_ns);
+    }
     Ok(endpoint)
 }
 

@@ -33,7 +33,7 @@ pub use destination::{Destination, Renewal};
 pub use error::{Error, connect_failure};
 pub use held::HeldTime;
 pub use listener::Listener;
-pub use name_lookup::take_slow_names;
+pub use name_lookup::{take_dead_addresses, take_slow_names};
 pub use peer::Peer;
 pub use poll::{Poll, Readiness, Time, Token};
 pub use proof::{Proofs, proven};

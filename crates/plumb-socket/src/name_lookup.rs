@@ -1,8 +1,8 @@
-//! How long the names of hosts took to look up.
+//! How long the names of hosts took to look up, and those of their addresses that take no connection.
 //!
 //! A target is looked up once, before anything is measured, and no figure of a run holds that time. A
-//! program that opens a connection feels it, though: slow names are kept until whoever makes the record
-//! asks for them.
+//! program that opens a connection feels it, though: slow names, and addresses that it tries in vain, are
+//! kept until whoever makes the record asks for them.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -12,6 +12,9 @@ use plumb_measure::{Clock, SLOW_NAME_NS};
 
 /// The longest look-up of each name that took long, since somebody last asked.
 static SLOW: Mutex<BTreeMap<String, u64>> = Mutex::new(BTreeMap::new());
+
+/// Addresses that took no connection, and how long they were tried, since somebody last asked.
+static DEAD: Mutex<BTreeMap<String, u64>> = Mutex::new(BTreeMap::new());
 
 thread_local! {
     /// Whether what this thread looks up is looked up before anything is measured.
@@ -42,6 +45,21 @@ pub fn take_slow_names() -> BTreeMap<String, u64> {
     std::mem::take(&mut *slow())
 }
 
+/// Keeps that `addresses`, in words, were tried in vain for `took_ns`, where that was long.
+pub(crate) fn keep_dead(addresses: String, took_ns: u64) {
+    if took_ns >= SLOW_NAME_NS && BEFORE.get() {
+        let mut dead = DEAD.lock().unwrap_or_else(PoisonError::into_inner);
+        let longest_ns = dead.entry(addresses).or_default();
+        *longest_ns = took_ns.max(*longest_ns);
+    }
+}
+
+/// The addresses that were tried in vain since this was last asked, in words, with how long that took,
+/// nanoseconds. They are forgotten.
+pub fn take_dead_addresses() -> BTreeMap<String, u64> {
+    std::mem::take(&mut *DEAD.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
 fn slow() -> MutexGuard<'static, BTreeMap<String, u64>> {
     SLOW.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -58,6 +76,16 @@ mod tests {
         fn now_ns(&self) -> u64 {
             self.0.get()
         }
+    }
+
+    #[test]
+    fn addresses_that_were_tried_in_vain_are_told_once() {
+        keep_dead("a, tried before b,".into(), 3 * SLOW_NAME_NS);
+        keep_dead("c, tried before b,".into(), SLOW_NAME_NS - 1);
+        let told = take_dead_addresses();
+        assert_eq!(told.get("a, tried before b,"), Some(&(3 * SLOW_NAME_NS)));
+        assert_eq!(told.get("c, tried before b,"), None);
+        assert!(!take_dead_addresses().contains_key("a, tried before b,"));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use clap::{ArgMatches, Command};
 use plumb_command::plain;
 use plumb_engine::layer::{Job, Measure};
 use plumb_engine::options::HostOptions;
-use plumb_engine::take_slow_names;
+use plumb_engine::{take_dead_addresses, take_slow_names};
 
 use crate::metrics::Receivers;
 use crate::{commands, layers};
@@ -22,6 +22,7 @@ use crate::{commands, layers};
 pub(crate) fn measurement(words: &[String]) -> anyhow::Result<Box<dyn Measure>> {
     let (name, matches) = parse(words)?;
     let layer = layers::find(&name).ok_or_else(|| anyhow!("there is no layer `{name}`"))?;
+    take_dead_addresses();
     take_slow_names(); // what another measurement looked up is none of this one's
     match layer.job(&matches).map_err(plain)? {
         Job::Measure(job) => Ok(job),

@@ -11,7 +11,9 @@ use plumb_command::{Exit, carry_out, colour, exit, plain, signals};
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{Job, JobError, Measure, Outline, RemoteLoad, SpreadPoint, Watch};
 use plumb_engine::options::OutputOptions;
-use plumb_engine::{Gate, IntervalRecords, LoadResult, Sampler, Stop, take_slow_names};
+use plumb_engine::{
+    Gate, IntervalRecords, LoadResult, Sampler, Stop, take_dead_addresses, take_slow_names,
+};
 use plumb_folder::RunFolder;
 use plumb_host::HiccupMeter;
 use plumb_measure::{
@@ -196,12 +198,12 @@ pub(crate) fn measure_with(
     Ok(run)
 }
 
-/// Says of a run that has results which names took long to look up for it.
+/// Says of a run that has results which names took long to look up for it, or to lead to an address.
 fn tell_slow_names(record: &mut RunRecord) {
-    let slow = take_slow_names();
+    let (slow, dead) = (take_slow_names(), take_dead_addresses());
     if !record.results.is_empty() {
         let validity = std::mem::take(&mut record.validity);
-        record.validity = validity.with_slow_names(&slow);
+        record.validity = validity.with_slow_names(&slow).with_dead_addresses(&dead);
     }
 }
 
