@@ -1,6 +1,8 @@
 //! What holds for several requests, and what is carried over of each of them.
 
-use plumb_scenario::file::Step;
+use std::collections::BTreeMap;
+
+use plumb_scenario::file::{Pick, Step};
 
 use super::group_tests::{notes, plan, text};
 use super::*;

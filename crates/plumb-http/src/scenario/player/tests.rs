@@ -317,6 +317,27 @@ fn a_secret_of_a_page_goes_to_no_other_server_behind_a_redirect_of_what_it_embed
 }
 
 #[test]
+fn what_a_page_embeds_is_asked_for_without_the_headers_of_the_content_that_went_before() {
+    let mut player = player_of(&format!(
+        "{SCENARIO}[[scenario.step]]\npath = \"/\"\nbody = \"a=1\"\nresources = true\n\
+         headers = {{ Content-Type = \"a/form\", Content-Language = \"${{l}}\", X-A = \"1\" }}\n\
+         [variables]\nl = \"de\"\n"
+    ));
+    let mut user = player.user(0);
+    let embeds = "<img src=/a.png>";
+    let html = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\r\n{embeds}",
+        embeds.len()
+    );
+    let (_, page) = asked(&mut player, &mut user, html.as_bytes());
+    assert!(page.starts_with("POST / ") && page.contains("Content-Type: a/form"), "{page}");
+    let image = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    let (_, request) = asked(&mut player, &mut user, image);
+    assert!(request.starts_with("GET /a.png ") && request.contains("X-A: 1"), "{request}");
+    assert!(!request.contains("Content-"), "{request}");
+}
+
+#[test]
 fn a_redirect_leads_to_letters_of_iso_8859_1_as_well() {
     let player = player("redirects = true");
     let Script { steps, origins, .. } = &*player.script;
