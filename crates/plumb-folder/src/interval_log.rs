@@ -17,10 +17,11 @@ pub struct IntervalLog {
 }
 
 impl IntervalLog {
-    /// That of the run in `folder`.
+    /// That of the run in `folder`, which may be named by its record, too.
     #[must_use]
     pub fn of(folder: &Path) -> Self {
-        Self { folder: folder.into(), text: OnceCell::new() }
+        let beside = folder.parent().filter(|_| folder.is_file());
+        Self { folder: beside.unwrap_or(folder).into(), text: OnceCell::new() }
     }
 
     /// True where there is one.

@@ -226,7 +226,8 @@ impl Connection for Exchange {
             let warnings = self.session.rows_of(WARNINGS, OF_WARNINGS);
             let warnings = timeout(WARNINGS_WITHIN, warnings).await;
             let stays = |row: &Vec<Option<String>>| row.iter().flatten().any(|it| it == STAYS);
-            self.rolls_back &= matches!(warnings, Ok(Ok(rows)) if !rows.iter().any(stays));
+            self.rolls_back &=
+                matches!(warnings, Ok(Ok(rows)) if !rows.is_empty() && !rows.iter().any(stays));
         }
         self.rolls_back
     }
@@ -280,7 +281,9 @@ impl Connection for Exchange {
         // what was sent is answered, whatever the server refuses of it
         let first = unless_broken(self.clock().await)?;
         let before = unless_broken(self.clock().await)?;
+        let is_warned = self.is_warned;
         let answer = unless_broken(self.answer_of_call().await)?;
+        self.is_warned = is_warned; // the reading behind it empties the list: the next call says so again
         let between = unless_broken(self.clock().await)?;
         let empty = self.session.done().await;
         let after = self.clock().await?;

@@ -31,6 +31,13 @@ fn row(text: &str) -> Vec<u8> {
     out
 }
 
+/// A result set without a row.
+fn no_row() -> Vec<u8> {
+    let mut out = [ONE, COLUMN].concat();
+    wire::packet(&mut out, 3, |out| out.extend(b"\xfe\0\0\x02\0\0\0"));
+    out
+}
+
 /// The refusal of a server that lets nobody write.
 fn refusal() -> Vec<u8> {
     let mut out = Vec::new();
@@ -174,14 +181,14 @@ fn a_rollback_keeps_something_where_the_server_says_so_and_temporary_tables_are_
         }
         assert!(!exchange.rolls_back().await, "it stays");
     });
-    // a server that does not say what it warned of
-    asked(
-        [done(), row("1"), WARNED.to_vec(), refusal()].into(),
-        |mut exchange, statement| async move {
+    // a server that does not say what it warned of, or keeps no list (`max_error_count = 0`)
+    for silent in [refusal(), no_row()] {
+        let replies = [done(), row("1"), WARNED.to_vec(), silent].into();
+        asked(replies, |mut exchange, statement| async move {
             exchange.ask(&statement).await.unwrap();
             assert!(!exchange.rolls_back().await);
-        },
-    );
+        });
+    }
 }
 
 #[test]

@@ -217,6 +217,9 @@ fn of_copies_the_one_stays_that_was_named_or_has_the_log() {
     let of = |path: &Path| vec![serde_json::json!(path.display().to_string())];
     assert_eq!(shown(&[folder.path().into()]), of(&whole));
     assert_eq!(shown(&[folder.path().join("run"), bare.clone()]), of(&whole));
+    let records = [&bare, &whole].map(|run| run.join("run.json"));
+    assert_eq!(shown(&records).len(), 1);
+    assert!(shown(&records)[0].as_str().unwrap().starts_with(whole.to_str().unwrap()));
     let other = tempfile::tempdir().unwrap();
     let named = keep(other.path(), "named", &record);
     assert_eq!(shown(&[folder.path().into(), named.clone()]), of(&named));

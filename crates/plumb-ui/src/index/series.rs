@@ -121,27 +121,47 @@ pub(super) fn told_apart(all: &[(&str, &str)]) -> Vec<String> {
     for places in named.values().filter(|places| places.len() > 1) {
         let read = |at: &usize| serde_json::from_str(all[*at].1).unwrap_or_default();
         let options: Vec<BTreeMap<String, String>> = places.iter().map(read).collect();
-        let names: BTreeSet<&String> = options.iter().flat_map(BTreeMap::keys).collect();
-        let differs =
-            |name: &&String| options.iter().any(|of| of.get(*name) != options[0].get(*name));
-        let names: Vec<(&String, usize)> = names
-            .into_iter()
-            .filter(differs)
-            .map(|name| {
-                let values: Vec<&String> = options.iter().filter_map(|of| of.get(name)).collect();
-                (name, in_common(&values))
-            })
-            .collect();
-        for (&at, of) in places.iter().zip(&options) {
-            let words = names.iter().map(|(name, common)| match of.get(*name) {
-                Some(value) => format!("{name} {}", cut(value, *common)),
-                None => format!("no {name}"),
-            });
-            let words = words.collect::<Vec<_>>().join(", ");
+        for (&at, words) in places.iter().zip(in_words(&options.iter().collect::<Vec<_>>())) {
             if !words.is_empty() {
                 called[at] += &format!(" ({words})");
             }
         }
     }
     called
+}
+
+/// The options in which several differ, of each in words.
+fn in_words(options: &[&BTreeMap<String, String>]) -> Vec<String> {
+    let names: BTreeSet<&String> = options.iter().flat_map(|of| of.keys()).collect();
+    let differs = |name: &&String| options.iter().any(|of| of.get(*name) != options[0].get(*name));
+    let names: Vec<(&String, usize)> = names
+        .into_iter()
+        .filter(differs)
+        .map(|name| {
+            let values: Vec<&String> = options.iter().filter_map(|of| of.get(name)).collect();
+            (name, in_common(&values))
+        })
+        .collect();
+    let words = options.iter().map(|of| {
+        let words = names.iter().map(|(name, common)| match of.get(*name) {
+            Some(value) => format!("{name} {}", cut(value, *common)),
+            None => format!("no {name}"),
+        });
+        words.collect::<Vec<_>>().join(", ")
+    });
+    let mut words: Vec<String> = words.collect();
+    // some may differ from each other only where that was cut off
+    let mut alike: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (at, words) in words.iter().enumerate() {
+        alike.entry(words.clone()).or_default().push(at);
+    }
+    for places in alike.into_values().filter(|it| (2..options.len()).contains(&it.len())) {
+        let some: Vec<_> = places.iter().map(|at| options[*at]).collect();
+        for (at, own) in places.into_iter().zip(in_words(&some)) {
+            if !own.is_empty() {
+                words[at] = own;
+            }
+        }
+    }
+    words
 }

@@ -305,20 +305,28 @@ fn series_are_told_apart_by_what_differs_at_the_end_of_a_long_option() {
             "select connid, fldate, price, currency, planetype from sflight where carrid = '{carrier}'"
         )
     };
-    for carrier in ["AA", "LH"] {
+    let asks = |name: &str, statement: String| {
         let mut record: serde_json::Value =
             serde_json::from_str(&record("2026-11-21T10:00:00Z", "db1", 1_000)).unwrap();
-        record["plan"]["options"]["statement"] = statement(carrier).into();
-        put(root, carrier, &record.to_string());
-    }
+        record["plan"]["options"]["statement"] = statement.into();
+        put(root, name, &record.to_string());
+    };
     let index = Index::open(root).unwrap();
-    look(&index, 1);
-    let mut names: Vec<String> =
-        index.all_series().unwrap().into_iter().map(|it| it.name).collect();
-    names.sort();
+    let names = |now| {
+        look(&index, now);
+        let mut names: Vec<String> =
+            index.all_series().unwrap().into_iter().map(|it| it.name).collect();
+        names.sort();
+        names
+    };
+    ["AA", "LH"].iter().for_each(|carrier| asks(carrier, statement(carrier)));
     let words =
         |carrier: &str| format!("net ping db1, from vm (statement ...here carrid = '{carrier}')");
-    assert_eq!(names, [words("AA"), words("LH")]);
+    assert_eq!(names(1), [words("AA"), words("LH")]);
+    // beside one that differs from its beginning on
+    asks("other", "delete from sflight".into());
+    let other = "net ping db1, from vm (statement delete from sflight)";
+    assert_eq!(names(2), [words("AA"), words("LH"), other.into()]);
 }
 
 #[test]
