@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use super::name::is_of_command;
 use super::quoted::{Quoted, is_quote};
-use super::{Found, in_header, in_url, masked};
+use super::{Found, MASK, in_header, in_url, masked};
 
 /// The options that give a header line: ours, and that of curl, whose value may stand directly behind it.
 const HEADERS: [&str; 2] = ["--header", SHORT];
@@ -17,12 +18,23 @@ pub fn in_header_line(line: &str) -> Vec<Found> {
     moved(in_header(&name.trim().to_ascii_lowercase(), &line[start..]), start)
 }
 
-/// The words of a command line without their secrets: those of header lines, and of addresses.
-/// A word that is a command line itself loses its own.
+/// The words of a command line without their secrets: those of header lines, of addresses, and of options
+/// whose names give them away. A word that is a command line itself loses its own.
 #[must_use]
 pub fn masked_words(words: &[String]) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for (at, word) in words.iter().enumerate() {
+        if at > 0 && names_secret(&words[at - 1]) && !word.starts_with("--") {
+            out.push(MASK.to_owned());
+            continue;
+        }
+        if let Some((option, value)) = word.split_once('=')
+            && names_secret(option)
+            && !value.is_empty()
+        {
+            out.push(format!("{option}={MASK}"));
+            continue;
+        }
         let is_line = at > 0 && HEADERS.contains(&words[at - 1].as_str());
         let line = if is_line { Some(word.as_str()) } else { line_of_word(word) };
         let found = line.map(|line| moved(in_header_line(line), word.len() - line.len()));
@@ -30,6 +42,16 @@ pub fn masked_words(words: &[String]) -> Vec<String> {
         out.push(masked(word, &found));
     }
     out
+}
+
+/// True for an option, a dash or two and a name, behind which a secret stands.
+fn names_secret(option: &str) -> bool {
+    let name = option.strip_prefix('-').map(|name| name.strip_prefix('-').unwrap_or(name));
+    name.is_some_and(|name| name.chars().all(is_of_name) && is_of_command(name))
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '-' || c == '_'
 }
 
 /// The header line of a word that is an option and its value: all that stands behind the option, blanks
@@ -43,10 +65,11 @@ fn line_of_word(word: &str) -> Option<&str> {
 }
 
 /// The secrets of command lines in `text`, wherever in it they stand: in the value of each option
-/// that gives a header line, and in each address.
+/// that gives a header line, behind each option and variable whose name gives it away, and in each address.
 #[must_use]
 pub fn in_commands(text: &str) -> Vec<Found> {
     let mut found: Vec<Found> = HEADERS.iter().flat_map(|it| in_options(text, it)).collect();
+    found.extend(in_named(text));
     for (at, _) in text.match_indices("://") {
         let url = address(text, at);
         let inside = |one: &Found| url.start <= one.at.start && one.at.start < url.end;
@@ -85,6 +108,43 @@ fn in_options(text: &str, option: &str) -> Vec<Found> {
             quoted.skip_to(last.end); // marks in a secret are none of the text
         }
         found.extend(secrets.iter().flat_map(|secret| without_marks(secret, &pieces)));
+    }
+    found
+}
+
+/// The values of options and variables in `text` whose names give a secret away: `--password VALUE`,
+/// `--password=VALUE` and `NAME=VALUE`.
+fn in_named(text: &str) -> Vec<Found> {
+    let mut found = Vec::new();
+    let mut quoted = Quoted::start_of(text);
+    let mut behind = 0;
+    while let Some(begin) = text[behind..].find(is_of_name).map(|length| behind + length) {
+        let name = &text[begin..];
+        let name = &name[..name.find(|c| !is_of_name(c)).unwrap_or(name.len())];
+        let before = text[..begin].chars().next_back();
+        behind = begin + name.len();
+        let begins =
+            before.is_none_or(|c| c.is_whitespace() || is_quote(c) || ";&|({,[".contains(c));
+        let is_variable = !name.starts_with('-') && text[behind..].starts_with('=');
+        let is_named = if is_variable { is_of_command(name) } else { names_secret(name) };
+        if !begins || !is_named || begin < quoted.at() {
+            continue;
+        }
+        quoted.go_to(begin);
+        let pieces = if is_variable {
+            quoted.skip_to(behind + 1);
+            quoted.word(behind + 1)
+        } else {
+            value_of(text, &mut quoted, name)
+        };
+        let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { continue };
+        if text[first.start..].starts_with("--") {
+            continue; // a switch, and behind it an option
+        }
+        behind = behind.max(last.end);
+        quoted.skip_to(last.end);
+        let held = pieces.iter().filter(|piece| !piece.is_empty());
+        found.extend(held.map(|piece| Found::text(name, piece.clone())));
     }
     found
 }
@@ -188,6 +248,30 @@ mod tests {
                 "postgres://MASKED@db/x",
             ]
         );
+        let words =
+            ["x", "--password", "a b", "--token=a b", "--keep-secrets", "--pin", "0", "-pw"];
+        let out = masked_words(&words.map(str::to_owned));
+        assert_eq!(out[1..4], ["--password", "MASKED", "--token=MASKED"]);
+        assert_eq!(out[4..], words[4..]);
+    }
+
+    #[test]
+    fn what_follows_the_name_of_a_secret_is_one() {
+        for (line, expected) in [
+            ("./a --password s3cret -v", "./a --password MASKED -v"),
+            ("./a --password=s3cret -v", "./a --password=MASKED -v"),
+            ("./a --api-key 's3 cret' -v", "./a --api-key 'MASKED' -v"),
+            ("PGPASSWORD=s3cret psql -c 'x'", "PGPASSWORD=MASKED psql -c 'x'"),
+            ("exec = \"A=b DB_PASS=s3cret ./a\"", "exec = \"A=b DB_PASS=MASKED ./a\""),
+            ("DB_PASS='s3 cret'; ./a", "DB_PASS='MASKED'; ./a"),
+            (r#"["a", "--password", "s3cret"]"#, r#"["a", "--password", "MASKED"]"#),
+            ("psql postgres://u:s3cret@h/x", "psql postgres://MASKED@h/x"),
+            ("./a --password-file p --pin 0", "./a --password-file p --pin 0"),
+            ("./a --token --for 1s", "./a --token --for 1s"),
+            ("cd $PWD; PWD=/x ./a --password", "cd $PWD; PWD=/x ./a --password"),
+        ] {
+            assert_eq!(text(line), expected);
+        }
     }
 
     #[test]
@@ -258,7 +342,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_masked_once_and_for_all(
-            line in r#"(\PC|--header |-H|://|[?&=:'"\\ ]|token|\u{e9}){0,30}"#,
+            line in r#"(\PC|--header |-H|--token|://|[?&=:'"\\ ]|token|\u{e9}){0,30}"#,
         ) {
             let once = text(&line);
             prop_assert_eq!(text(&once), once.clone());
@@ -269,7 +353,10 @@ mod tests {
 
         #[test]
         fn a_secret_is_gone_from_any_command_that_quotes_it(secret in "[a-z0-9]{12,16}") {
-            let line = format!("http ping http://h/?token={secret} --header 'X-Api-Key: {secret}'");
+            let line = format!(
+                "A_TOKEN={secret} http ping http://h/?token={secret} --header 'X-Api-Key: {secret}' \
+                 --password '{secret}'"
+            );
             prop_assert!(!text(&line).contains(&secret));
         }
     }

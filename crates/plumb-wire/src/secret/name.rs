@@ -58,6 +58,17 @@ pub fn is_of_log_on(name: &str) -> bool {
     LOG_ON.iter().any(|part| plain.contains(part))
 }
 
+/// True when an option or a variable called `name` holds, in a command line, what somebody logs on with: a
+/// part of what [`is_of_log_on`] finds, without the names of files and switches, which only end otherwise.
+pub(super) fn is_of_command(name: &str) -> bool {
+    const SHORT: [&str; 2] = ["pass", "pw"];
+    const FOLDERS: [&str; 2] = ["PWD", "OLDPWD"]; // a shell's own
+    let last = name.rsplit(['-', '_']).next().unwrap_or_default().to_ascii_lowercase();
+    let plain = plain(name);
+    let ends = LOG_ON.iter().any(|part| plain.ends_with(part)) && !plain.ends_with("credential");
+    (ends || SHORT.contains(&last.as_str())) && !FOLDERS.contains(&name)
+}
+
 /// True for a token against forged requests: a secret, but one that nobody can use without the
 /// cookie that belongs to it.
 pub fn is_forgery_token(name: &str) -> bool {
@@ -124,6 +135,19 @@ mod tests {
             "",
         ] {
             assert!(!is_secret(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_in_commands_are_those_of_values() {
+        for name in
+            ["--password", "PGPASSWORD", "--api-key", "db_pass", "-pw", "SSH_TOKEN", "--pwd"]
+        {
+            assert!(is_of_command(name), "{name}");
+        }
+        for name in ["--password-file", "--pin", "--keep-secrets", "--credentials", "PWD", "bypass"]
+        {
+            assert!(!is_of_command(name), "{name}");
         }
     }
 
