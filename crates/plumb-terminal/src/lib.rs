@@ -1,5 +1,7 @@
 //! The terminal of whoever sits there: how large it is, and what is answered on it.
 
+mod signals;
+
 use std::env;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write as _};
@@ -7,6 +9,8 @@ use std::os::fd::AsFd;
 
 use rustix::process::{Signal, getpid, kill_process};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+
+use signals::Heard;
 
 /// What the environment of a process names that another one started for itself, in a group of its own: the
 /// terminal would stop it for good where it asks.
@@ -48,31 +52,61 @@ impl Terminal {
         writeln!(self.file, "{}", plain(line))
     }
 
-    /// Asks `question`; what is typed is seen.
+    /// Asks `question`; what is typed is seen. Ctrl-C, and every other signal that ends the process or asks it
+    /// to end, ends the question, and reaches the process once the terminal is as it was.
     ///
     /// # Errors
-    /// When nothing is answered, or more than 4,096 bytes.
+    /// When nothing is answered, or more than 4,096 bytes, and [`io::ErrorKind::Interrupted`] after a signal.
     pub fn ask(&mut self, question: &str) -> io::Result<String> {
+        let heard = Heard::begin()?;
         write!(self.file, "{}: ", plain(question))?;
-        read_line(&mut self.file)
+        let typed = read_line(&mut Keys { terminal: &self.file, heard: &heard });
+        if heard.signal().is_some() {
+            writeln!(self.file)?; // the line of the question is not ended
+        }
+        pass_on(heard, typed)
     }
 
-    /// Asks `question`; nothing that is typed is shown. Ctrl-C interrupts the process, once the
-    /// terminal is as it was.
+    /// The same; nothing that is typed is shown.
     ///
     /// # Errors
-    /// As those of [`ask`](Self::ask), and when it is interrupted.
+    /// As those of [`ask`](Self::ask).
     pub fn ask_unseen(&mut self, question: &str) -> io::Result<String> {
+        let heard = Heard::begin()?;
         // before the question: what answers it at once is not shown either
         let silence = Silence::over(&self.file)?;
         write!(self.file, "{}: ", plain(question))?;
-        let typed = read_line(&mut self.file);
+        let typed = read_line(&mut Keys { terminal: &self.file, heard: &heard });
         drop(silence);
         writeln!(self.file)?;
-        if typed.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {
-            kill_process(getpid(), Signal::INT)?; // as the terminal does that is not silent
+        pass_on(heard, typed)
+    }
+}
+
+/// Lets the process have the signal that ended the question, which was `heard` or, on a silent terminal, `typed`.
+fn pass_on(heard: Heard, typed: io::Result<String>) -> io::Result<String> {
+    let of_key = typed.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted);
+    let signal = heard.signal().and_then(Signal::from_named_raw);
+    drop(heard);
+    match signal.or(of_key.then_some(Signal::INT)) {
+        Some(signal) => {
+            kill_process(getpid(), signal)?;
+            Err(io::Error::new(io::ErrorKind::Interrupted, "interrupted"))
         }
-        typed
+        None => typed,
+    }
+}
+
+/// What is typed, until a signal comes.
+struct Keys<'a> {
+    terminal: &'a File,
+    heard: &'a Heard,
+}
+
+impl Read for Keys<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.heard.wait_for(self.terminal)?;
+        self.terminal.read(bytes)
     }
 }
 
@@ -138,6 +172,9 @@ fn read_line(keys: &mut impl Read) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::{FromRawFd as _, OwnedFd};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
     #[test]
@@ -150,6 +187,54 @@ mod tests {
         assert_eq!(typed(b"\n"), None);
         assert_eq!(typed(b"\x04"), None);
         assert_eq!(typed(&[b'x'; ANSWER_BYTES_MAX + 1]), None);
+    }
+
+    /// A terminal of nobody, with the end at which somebody would sit.
+    #[expect(unsafe_code, reason = "no safe function that is built in makes one")]
+    fn terminal() -> (Terminal, File) {
+        let (mut person, mut program) = (0, 0);
+        let none = std::ptr::null_mut();
+        // SAFETY: both numbers are of this function, and the rest may be null.
+        let made = unsafe {
+            libc::openpty(&raw mut person, &raw mut program, none, none.cast(), none.cast())
+        };
+        assert_eq!(made, 0, "{}", io::Error::last_os_error());
+        // SAFETY: both are open, and nobody else has them.
+        let [person, program] = [person, program].map(|fd| unsafe { OwnedFd::from_raw_fd(fd) });
+        (Terminal { file: program.into() }, person.into())
+    }
+
+    #[test]
+    #[expect(unsafe_code, reason = "the process of the tests is not to end")]
+    fn a_signal_ends_the_question_and_finds_the_terminal_as_it_was() {
+        static HANDED_ON: AtomicUsize = AtomicUsize::new(0);
+        extern "C" fn count(_: i32) {
+            HANDED_ON.fetch_add(1, Ordering::Relaxed);
+        }
+        let (mut terminal, _person) = terminal();
+        let seen = terminal.file.try_clone().unwrap();
+        let shows = move || {
+            let modes = tcgetattr(&seen).unwrap().local_modes;
+            modes.contains(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG)
+        };
+        // SAFETY: the handler does what a handler may do.
+        unsafe { libc::signal(libc::SIGTERM, count as *const () as usize) };
+        assert!(shows());
+        std::thread::scope(|scope| {
+            let asked = scope.spawn(|| terminal.ask_unseen("password"));
+            while shows() {
+                std::thread::yield_now();
+            }
+            assert_eq!(HANDED_ON.load(Ordering::Relaxed), 0);
+            kill_process(getpid(), Signal::TERM).unwrap();
+            let told = asked.join().unwrap().unwrap_err();
+            assert_eq!(told.kind(), io::ErrorKind::Interrupted);
+        });
+        assert!(shows());
+        while HANDED_ON.load(Ordering::Relaxed) == 0 {
+            std::thread::yield_now(); // another thread may be the one that gets it
+        }
+        assert_eq!(HANDED_ON.load(Ordering::Relaxed), 1);
     }
 
     #[test]
