@@ -54,7 +54,8 @@ impl Claim {
 
     /// Every sentence, what takes figures away first.
     pub(super) fn all(collection: &Collection) -> Vec<Self> {
-        let mut claims = vec![Self::new(verdicts(collection), VALIDITY)];
+        let mut claims: Vec<Self> =
+            verdicts(collection).into_iter().map(|text| Self::new(text, VALIDITY)).collect();
         if !collection.unread.is_empty() {
             claims.push(Self::new(unread(collection.unread.len()), UNREAD));
         }
@@ -69,14 +70,24 @@ impl Claim {
     }
 }
 
-fn verdicts(collection: &Collection) -> String {
+/// What the runs are; `None` where experiments alone were looked for and found.
+fn verdicts(collection: &Collection) -> Option<String> {
     let all = collection.entries.len();
+    let some_unread = !collection.unread.is_empty();
+    if all == 0 {
+        return some_unread.then(|| "No run could be shown.".into());
+    }
     let [(_, valid), (_, throughput), (_, unchecked), (_, invalid)] = collection.verdicts();
     let (mut words, mut behind) = (Vec::new(), String::new());
     let raised = collection.raised().map_or_else(String::new, |raised| format!(", {raised}"));
     if valid == all {
-        let which = if all == 1 { "The run is" } else { "All runs are" };
-        return format!("{which} valid ({}){raised}.", counted(all, "run"));
+        let which = match (all, some_unread) {
+            (1, false) => "The run is",
+            (1, true) => "The run that could be shown is",
+            (_, false) => "All runs are",
+            (_, true) => "All runs that could be shown are",
+        };
+        return Some(format!("{which} valid ({}){raised}.", counted(all, "run")));
     }
     if valid > 0 {
         words.push(format!("{} valid", grouped(valid as u64)));
@@ -91,7 +102,7 @@ fn verdicts(collection: &Collection) -> String {
         words.push(format!("{} invalid as a whole or in part", grouped(invalid as u64)));
         behind = format!(" {NO_PART}.");
     }
-    format!("Of {}: {}{raised}.{behind}", counted(all, "run"), words.join(", "))
+    Some(format!("Of {}: {}{raised}.{behind}", counted(all, "run"), words.join(", ")))
 }
 
 fn unread(count: usize) -> String {

@@ -44,8 +44,9 @@ pub(super) struct Live {
 #[derive(Clone, Copy, Debug, Default)]
 struct Figures {
     per_s: f64,
-    p50: u64,
-    p95: u64,
+    /// Absent where no time was measured.
+    p50: Option<u64>,
+    p95: Option<u64>,
     failures: u64,
     users: u64,
 }
@@ -68,12 +69,17 @@ impl Whole {
     fn figures(&self) -> Figures {
         Figures {
             per_s: rate(self.response.count() + self.observed, self.duration_ns),
-            p50: self.response.quantile(0.5),
-            p95: self.response.quantile(0.95),
+            p50: quantile(&self.response, 0.5),
+            p95: quantile(&self.response, 0.95),
             failures: self.failures,
             users: 0,
         }
     }
+}
+
+/// The quantile `q` of what was measured.
+fn quantile(times: &Histogram, q: f64) -> Option<u64> {
+    (!times.is_empty()).then(|| times.quantile(q))
 }
 
 fn rate(operations: u64, duration_ns: u64) -> f64 {
@@ -117,8 +123,8 @@ impl Live {
         self.state = "measuring";
         self.last = Some(Figures {
             per_s: rate(figures.operations + observed, figures.duration_ns),
-            p50: figures.p50,
-            p95: response.quantile(0.95),
+            p50: quantile(&response, 0.5),
+            p95: quantile(&response, 0.95),
             failures: figures.failures,
             users: figures.users,
         });
@@ -209,7 +215,8 @@ fn row(name: &str, figures: Figures) -> String {
     let Figures { per_s, p50, p95, failures, users } = figures;
     let failed = if failures > 0 { format!("  FAILED {failures}") } else { String::new() };
     let users = if users > 0 { format!("  {users} users") } else { String::new() };
-    let (p50, p95) = (show_ns(p50), show_ns(p95));
+    let show = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), show_ns);
+    let (p50, p95) = (show(p50), show(p95));
     format!("{name:<4} {}/s{failed}  p50 {p50}  p95 {p95}{users}", show_count(per_s))
 }
 
@@ -227,7 +234,8 @@ mod tests {
         live.state = "measuring";
         live.whole.response.record_n(10_000, 1_000);
         live.whole.duration_ns = 10 * SECOND;
-        live.last = Some(Figures { per_s: 237.0, p50: 9_840, p95: 12_100, failures: 3, users: 12 });
+        let (p50, p95) = (Some(9_840), Some(12_100));
+        live.last = Some(Figures { per_s: 237.0, p50, p95, failures: 3, users: 12 });
         live
     }
 
@@ -251,6 +259,12 @@ mod tests {
         );
         let narrow = live.lines(12 * SECOND, 39);
         assert_eq!(narrow[1], "measuring, 12.0 s of 30.0 s");
+    }
+
+    #[test]
+    fn where_everything_fails_no_time_is_told() {
+        let whole = Whole { failures: 269, duration_ns: SECOND, ..Whole::new() };
+        assert_eq!(row("all", whole.figures()), "all  0/s  FAILED 269  p50 -  p95 -");
     }
 
     #[test]

@@ -51,6 +51,24 @@ fn runs_of_one_plan_share_a_point_and_others_stand_beside_it() {
 }
 
 #[test]
+fn where_no_run_can_be_shown_none_is_called_valid() {
+    let at = folder();
+    let server = Server::start(&["--quiet"]);
+    for name in ["a", "b"] {
+        let out = format!("runs/{name}");
+        ping(&server.address, &["--count", "100", "--out", &out], at.path());
+    }
+    let broken = |name: &str| {
+        fs::write(at.path().join("runs").join(name).join("run.json"), "{").expect("it is there");
+        plumb(&["report", "runs"], at.path()).with(1).stdout
+    };
+    let one = broken("a");
+    assert!(!one.contains("All runs") && !one.contains("The run is valid"), "{one}");
+    let none = broken("b");
+    assert!(none.contains("No run could be shown.") && !none.contains("valid"), "{none}");
+}
+
+#[test]
 fn one_run_among_the_paths_is_shown_as_it_always_was() {
     let at = folder();
     runs(at.path());
