@@ -7,6 +7,10 @@ use plumb_scenario::ScenarioError;
 use plumb_trace::TraceError;
 use plumb_wire::http::UrlError;
 
+/// Where else it may be said who asks a server.
+pub(crate) const WHO_ASKS: &str =
+    "give PLUMB_HTTP_USER and PLUMB_HTTP_PASSWORD in the environment, or --credentials FILE";
+
 /// Why there is no measurement. Each message says what to try; none holds a password.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
@@ -14,8 +18,14 @@ pub enum HttpError {
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// A URL cannot be asked for.
-    #[error(transparent)]
+    #[error("{}", .0.with_credentials(WHO_ASKS))]
     Url(#[from] UrlError),
+    /// The URL of a proxy cannot be used.
+    #[error(
+        "{}",
+        .0.with_credentials("give PLUMB_PROXY_USER and PLUMB_PROXY_PASSWORD in the environment")
+    )]
+    ProxyUrl(UrlError),
     /// A proxy that is not reached over plain HTTP.
     #[error("{proxy}: a proxy is reached over http; write --proxy http://HOST:PORT")]
     Proxy {

@@ -23,7 +23,7 @@ impl Proxy {
     /// [`HttpError::Proxy`] when it is not reached over plain HTTP, [`HttpError::Credentials`] when
     /// the environment says half of who asks.
     pub(crate) fn new(text: &str) -> Result<Self, HttpError> {
-        let url = Url::parse(text)?;
+        let url = Url::parse(text).map_err(HttpError::ProxyUrl)?;
         if url.scheme() != Scheme::Http || url.target() != "/" {
             return Err(HttpError::Proxy { proxy: text.into() });
         }

@@ -8,12 +8,17 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum TelemetryError {
     /// What was named is no address: say `http://HOST:PORT/PATH`.
-    #[error("--{option} {url}: {cause}")]
+    #[error(
+        "--{option} {url}: {}",
+        .cause.with_credentials(&format!("give {variables}_USER and {variables}_PASSWORD in the environment"))
+    )]
     Url {
         /// The option.
         option: &'static str,
         /// As it was named, without secrets.
         url: String,
+        /// What the variables of its credentials begin with.
+        variables: &'static str,
         /// What is wrong with it.
         cause: UrlError,
     },

@@ -100,6 +100,7 @@ impl Receiver {
         let parsed = Url::parse(url).map_err(|cause| TelemetryError::Url {
             option,
             url: plumb_wire::secret::masked(url, &plumb_wire::secret::in_commands(url)),
+            variables: kind.variables(),
             cause,
         })?;
         let parsed = match parsed.target() {
@@ -276,6 +277,19 @@ mod tests {
         Receiver::named(ReceiverKind::Otlp, url, |name| {
             token.clone().filter(|_| name == "PLUMB_OTLP_TOKEN")
         })
+    }
+
+    #[test]
+    fn a_url_that_holds_a_password_is_told_the_variables_of_its_receiver() {
+        for (kind, variables) in [
+            (ReceiverKind::Otlp, "PLUMB_OTLP_USER and PLUMB_OTLP_PASSWORD"),
+            (ReceiverKind::RemoteWrite, "PLUMB_REMOTE_WRITE_USER and PLUMB_REMOTE_WRITE_PASSWORD"),
+        ] {
+            let refused = Receiver::named(kind, "http://u:s3cret@127.0.0.1/", |_| None);
+            let said = refused.unwrap_err().to_string();
+            assert!(said.contains(variables) && !said.contains("s3cret"), "{said}");
+            assert!(!said.contains("PLUMB_HTTP"), "{said}");
+        }
     }
 
     #[test]

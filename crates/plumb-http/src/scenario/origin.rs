@@ -6,6 +6,7 @@ use plumb_wire::http::{Scheme, Url};
 
 use super::unsent::Unsent;
 use crate::HttpError;
+use crate::error::WHO_ASKS;
 use crate::proxy::Proxy;
 use crate::resolve::site;
 
@@ -131,7 +132,7 @@ impl Origins {
 
 /// The address of a server alone.
 fn server(text: &str, what: &str) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|error| error.to_string())?;
+    let url = Url::parse(text).map_err(|error| error.with_credentials(WHO_ASKS))?;
     if url.target() != "/" {
         return Err(format!(
             "`{}` has a path: {what} is http://HOST:PORT alone, steps have paths",

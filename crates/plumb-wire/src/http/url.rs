@@ -22,8 +22,7 @@ pub enum UrlError {
     /// The URL carries a user or a password.
     #[error(
         "the URL of {host} holds a user or a password, which would stand in histories and reports: \
-         leave it out, and give PLUMB_HTTP_USER and PLUMB_HTTP_PASSWORD in the environment, or \
-         --credentials FILE"
+         leave it out"
     )]
     Credentials {
         /// The host it names.
@@ -44,6 +43,17 @@ pub enum UrlError {
     /// Line ends or other control characters, or too long.
     #[error("the URL is longer than {} KiB, or holds control characters", URL_BYTES_MAX >> 10)]
     Text,
+}
+
+impl UrlError {
+    /// What is wrong; of a URL that names who asks, with `where_else` that may be said.
+    #[must_use]
+    pub fn with_credentials(&self, where_else: &str) -> String {
+        match self {
+            Self::Credentials { .. } => format!("{self}, and {where_else}"),
+            _ => self.to_string(),
+        }
+    }
 }
 
 /// How the bytes travel.
@@ -322,6 +332,8 @@ mod tests {
         }
         let error = Url::parse("http://me:secret@host/").unwrap_err();
         assert_eq!(error, UrlError::Credentials { host: "host".into() });
+        let advised = error.with_credentials("set PLUMB_X");
+        assert!(advised.ends_with("leave it out, and set PLUMB_X"), "{advised}");
         let error = Url::parse("http://me:sec/ret@host/x").unwrap_err();
         assert_eq!(error, UrlError::Credentials { host: "host".into() });
         assert_eq!(url("http://h:80/x@y").target(), "/x@y");

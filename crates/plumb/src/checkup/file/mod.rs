@@ -278,7 +278,8 @@ impl LandscapeFile {
     }
 
     fn url(&self, text: &Spanned<String>) -> Result<Url, LandscapeError> {
-        Url::parse(text.get_ref()).map_err(|error| self.value(text, error.to_string()))
+        const WHO: &str = "say who asks by `credentials` of [http], by `user` of [flow]";
+        Url::parse(text.get_ref()).map_err(|it| self.value(text, it.with_credentials(WHO)))
     }
 
     /// `value` cannot be used, because of `problem`.
