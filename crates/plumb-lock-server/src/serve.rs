@@ -279,6 +279,11 @@ impl Serve {
         if !options.quiet {
             options.tell_of_start(wall_ns, &restored, log)?;
         }
+        let logs_on = users.is_some() || password.is_some();
+        if let Some(open) = strangers(&listeners, logs_on, &options.tls).filter(|_| !options.quiet)
+        {
+            note(log, open);
+        }
         let plan = options.server_plan(restored.epoch, (users, password))?;
         let connectors = options.pair.connectors(&options.tls, &plan.replication)?;
         announce(&listeners, out)?;
@@ -296,6 +301,20 @@ impl Serve {
         run((&plan, &listeners), &mut server, (tls.as_ref(), &connectors), stop)?;
         server.into_notes().close().map_err(ServerError::Close)
     }
+}
+
+/// What is to be said of `listeners` that others reach, where neither `logs_on` nor a certificate that `tls`
+/// demands says who they are.
+pub(crate) fn strangers(
+    listeners: &[Listener],
+    logs_on: bool,
+    tls: &ServerTlsOptions,
+) -> Option<String> {
+    let open = listeners.iter().find(|listener| !listener.is_local());
+    let open = open.filter(|_| !logs_on && tls.client_ca.is_none())?.local();
+    Some(format!(
+        "{open} can be reached from elsewhere, and nobody has to log on: name --users or --password-file"
+    ))
 }
 
 /// The wall clock less the monotonic clock at this moment, nanoseconds.

@@ -81,6 +81,8 @@ impl Witness {
         let tls = options.tls.acceptor(&[])?;
         let (store, state) = FileStore::open(&options.state)?;
         let listeners = Listener::bind_all(&options.listen, PORT_OF_WITNESSES)?;
+        let logs_on = users.is_some() || password.is_some();
+        let open = serve::strangers(&listeners, logs_on, &options.tls);
         let plan = ServerPlan {
             limits: serve::LIMITS,
             wait_ns_max: 0,
@@ -93,6 +95,9 @@ impl Witness {
             replication: ReplicationPlan::default(),
         };
         announce(&listeners, out)?;
+        if let Some(open) = open.filter(|_| !options.quiet) {
+            note(log, open);
+        }
         if options.server_loop.hold_tick && !options.quiet {
             note(log, HELD_TICK);
         }

@@ -127,6 +127,12 @@ impl Listener {
         Ok(sockopt::set_tcp_user_timeout(&self.socket, most)?)
     }
 
+    /// True where only this machine reaches it.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        self.endpoint.is_local()
+    }
+
     /// The address as clients reach it.
     #[must_use]
     pub fn local(&self) -> String {

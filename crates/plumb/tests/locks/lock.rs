@@ -366,6 +366,30 @@ fn a_password_comes_first() {
 }
 
 #[test]
+fn a_server_that_others_reach_says_that_nobody_has_to_log_on() {
+    let folder = tempdir().expect("a temporary folder");
+    fs::write(folder.path().join("password"), "hush\n").expect("a file");
+    let state = ["--state", "promised"];
+    let password = ["--password-file", "password"];
+    let verbs: [(&str, &[&str]); 2] = [("serve", &[]), ("witness", &state)];
+    for (verb, further) in verbs {
+        for (listen, who, told) in [
+            ("0.0.0.0:0", &[][..], true),
+            ("0.0.0.0:0", &password[..], false),
+            ("127.0.0.1:0", &[][..], false),
+        ] {
+            let words = [&["lock", verb, "--listen", listen], further, who].concat();
+            let server = Program::start(&words, folder.path());
+            server.line();
+            server.signal(Signal::TERM);
+            let said = server.wait().with(0).stderr;
+            let open = said.contains("can be reached from elsewhere, and nobody has to log on");
+            assert_eq!(open, told, "{words:?}: {said}");
+        }
+    }
+}
+
+#[test]
 fn a_full_table_says_so_and_who_filled_it() {
     let folder = tempdir().expect("it can be read");
     let server = Server::start(&["--table-size", "1KiB"], folder.path());
