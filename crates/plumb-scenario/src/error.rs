@@ -8,7 +8,11 @@ use plumb_wire::document::Wrong;
 #[derive(Debug, thiserror::Error)]
 pub enum ScenarioError {
     /// The file cannot be read: check its path and its rights.
-    #[error("cannot read the scenario {}: {cause}; check the path", path.display())]
+    #[error(
+        "cannot read the scenario {}: {cause}; check the path: one that is relative counts from the folder in \
+         which plumb was started",
+        path.display()
+    )]
     NotRead {
         /// The file.
         path: PathBuf,

@@ -39,6 +39,7 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let options = HostIdleOptions::from_arg_matches(words)?;
     let stop = signals::stop()?;
     let Some(cost) = idle_cost(&options.idle, &stop)? else {
+        exit::note("interrupted before all turns were taken: nothing can be said of fewer");
         return Ok(Exit::Interrupted);
     };
     let text = match options.form.into() {

@@ -7,6 +7,11 @@ use rustix::process::{Resource, getrlimit};
 use super::Crew;
 use crate::{EngineError, Protocol};
 
+/// Files that a run has open beside its connections, at the least.
+const BESIDE: u64 = 24;
+/// So many more than connections are enough, whatever is watched meanwhile.
+const AMPLE: u64 = 128;
+
 /// Looks before anything is made for the connections of `crews`: memory for too many may not be there, and
 /// users of scripts connect when they begin, which may be long after the load did. Of scripts that
 /// arrive, or have no schedule, only as many connect as are under way.
@@ -23,22 +28,25 @@ pub(super) fn check<P: Protocol>(crews: &[Crew<'_>]) -> Result<(), EngineError> 
     }
 }
 
-/// Refuses more of either than files may be open.
+/// Refuses more of either than files may be open beside those of the run itself.
 fn within(limit: u64, users: u64, connections: u64) -> Result<(), EngineError> {
-    let refused = |what: String, fewer: &str| {
+    let refused = |what: String, files: u64, fewer: &str| {
+        let enough = files.saturating_add(AMPLE);
         Err(EngineError::Plan(format!(
-            "{what} may be open: raise the limit of open files (ulimit -n), or take fewer {fewer}"
+            "{what} may be open: raise the limit of open files (ulimit -n {enough}), or take fewer {fewer}"
         )))
     };
-    if users > limit {
+    let room = limit.saturating_sub(BESIDE);
+    if users > room {
         let what =
             format!("{users} users need as many connections, and no more than {limit} files");
-        return refused(what, "--users");
+        return refused(what, users, "--users");
     }
-    if connections > limit {
+    if connections > room {
         let needed = counted(connections, "connection");
         return refused(
-            format!("{needed} need as many files, and no more than {limit}"),
+            format!("{needed} need as many files and the run some more, and no more than {limit}"),
+            connections,
             "--connections",
         );
     }
@@ -81,14 +89,16 @@ mod tests {
     #[test]
     fn more_than_files_may_be_open_are_refused_in_words() {
         let text = |users, connections| within(1_024, users, connections).unwrap_err().to_string();
-        assert!(within(1_024, 1_024, 1_024).is_ok());
+        assert!(within(1_024, 1_000, 1_000).is_ok());
         let users = text(1_025, 0);
         assert!(
             users.contains("1025 users need as many connections, and no more than 1024"),
             "{users}"
         );
-        let connections = text(0, u64::MAX);
-        assert!(connections.contains("or take fewer --connections"), "{connections}");
+        assert!(users.contains("(ulimit -n 1153), or take fewer --users"), "{users}");
+        let connections = text(0, 1_001);
+        assert!(connections.contains("(ulimit -n 1129), or take fewer --con"), "{connections}");
+        assert!(text(0, u64::MAX).contains("--connections"));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use plumb_engine::options::OutputOptions;
 use plumb_experiment::{ExperimentFile, ProbeSection, VariantSection, unplaced};
 use plumb_folder::read_order;
 use plumb_lab::{Calibration, OrderRecord, PAIRS, calibrate, effects};
-use plumb_measure::{Program, Span};
+use plumb_measure::{Program, Span, counted};
 use serde::Serialize;
 
 use crate::experiment::{self, Overrides};
@@ -87,6 +87,12 @@ fn calibrate_with(command: &str, options: &CalibrateOptions) -> anyhow::Result<E
     let (compared, folder) = experiment::take(&file, overrides, place, &stop)?;
     let Some(calibration) = calibrate(&primary_effects(&compared)) else {
         if stop.asked() {
+            exit::note(&format!(
+                "interrupted with {} of the {PAIRS} that are needed: nothing is said of this machine; \
+                 what was measured stays in {}",
+                counted(compared.design.complete_rounds, "complete pair"),
+                folder.path().display()
+            ));
             return Ok(Exit::Interrupted);
         }
         bail!(
@@ -97,7 +103,12 @@ fn calibrate_with(command: &str, options: &CalibrateOptions) -> anyhow::Result<E
     };
     let round_ns = round_ns(&OrderRecord::from_json(&read_order(folder.path())?)?);
     print(&calibration, command, round_ns, &options.output)?;
-    Ok(if stop.asked() { Exit::Interrupted } else { Exit::Ran })
+    if !stop.asked() {
+        return Ok(Exit::Ran);
+    }
+    let pairs = counted(compared.design.complete_rounds, "pair");
+    exit::note(&format!("interrupted; judged by the {pairs} that were complete, which stands"));
+    Ok(Exit::Interrupted)
 }
 
 /// The effects of the primary figure, in order of time.

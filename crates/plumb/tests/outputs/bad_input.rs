@@ -302,6 +302,8 @@ fn more_connections_than_descriptors_are_told_as_that() {
         "{line}"
     );
     let line = refused("39");
+    assert!(line.contains("(ulimit -n 167), or take fewer --connections"), "{line}");
+    let line = refused("16");
     assert!(line.contains("Too many open files") && line.contains("--connections"), "{line}");
     assert!(!line.contains("check the address"), "the address is right: {line}");
 }
