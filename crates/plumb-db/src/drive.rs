@@ -9,7 +9,9 @@ use std::time::Duration;
 use futures_util::future::{Either, join_all, select};
 use plumb_db_login::Login;
 use plumb_engine::clock::MonotonicClock;
-use plumb_engine::{Driven, Ending, Endpoint, Gate, LoadPlan, Outlet, Stop};
+use plumb_engine::{
+    Driven, Ending, Endpoint, EngineError, Gate, Interrupted, LoadPlan, Outlet, Stop,
+};
 use plumb_measure::{Clock as _, Span, Tick};
 use tokio::runtime::{Builder, Runtime};
 
@@ -78,21 +80,49 @@ pub(crate) fn block_on<T>(runtime: &Runtime, work: impl Future<Output = T>) -> T
     done
 }
 
+/// What `work` comes to, unless `stop` is asked before.
+///
+/// # Errors
+/// Those of `work`, and [`Interrupted`].
+pub(crate) async fn unless_asked<T>(
+    stop: &Stop,
+    work: impl Future<Output = Result<T, DbError>>,
+) -> Result<T, DbError> {
+    match select(pin!(work), pin!(asked(stop))).await {
+        Either::Left((done, _)) => done,
+        Either::Right(_) => Err(interrupted()),
+    }
+}
+
+fn interrupted() -> DbError {
+    EngineError::from(Interrupted).into()
+}
+
+async fn asked(stop: &Stop) {
+    while !stop.asked() {
+        tokio::time::sleep(STOP_EVERY).await;
+    }
+}
+
 /// Reaches the server of a database, asking for a password where that helps.
 ///
 /// # Errors
-/// [`DbError`] when there is no connection.
+/// [`DbError`] when there is no connection, or `stop` is asked before.
 pub(crate) fn reach<D: Database>(
     runtime: &Runtime,
     endpoint: &Endpoint,
     login: &mut Login,
-    patience: Span,
+    (patience, stop): (Span, &Stop),
 ) -> Result<D, DbError> {
-    match block_on(runtime, D::reach(endpoint, login, patience)) {
+    let reach =
+        |login: &Login| block_on(runtime, unless_asked(stop, D::reach(endpoint, login, patience)));
+    match reach(login) {
         Err(trouble @ DbError::NoPassword { .. }) => {
-            let Some(password) = plumb_db_login::ask(login) else { return Err(trouble) };
+            let Some(password) = plumb_db_login::ask(login) else {
+                return Err(if stop.asked() { interrupted() } else { trouble });
+            };
             login.with_password(password);
-            block_on(runtime, D::reach(endpoint, login, patience))
+            reach(login)
         }
         reached => reached,
     }
@@ -128,21 +158,23 @@ async fn run<D: Database>(
         Over::Connect => 0,
     };
     let (mut ready, mut opened) = (Vec::with_capacity(count), Vec::with_capacity(count));
-    for _ in 0..count {
-        let connected = database.open(asked, Form::Prepared).await;
-        let (connection, times) = connected.map_err(|trouble| database.explain(asked, &trouble))?;
-        ready.push(connection);
-        opened.push(times);
-    }
-    let transport = match ready.first() {
-        Some(connection) => connection.way().transport.cloned(),
-        None => {
-            // of no call, so it is not counted
-            let first = load.database.open(asked, Form::Text).await;
-            let (connection, _) = first.map_err(|trouble| database.explain(asked, &trouble))?;
-            connection.way().transport.cloned()
+    let opening = async {
+        for _ in 0..count {
+            let connected = database.open(asked, Form::Prepared).await;
+            let (connection, times) =
+                connected.map_err(|trouble| database.explain(asked, &trouble))?;
+            ready.push(connection);
+            opened.push(times);
         }
+        if let Some(connection) = ready.first() {
+            return Ok(connection.way().transport.cloned());
+        }
+        // of no call, so it is not counted
+        let first = load.database.open(asked, Form::Text).await;
+        let (connection, _) = first.map_err(|trouble| database.explain(asked, &trouble))?;
+        Ok(connection.way().transport.cloned())
     };
+    let transport = unless_asked(load.stop, opening).await?;
     outlet.begin(transport);
     let now = match load.gate {
         Some(gate) => gate.pass(load.stop)?,
@@ -185,12 +217,7 @@ async fn run<D: Database>(
 /// All callers until the load is over; true when somebody asked to stop before.
 async fn everybody<D: Database>(office: &Office<'_, D>, load: &Load<'_, D>) -> io::Result<bool> {
     let callers = join_all((0..load.callers).map(|_| office.caller()));
-    let stopped = async {
-        while !load.stop.asked() {
-            tokio::time::sleep(STOP_EVERY).await;
-        }
-    };
-    match select(Box::pin(callers), Box::pin(stopped)).await {
+    match select(Box::pin(callers), Box::pin(asked(load.stop))).await {
         Either::Left((ended, _)) => ended.into_iter().collect::<io::Result<()>>().map(|()| false),
         Either::Right(_) => Ok(true),
     }

@@ -29,7 +29,7 @@ use crate::beside::Beside;
 use crate::client::floor::{CALLS, floor};
 use crate::complaints::complain;
 use crate::database::{Access, Asked, Database, Form};
-use crate::drive::{Load, block_on, drive, reach, runtime};
+use crate::drive::{Load, block_on, drive, reach, runtime, unless_asked};
 use crate::hana::Hana;
 use crate::ledger::Observations;
 use crate::mssql::Mssql;
@@ -138,7 +138,7 @@ impl Ping {
             ));
         }
         let runtime = runtime(&Arc::default(), Tick::Free)?;
-        let database: D = reach(&runtime, &endpoint, &mut self.login, patience)?;
+        let database: D = reach(&runtime, &endpoint, &mut self.login, (patience, stop))?;
         watch.server(database.describe());
         for statement in &mut self.statements {
             if let Some(suitable) = database.in_its_language(statement.which) {
@@ -162,15 +162,15 @@ impl Ping {
     }
 
     /// Tries every statement once, before anything is measured.
-    fn try_all<D: Database>(&self, ground: &mut Setup<D>) -> Result<(), DbError> {
+    fn try_all<D: Database>(&self, ground: &mut Setup<D>, stop: &Stop) -> Result<(), DbError> {
         let mut reading = None;
         for statement in &self.statements {
             let asked = self.asked(statement);
             let tried = ground.database.try_out(asked, self.options.load.timeout);
-            let connection = block_on(&ground.runtime, tried)?;
+            let connection = block_on(&ground.runtime, unless_asked(stop, tried))?;
             if self.options.explain && statement.which == Which::Own {
                 let explained = self.beside().explained(&ground.database, connection, asked);
-                reading = Some(block_on(&ground.runtime, explained)?);
+                reading = Some(block_on(&ground.runtime, unless_asked(stop, explained))?);
             }
         }
         ground.explained = reading;
@@ -205,10 +205,11 @@ impl Ping {
             Over::Kept | Over::Pool => Form::Prepared,
             Over::Connect => Form::Text,
         };
-        let (handshake, counter) = block_on(&ground.runtime, async {
+        let beforehand = async {
             let handshake = handshakes(&ground.endpoint, plan.connect_timeout).await;
-            (handshake, self.beside().counter(database, asked, form).await)
-        });
+            Ok((handshake, self.beside().counter(database, asked, form).await))
+        };
+        let (handshake, counter) = block_on(&ground.runtime, unless_asked(stop, beforehand))?;
         let (result, found) = self.load(point, &plan, ground, watch, stop)?;
         let mut record = result_record(&plan, point.labels(statement), Lengths::Any, &result);
         let observed = result.recorder.observed();
@@ -303,7 +304,7 @@ impl Ping {
         stop: &Stop,
     ) -> Result<(), JobError> {
         let mut ground = self.ground::<D>(watch, stop)?;
-        self.try_all(&mut ground)?;
+        self.try_all(&mut ground, stop)?;
         for point in &self.points {
             if stop.asked() {
                 break;

@@ -46,10 +46,10 @@ pub use plumb_link::{
 };
 pub use plumb_socket::{
     ACCEPTS_A_TURN, Address, Arrival, Connection, Destination, Endpoint, Error as EngineError,
-    Family, HELD_TICK, HeldTick, HeldTime, Listener, Nagle, Peer, Poll, Readiness, Reception,
-    Renewal, SocketOptions, Stop, Time, Timers, TlsError, Token, Turns, Wake, check_unbound, clock,
-    finish_connect, proven, reachable, restrict_targets, start_connect, take_dead_addresses,
-    take_slow_names, tcp_info, wait_for,
+    Family, HELD_TICK, HeldTick, HeldTime, Interrupted, Listener, Nagle, Peer, Poll, Readiness,
+    Reception, Renewal, SocketOptions, Stop, Time, Timers, TlsError, Token, Turns, Wake,
+    check_unbound, clock, finish_connect, proven, reachable, restrict_targets, start_connect,
+    take_dead_addresses, take_slow_names, tcp_info, wait_for,
 };
 pub use plumb_wire::cidr::{Cidr, NoCidr};
 pub use protocol::{After, Next, Op, OpEnd, OperationGroup, Protocol, Step, Then};

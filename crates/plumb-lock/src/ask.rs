@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use plumb_engine::{Endpoint, LoadPlan, Protocol, Stage, Stop};
+use plumb_engine::{Endpoint, EngineError, Interrupted, LoadPlan, Protocol, Stage, Stop};
 use plumb_measure::{FailureKind, Span};
 use plumb_wire::resp::{self, Reply};
 
@@ -38,7 +38,7 @@ impl Target {
     /// Asks `commands` in their order; as many answers.
     ///
     /// # Errors
-    /// [`LockError`] when the server cannot be reached or does not answer.
+    /// [`LockError`] when the server cannot be reached or does not answer, or `stop` is asked before it has.
     pub(crate) fn ask(
         &self,
         commands: &[&[&[u8]]],
@@ -71,9 +71,12 @@ impl Target {
         let complaint = load.protocols.iter().find_map(Protocol::complaint);
         let said = load.protocols.into_iter().next().map(|it| it.dialogue.said).unwrap_or_default();
         if said.len() < commands.len() {
+            if stop.asked() && complaint.is_none() {
+                return Err(EngineError::from(Interrupted).into());
+            }
             let failed = load.recorder.failures().iter().next();
             let how = complaint.unwrap_or_else(|| {
-                let kind = failed.map_or("interrupted", |(kind, _)| kind.name());
+                let kind = failed.map_or("none", |(kind, _)| kind.name());
                 format!("gave no answer: {kind}")
             });
             let address = endpoint.to_string();

@@ -8,7 +8,7 @@ use std::os::fd::AsFd as _;
 use clap::Args;
 use plumb_engine::layer::{JobError, Output, Verb};
 use plumb_engine::options::Apart;
-use plumb_engine::{Stop, clock};
+use plumb_engine::{Interrupted, Stop, clock};
 use plumb_lock_server::plain;
 use plumb_measure::{Span, counted};
 use serde_json::{Value, json};
@@ -174,9 +174,24 @@ impl Show {
         }
         if self.options.delete && !locks.is_empty() {
             self.interrupted = !self.agreed(log, locks.len(), stop)?;
-            let gone = if self.interrupted { 0 } else { remove(&target, &locks, stop)? };
-            writeln!(log, "{} removed", counted(gone, "lock"))?;
+            if !self.interrupted {
+                self.remove(&target, &locks, (log, stop))?;
+            }
         }
+        Ok(())
+    }
+
+    /// Removes `locks`, and tells how many.
+    fn remove(
+        &mut self,
+        target: &Target,
+        locks: &[Shown],
+        (log, stop): (Output<'_>, &Stop),
+    ) -> Result<(), LockError> {
+        let (gone, whole) = remove(target, locks, stop)?;
+        self.interrupted = !whole;
+        let rest = if whole { "" } else { "; those of the last request may be gone as well" };
+        writeln!(log, "{} removed{rest}", counted(gone, "lock"))?;
         Ok(())
     }
 
@@ -247,8 +262,9 @@ fn strange(target: &Target) -> LockError {
     LockError::NoAnswer { address: target.name.clone(), how }
 }
 
-/// Removes them, those alone that are still what was shown; how many are gone.
-fn remove(target: &Target, locks: &[Shown], stop: &Stop) -> Result<u64, LockError> {
+/// Removes them, those alone that are still what was shown; how many are known to be gone, and whether all
+/// was answered before `stop` was asked.
+fn remove(target: &Target, locks: &[Shown], stop: &Stop) -> Result<(u64, bool), LockError> {
     // two modes of one owner on one argument may have the same number: it is said once
     let said: BTreeSet<([&[u8]; 3], u64)> = locks
         .iter()
@@ -265,14 +281,17 @@ fn remove(target: &Target, locks: &[Shown], stop: &Stop) -> Result<u64, LockErro
             })
             .collect();
         let commands: Vec<&[&[u8]]> = words.iter().map(|words| &words[..]).collect();
-        let answers = target.ask(&commands, PATIENCE, stop)?;
+        let answers = match target.ask(&commands, PATIENCE, stop) {
+            Err(error) if Interrupted::is_behind(&error) => return Ok((gone, false)),
+            answers => answers?,
+        };
         gone += answers.iter().map(Said::number).sum::<u64>();
         if let Some(refused) = answers.iter().find(|said| matches!(said, Said::Error(_))) {
             let (address, why) = (target.name.clone(), refused.text());
             return Err(LockError::NotRemoved { address, gone: counted(gone, "lock"), why });
         }
     }
-    Ok(gone)
+    Ok((gone, true))
 }
 
 /// Columns as wide as what is in them.

@@ -84,6 +84,13 @@ impl Validity {
         self.and(finding(FindingKind::CutShort, Scope::Everything, text))
     }
 
+    /// The same verdict with a remark on `results` of the plan that were not begun, in words.
+    #[must_use]
+    pub fn without_results(self, results: &str) -> Self {
+        let text = format!("the run ended before its plan did: {results}");
+        self.and(finding(FindingKind::CutShort, Scope::Nothing, text))
+    }
+
     /// The same verdict with what `host` did meanwhile, or might have done, under `limit`.
     #[must_use]
     pub fn with_host(self, host: &HostUse, limit: ForeignLimit) -> Self {

@@ -70,6 +70,29 @@ impl StreamPlan<'_> {
         began_ns.saturating_add(self.length.ns())
     }
 
+    /// What the connections of all streams are made of.
+    pub(crate) fn opening(&self) -> Opening {
+        let &Self { endpoint, direction, streams, patience, .. } = self;
+        Opening { endpoint: endpoint.clone(), direction, streams, patience }
+    }
+
+    /// The processor of stream `number`, where they are named.
+    pub(crate) fn cpu(&self, number: usize) -> Option<usize> {
+        self.pin.get(number % self.pin.len().max(1)).copied()
+    }
+}
+
+/// What the connections of all streams are made of, for a thread that is left alone when somebody asks to
+/// stop: a server may take them and say nothing.
+#[derive(Clone, Debug)]
+pub(crate) struct Opening {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) direction: Direction,
+    pub(crate) streams: usize,
+    pub(crate) patience: Span,
+}
+
+impl Opening {
     /// What comes of opening each stream by its number, all at the same time: on a long way the first would wait too long
     /// for the last.
     pub(crate) fn open_all<T: Send>(&self, open: impl Fn(usize) -> T + Sync) -> Vec<T> {
@@ -82,9 +105,28 @@ impl StreamPlan<'_> {
         })
     }
 
-    /// The processor of stream `number`, where they are named.
-    pub(crate) fn cpu(&self, number: usize) -> Option<usize> {
-        self.pin.get(number % self.pin.len().max(1)).copied()
+    fn connect(&self) -> Result<Ready, NetError> {
+        let told = |error| NetError::talk(&self.endpoint, error);
+        let token = SplitMix64::new(clock::wall_ns()).next_u64();
+        let mut control = Talk::open(&self.endpoint, self.patience).map_err(told)?;
+        control.ask(Request::Carried(token)).map_err(told)?;
+        let stream = Stream { direction: self.direction, token };
+        let mut ready =
+            Ready { control, token, sockets: Vec::new(), transports: Transports::default() };
+        for opened in self.open_all(|_| self.open(stream)) {
+            let (socket, transport) = opened.map_err(told)?;
+            ready.sockets.push(socket);
+            ready.transports.add(&transport, 1);
+        }
+        Ok(ready)
+    }
+
+    /// A connection for `stream`, and what it really uses.
+    fn open(&self, stream: Stream) -> Result<(OwnedFd, Transport), TalkError> {
+        let mut talk = Talk::open(&self.endpoint, self.patience)?;
+        talk.ask(Request::Stream(stream))?;
+        let transport = talk.transport()?;
+        Ok((talk.into_socket(), transport))
     }
 }
 
@@ -121,7 +163,8 @@ impl Carriage<'_> {
     /// # Errors
     /// When they cannot begin. What breaks later is counted.
     pub(crate) fn run(&self, sampler: &mut dyn Sampler, stop: &Stop) -> Result<Delivery, NetError> {
-        let mut ready = self.connect()?;
+        let opening = self.plan.opening();
+        let mut ready = stop.unless_asked(move || opening.connect())??;
         if let Some(gate) = self.plan.gate {
             gate.pass(stop)?;
         }
@@ -203,30 +246,6 @@ impl Carriage<'_> {
                 pump::Carried { trouble: Some(trouble), ..pump::Carried::default() }
             }
         }
-    }
-
-    fn connect(&self) -> Result<Ready, NetError> {
-        let told = |error| NetError::talk(self.plan.endpoint, error);
-        let token = SplitMix64::new(clock::wall_ns()).next_u64();
-        let mut control = Talk::open(self.plan.endpoint, self.plan.patience).map_err(told)?;
-        control.ask(Request::Carried(token)).map_err(told)?;
-        let stream = Stream { direction: self.plan.direction, token };
-        let mut ready =
-            Ready { control, token, sockets: Vec::new(), transports: Transports::default() };
-        for opened in self.plan.open_all(|_| self.open(stream)) {
-            let (socket, transport) = opened.map_err(told)?;
-            ready.sockets.push(socket);
-            ready.transports.add(&transport, 1);
-        }
-        Ok(ready)
-    }
-
-    /// A connection for `stream`, and what it really uses.
-    fn open(&self, stream: Stream) -> Result<(OwnedFd, Transport), TalkError> {
-        let mut talk = Talk::open(self.plan.endpoint, self.plan.patience)?;
-        talk.ask(Request::Stream(stream))?;
-        let transport = talk.transport()?;
-        Ok((talk.into_socket(), transport))
     }
 
     /// Looks on until the time is over; what was received in each interval.

@@ -44,7 +44,7 @@ pub(crate) fn length_of(size: ByteSize) -> Result<usize, NetError> {
 /// an even part of `patience`; a single one is not.
 ///
 /// # Errors
-/// When none is, with the cause of each.
+/// When none is, with the cause of each, and when `stop` is asked before one has answered.
 pub(crate) fn reachable(
     candidates: &[Endpoint],
     patience: Span,
@@ -56,12 +56,10 @@ pub(crate) fn reachable(
     let each = Span::from_ns(patience.ns() / candidates.len() as u64);
     let mut causes = Vec::new();
     for endpoint in candidates {
-        match DatagramTalk::open(endpoint, each, false) {
+        let candidate = endpoint.clone();
+        match stop.unless_asked(move || DatagramTalk::open(&candidate, each, false))? {
             Ok(_) => return Ok(endpoint.clone()),
             Err(cause) => causes.push(cause.to_string()),
-        }
-        if stop.asked() {
-            break;
         }
     }
     Err(NetError::NoneAnswers(causes.join("; ")))

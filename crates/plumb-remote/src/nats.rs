@@ -14,6 +14,7 @@ use std::time::Duration;
 use async_nats::{Client, ConnectOptions, Subscriber};
 use futures_util::StreamExt as _;
 use plumb_engine::clock::MonotonicClock;
+use plumb_engine::{EngineError, Stop};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
@@ -74,6 +75,9 @@ pub enum NatsError {
     /// There are no threads.
     #[error("{0}")]
     Threads(std::io::Error),
+    /// It was not waited for.
+    #[error(transparent)]
+    Unasked(#[from] EngineError),
     /// Nobody is there who was asked for.
     #[error("no remote for `{asked}`; {there}")]
     Nobody {
@@ -101,11 +105,16 @@ pub struct Nats {
 }
 
 impl Nats {
-    /// Connects.
+    /// Connects, unless `stop` is asked before the server has answered.
     ///
     /// # Errors
     /// [`NatsError`] when the server cannot be reached, or takes nobody like us.
-    pub fn connect(target: &NatsTarget) -> Result<Self, NatsError> {
+    pub fn connect(target: &NatsTarget, stop: &Stop) -> Result<Self, NatsError> {
+        let target = target.clone();
+        stop.unless_asked(move || Self::connected(&target))?
+    }
+
+    fn connected(target: &NatsTarget) -> Result<Self, NatsError> {
         let threads = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("nats")

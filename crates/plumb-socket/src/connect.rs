@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::address::Endpoint;
 use crate::clock::{MonotonicClock, timespec};
+use crate::interrupted::Interrupted;
 use crate::name_lookup::keep_dead;
 use crate::proof::{Asked, proven_of};
 use crate::reach;
@@ -122,7 +123,8 @@ pub fn finish_connect(socket: impl AsFd) -> io::Result<()> {
 /// `patience` a candidate.
 ///
 /// # Errors
-/// [`Error::Connect`] with the cause of each candidate when none does.
+/// [`Error::Connect`] with the cause of each candidate when none does, [`Error::Interrupted`] when `stop`
+/// is asked before.
 pub fn reachable(candidates: &[Endpoint], patience: Span, stop: &Stop) -> Result<Endpoint, Error> {
     if let [only] = candidates {
         return Ok(only.clone());
@@ -225,7 +227,7 @@ fn connect_first(
             Err(error) => failures.push(Error::connect_within(endpoint.to_string(), &error, limit)),
         }
         if stop.is_some_and(Stop::asked) {
-            break;
+            return Err(Interrupted.into());
         }
     }
     Err(Error::none_connects(failures))

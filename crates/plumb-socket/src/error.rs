@@ -5,6 +5,7 @@ use std::io;
 use plumb_measure::{FailureKind, Span};
 use plumb_netlink::smc;
 
+use crate::interrupted::Interrupted;
 use crate::tls_error::TlsError;
 
 /// Why a load could not begin, or a server could not serve. Each message names the place, the
@@ -71,8 +72,11 @@ pub enum Error {
     /// Options contradict each other or ask for the impossible.
     #[error("{0}")]
     Plan(String),
+    /// Somebody asked to stop before the other side had answered.
+    #[error("{0}")]
+    Interrupted(#[from] Interrupted),
     /// The kernel refused a service that every run needs.
-    #[error("cannot {what}: {cause}")]
+    #[error("cannot {what}: {cause}{}", remedy_of(cause))]
     System {
         /// What was tried.
         what: &'static str,
@@ -155,6 +159,16 @@ impl Error {
 fn out_of_descriptors(error: &io::Error) -> bool {
     use rustix::io::Errno;
     matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
+}
+
+/// What to try about an error of the system that is known.
+fn remedy_of(error: &io::Error) -> &'static str {
+    match out_of_descriptors(error) {
+        true => {
+            "; raise the limit of open files (ulimit -n 1024, or more), or take fewer connections"
+        }
+        false => "",
+    }
 }
 
 /// The message of the kernel without the number that std adds.

@@ -10,6 +10,7 @@ mod connect;
 mod destination;
 mod error;
 mod held;
+mod interrupted;
 mod listener;
 mod name_lookup;
 mod peer;
@@ -32,6 +33,7 @@ pub use connect::{
 pub use destination::{Destination, Renewal};
 pub use error::{Error, connect_failure};
 pub use held::HeldTime;
+pub use interrupted::Interrupted;
 pub use listener::Listener;
 pub use name_lookup::{take_dead_addresses, take_slow_names};
 pub use peer::Peer;

@@ -5,12 +5,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::{panic, thread};
 
 use plumb_measure::{Clock as _, Span};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::retry_on_intr;
 
+use crate::Error;
 use crate::clock::{MonotonicClock, timespec};
+use crate::interrupted::Interrupted;
 
 /// A request to stop. Every loop that waits is woken by it, and stays awake.
 #[derive(Debug)]
@@ -63,6 +66,39 @@ impl Stop {
         }
     }
 
+    /// What `work` comes to, whose calls block without hearing of this. It has a thread of its own, which
+    /// nobody waits for once somebody has asked.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when somebody asks first, [`Error::System`] without a thread.
+    ///
+    /// # Panics
+    /// When `work` does.
+    pub fn unless_asked<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        if self.asked() {
+            return Err(Interrupted.into());
+        }
+        let begin = Error::system("start another thread");
+        // its other end is closed when the work is over, however it ends
+        let started = UnixStream::pair().and_then(|(over, ends)| {
+            let work = move || {
+                let _ends = ends;
+                work()
+            };
+            Ok((over, thread::Builder::new().spawn(work)?))
+        });
+        let (over, working) = started.map_err(begin)?;
+        self.wait_for(over.as_fd(), Span::from_ns(u64::MAX)).map_err(Error::system("wait"))?;
+        // what has come meanwhile is taken all the same
+        if self.asked() && !is_over(&over).map_err(Error::system("wait"))? {
+            return Err(Interrupted.into());
+        }
+        Ok(working.join().unwrap_or_else(|panic| panic::resume_unwind(panic)))
+    }
+
     /// The flag behind [`asked`](Self::asked), for a signal handler: set it, then write a byte to
     /// the [`waker`](Self::waker).
     #[must_use]
@@ -101,6 +137,13 @@ impl Stop {
     }
 }
 
+/// True once the other end of `socket`, over which nothing is sent, is closed.
+fn is_over(socket: &UnixStream) -> io::Result<bool> {
+    let mut events = [PollFd::new(socket, PollFlags::IN)];
+    wait(&mut events, Span::from_ns(0))?;
+    Ok(!events[0].revents().is_empty())
+}
+
 /// Waits until one of `events` is readable, for at most `time`.
 ///
 /// # Errors
@@ -129,6 +172,21 @@ mod tests {
         poll.wait(None).unwrap(); // returns
         poll.wait(None).unwrap(); // and again
         assert!(stop.wait_until(u64::MAX).unwrap());
+    }
+
+    #[test]
+    fn work_that_hears_of_nothing_is_waited_for_until_somebody_asks() {
+        let stop = Arc::new(Stop::new().unwrap());
+        assert_eq!(stop.unless_asked(|| 7).unwrap(), 7);
+        let (silent, _open) = UnixStream::pair().unwrap();
+        let asks = Arc::clone(&stop);
+        let read = stop.unless_asked(move || {
+            asks.ask();
+            io::Read::read(&mut &silent, &mut [0]) // for ever
+        });
+        let error = read.unwrap_err();
+        assert!(Interrupted::is_behind(&error), "{error}");
+        assert!(!Interrupted::is_behind(&Error::Plan("no plan".into())));
     }
 
     #[test]

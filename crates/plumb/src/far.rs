@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use plumb_engine::Stop;
 use plumb_engine::options::HostOptions;
 use plumb_host::{FarHost, FarRecorder, HostFacts};
 use plumb_measure::{ForeignLimit, ResultRecord, Span};
@@ -25,15 +26,17 @@ impl FarHostWatch {
     /// Asks the far machine what it is; `None` when none is wanted.
     ///
     /// # Errors
-    /// When it does not answer: nothing has been measured yet, and nothing should be.
-    pub(crate) fn reach(options: &HostOptions) -> anyhow::Result<Option<Self>> {
+    /// When it does not answer, or `stop` is asked before: nothing has been measured yet, and nothing should be.
+    pub(crate) fn reach(options: &HostOptions, stop: &Stop) -> anyhow::Result<Option<Self>> {
         let Some(address) = &options.far_host else {
             return Ok(None);
         };
         if options.host_interval.ns() == 0 {
             bail!("--far-host needs samples: leave --host-interval 0s out");
         }
-        let host = FarHost::reach(address).context("cannot record the far host")?;
+        let address = address.clone();
+        let reached = stop.unless_asked(move || FarHost::reach(&address))?;
+        let host = reached.context("cannot record the far host")?;
         Ok(Some(Self { host }))
     }
 

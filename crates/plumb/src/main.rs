@@ -61,12 +61,12 @@ fn main() -> ExitCode {
             if let Some(help) = exit::help(&error) {
                 return help.print().map_or(Exit::DidNotRun, |()| Exit::Ran).into();
             }
-            exit::note(&format!("{error:#}"));
-            match experiment::was_interrupted(&error) {
-                true => Exit::Interrupted,
-                false => Exit::DidNotRun,
+            if experiment::was_interrupted(&error) {
+                exit::note(&error.root_cause().to_string());
+                return Exit::Interrupted.into();
             }
-            .into()
+            exit::note(&format!("{error:#}"));
+            Exit::DidNotRun.into()
         }
     }
 }

@@ -1,28 +1,31 @@
 //! A job becomes a run: its folder, its record, its output.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::{Context as _, anyhow, bail};
 use clap::ArgMatches;
 use plumb_command::{Exit, carry_out, colour, exit, plain, signals};
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{Job, JobError, Measure, Outline, RemoteLoad, SpreadPoint, Watch};
 use plumb_engine::options::OutputOptions;
 use plumb_engine::{
-    Gate, IntervalRecords, LoadResult, Sampler, Stop, take_dead_addresses, take_slow_names,
+    Gate, Interrupted, IntervalRecords, LoadResult, Sampler, Stop, take_dead_addresses,
+    take_slow_names,
 };
 use plumb_folder::RunFolder;
 use plumb_host::HiccupMeter;
 use plumb_measure::{
     Clock as _, FindingKind, Floor, Plan, Program, ResultRecord, RunRecord, SCHEMA, Status, Target,
-    Transport, Validity, hdr,
+    Transport, Validity, counted, hdr,
 };
 use plumb_remote::{CommonStart, Conductor, lead};
 use plumb_report::{markdown, terminal};
 use plumb_wire::secret;
+use serde_json::Value;
 
 use crate::far::FarHostWatch;
 use crate::host_watch::{HostWatch, Unwatched};
@@ -58,6 +61,9 @@ pub(crate) fn run_layer(
         }
     }
 }
+
+/// Files that a run has open beside its connections: its own, and those of whoever watches.
+const FILES_MIN: u64 = 32;
 
 /// A measurement that is over, and the folder it lies in.
 pub(crate) struct Run {
@@ -113,7 +119,7 @@ pub(crate) fn measure(
     receivers: &Receivers,
     stop: &Stop,
 ) -> anyhow::Result<Run> {
-    let drivers = Drivers::of(job, command)?;
+    let drivers = Drivers::of(job, command, stop)?;
     measure_with(job, command, (title, receivers), stop, drivers)
 }
 
@@ -125,8 +131,8 @@ pub(crate) fn measure_with(
     stop: &Stop,
     drivers: Drivers,
 ) -> anyhow::Result<Run> {
-    raise_descriptor_limit();
-    let far_host = FarHostWatch::reach(&job.output().host)?;
+    check_descriptor_limit()?;
+    let far_host = FarHostWatch::reach(&job.output().host, stop)?;
     let hiccups = HiccupMeter::start().context("cannot start another thread")?;
     let outline = job.outline();
     let start_ns = clock::wall_ns();
@@ -172,18 +178,16 @@ pub(crate) fn measure_with(
     let watched = host_watch.map_or_else(|_| Vec::new(), HostWatch::stop);
     let incomplete = onlooker.trouble;
     tell_slow_names(&mut record);
-    if let Err(error) = ran {
-        if record.results.is_empty() {
+    let failed = ran.err().filter(|error| !Interrupted::is_behind(error.as_ref()));
+    match failed {
+        Some(error) if record.results.is_empty() => {
             for file in &watched {
                 let _ = std::fs::remove_file(file); // what is left stays for whoever looks
             }
             folder.discard();
             return Err(plain(error));
         }
-        record.validity = record.validity.cut_short_by(&error.to_string());
-        record.status = Status::Broken;
-    } else {
-        record.status = status(&record, stop);
+        failed => end(&mut record, failed.as_deref(), &outline, stop),
     }
     if let Some(error) = &incomplete {
         folder.give_up_intervals();
@@ -207,19 +211,51 @@ fn tell_slow_names(record: &mut RunRecord) {
     }
 }
 
-/// How a run ended whose job has done what it could.
-fn status(record: &RunRecord, stop: &Stop) -> Status {
-    match () {
-        () if stop.asked() => Status::Interrupted,
-        () if cut_short(record) => Status::Broken,
-        () => Status::Complete,
+/// Says how a run ended whose job has done what it could, or has `failed` on the way.
+fn end(
+    record: &mut RunRecord,
+    failed: Option<&(dyn Error + Send + Sync)>,
+    outline: &Outline,
+    stop: &Stop,
+) {
+    let mut validity = std::mem::take(&mut record.validity);
+    let cut_short = validity.reasons.iter().any(|found| found.kind == FindingKind::CutShort);
+    if let Some(error) = failed {
+        validity = validity.cut_short_by(&error.to_string());
+        record.status = Status::Broken;
+    } else {
+        record.status = match () {
+            () if stop.asked() => Status::Interrupted,
+            () if cut_short => Status::Broken,
+            () => Status::Complete,
+        };
     }
+    if record.status != Status::Complete
+        && let Some(results) = not_begun(outline, &record.results)
+    {
+        validity = validity.without_results(&results);
+    }
+    record.validity = validity;
 }
 
-/// True when a result ended before its plan did.
-fn cut_short(record: &RunRecord) -> bool {
-    let reasons = &record.validity.reasons;
-    reasons.iter().any(|finding| finding.kind == FindingKind::CutShort)
+/// The results of a plan of several that were not begun, in words, and the values of its options that
+/// none of the `results` has; `None` where all were.
+fn not_begun(outline: &Outline, results: &[ResultRecord]) -> Option<String> {
+    let missing = outline.points.checked_sub(results.len()).filter(|missing| *missing > 0)?;
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let of_option = |(name, values): (&String, &Value)| {
+        let begun: Vec<&String> =
+            results.iter().filter_map(|result| result.labels.get(name)).collect();
+        let planned = values.as_array()?.iter().map(text);
+        let lacking: Vec<String> = planned.filter(|value| !begun.contains(&value)).collect();
+        let some = !begun.is_empty() && !lacking.is_empty();
+        some.then(|| format!("{name} {}", lacking.join(", ")))
+    };
+    let lacking: Vec<String> = outline.options.iter().filter_map(of_option).collect();
+    let which =
+        if lacking.is_empty() { String::new() } else { format!(": {}", lacking.join("; ")) };
+    (outline.points > 1)
+        .then(|| format!("{missing} of {} results not begun{which}", outline.points))
 }
 
 pub(crate) fn open_folder(
@@ -408,11 +444,25 @@ pub(crate) fn print(
     })
 }
 
-/// Thousands of connections need thousands of descriptors: takes as many as are allowed.
-fn raise_descriptor_limit() {
+/// Refuses a limit at which not even the files of a run itself can be open.
+fn check_descriptor_limit() -> anyhow::Result<()> {
+    match raise_descriptor_limit() {
+        Some(few) if few < FILES_MIN => bail!(
+            "no more than {} may be open at a time, and a run needs {FILES_MIN} beside its connections: raise \
+             the limit of open files (ulimit -n 1024)",
+            counted(few, "file")
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Thousands of connections need thousands of descriptors: takes as many as are allowed, which it returns;
+/// `None`: no limit.
+fn raise_descriptor_limit() -> Option<u64> {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     // refused: a run that needs more says so when it runs out
     let _ = setrlimit(Resource::Nofile, limit);
+    getrlimit(Resource::Nofile).current
 }

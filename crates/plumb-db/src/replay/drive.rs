@@ -22,7 +22,7 @@ use crate::answer::Failure as _;
 use crate::caller::RETRY;
 use crate::complaints::Complaints;
 use crate::database::{Asked, Connection as _, Database, Form};
-use crate::drive::{FAREWELL, STOP_EVERY, block_on, runtime};
+use crate::drive::{FAREWELL, STOP_EVERY, block_on, runtime, unless_asked};
 use crate::patience::Patience;
 use crate::rest::Passes;
 use crate::stream::Traffic;
@@ -122,12 +122,16 @@ async fn run<D: Database>(
     let database = load.database.counting(&traffic);
     let mut recorder = Recorder::new(load.rows);
     let mut connections = Vec::new();
-    for _ in 0..load.plan.connections.get() {
-        let opened = database.open(load.asked, Form::Log).await;
-        let (connection, times) = opened.map_err(|it| database.explain(load.asked, &it))?;
-        times.times_into(&mut recorder);
-        connections.push(connection);
-    }
+    let opening = async {
+        for _ in 0..load.plan.connections.get() {
+            let opened = database.open(load.asked, Form::Log).await;
+            let (connection, times) = opened.map_err(|it| database.explain(load.asked, &it))?;
+            times.times_into(&mut recorder);
+            connections.push(connection);
+        }
+        Ok(())
+    };
+    unless_asked(load.stop, opening).await?;
     outlet.begin(connections.first().and_then(|it| it.way().transport.cloned()));
     let first = first_of(&mut feed, load.stop).await?;
     let began_ns = MonotonicClock.now_ns();

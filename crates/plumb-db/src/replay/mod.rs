@@ -141,7 +141,7 @@ impl Replay {
         let found = self.login.endpoints(&self.options.transport)?;
         let endpoint = reachable(&found, patience, stop)?;
         let beside = runtime(&Arc::default(), Tick::Free)?;
-        let database: D = reach(&beside, &endpoint, &mut self.login, patience)?;
+        let database: D = reach(&beside, &endpoint, &mut self.login, (patience, stop))?;
         let Some(kept) = database.keeps_logs() else {
             return Err(DbError::Options(format!(
                 "{}: statements are replayed over sessions that promise not to write, which these \

@@ -38,9 +38,13 @@ fn within(limit: u64, users: u64, connections: u64) -> Result<(), EngineError> {
     };
     let room = limit.saturating_sub(BESIDE);
     if users > room {
-        let what =
-            format!("{users} users need as many connections, and no more than {limit} files");
-        return refused(what, users, "--users");
+        return refused(
+            format!(
+                "{users} users need as many files and the run some more, and no more than {limit}"
+            ),
+            users,
+            "--users",
+        );
     }
     if connections > room {
         let needed = counted(connections, "connection");
@@ -92,7 +96,9 @@ mod tests {
         assert!(within(1_024, 1_000, 1_000).is_ok());
         let users = text(1_025, 0);
         assert!(
-            users.contains("1025 users need as many connections, and no more than 1024"),
+            users.contains(
+                "1025 users need as many files and the run some more, and no more than 1024"
+            ),
             "{users}"
         );
         assert!(users.contains("(ulimit -n 1153), or take fewer --users"), "{users}");

@@ -60,9 +60,15 @@ impl After {
     /// The state before messages with these numbers are sent.
     ///
     /// # Errors
-    /// [`FlowError`] when the manager or the table cannot be asked, or holds such numbers already.
-    pub(super) fn before(&mut self, first: u64, end: u64) -> Result<Before, FlowError> {
-        let (queue, account) = self.look()?;
+    /// [`FlowError`] when the manager or the table cannot be asked, or holds such numbers already, and when
+    /// `stop` is asked before the manager has answered.
+    pub(super) fn before(
+        &mut self,
+        first: u64,
+        end: u64,
+        stop: &Stop,
+    ) -> Result<Before, FlowError> {
+        let (queue, account) = self.look(stop)?;
         let at_ns = MonotonicClock.now_ns();
         if self.sink.is_numbered() {
             let there = self.sink.read(Which::Numbers(first, end))?;
@@ -109,7 +115,7 @@ impl After {
                 all.rows.saturating_sub(before.rows)
             }
         };
-        let (queue, _) = self.look()?;
+        let (queue, _) = self.look(&Stop::new()?)?;
         let on_their_way = queue.on_their_way();
         // what runs may have its row already, and what moved meanwhile was seen twice or not at all
         let moved =
@@ -141,7 +147,8 @@ impl After {
         stop: &Stop,
     ) -> Result<(QueueState, Option<RuntimeAccount>), FlowError> {
         loop {
-            let (queue, account) = self.look()?;
+            // who wants to stop wants the counts all the same
+            let (queue, account) = self.look(&Stop::new()?)?;
             let now_ns = MonotonicClock.now_ns();
             let rest = queue.on_their_way() <= before.queue.on_their_way();
             if rest || now_ns >= deadline_ns || stop.asked() {
@@ -151,8 +158,8 @@ impl After {
         }
     }
 
-    fn look(&self) -> Result<(QueueState, Option<RuntimeAccount>), FlowError> {
-        let answer = self.manager.ask("/manager?most=1", None)?;
+    fn look(&self, stop: &Stop) -> Result<(QueueState, Option<RuntimeAccount>), FlowError> {
+        let answer = self.manager.ask("/manager?most=1", None, stop)?;
         let queue = QueueState::of(&answer).ok_or_else(|| {
             FlowError::Plan("the transaction manager tells nothing of its queue".into())
         })?;

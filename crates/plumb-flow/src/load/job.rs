@@ -32,7 +32,7 @@ use super::options::{MessageLoadOptions, ModeName};
 use super::sender::{Sender, Tally};
 use super::sink::Sink;
 use crate::FlowError;
-use crate::verbs::Client;
+use crate::verbs::{Client, WHO_ASKS};
 
 /// The protocol that is asked for in a handshake.
 const ALPN: &[&[u8]] = &[b"http/1.1"];
@@ -148,7 +148,7 @@ impl MessageLoad {
         let labels = labels(connections);
         let first = self.next_number;
         let before = match &mut self.after {
-            Some(after) => Some(after.before(first, first + NUMBERS_MAX)?),
+            Some(after) => Some(after.before(first, first + NUMBERS_MAX, stop)?),
             None => None,
         };
         let numbers = Arc::new(AtomicU64::new(first));
@@ -219,7 +219,8 @@ impl MessageLoad {
 
 /// The server that `text` names, which is asked for paths of its own.
 fn server(text: &str) -> Result<Url, FlowError> {
-    let url = Url::parse(text).map_err(|error| FlowError::Plan(error.to_string()))?;
+    let url =
+        Url::parse(text).map_err(|error| FlowError::Plan(error.with_credentials(WHO_ASKS)))?;
     if url.target() != "/" {
         return Err(FlowError::Plan(format!(
             "{}: write the server alone, and name the transaction with --transaction",

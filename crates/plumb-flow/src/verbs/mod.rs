@@ -4,7 +4,7 @@ mod check;
 mod remote;
 mod try_out;
 
-pub(crate) use remote::{Client, secret};
+pub(crate) use remote::{Client, WHO_ASKS, secret};
 
 pub use check::{Check, CheckOptions};
 pub use remote::{

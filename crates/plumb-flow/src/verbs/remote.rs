@@ -15,7 +15,7 @@ use plumb_wire::percent::form_encoded;
 use plumb_wire::secret::first_line;
 use serde_json::Value;
 
-pub(crate) use self::client::Client;
+pub(crate) use self::client::{Client, WHO_ASKS};
 use crate::FlowError;
 
 /// Which server, and who asks.
@@ -245,14 +245,14 @@ impl AskManager {
 
     /// Refuses the name of a transaction that the server does not have, and did not have for
     /// anything that is still in its queue; `answer` came to what was asked.
-    fn check_name(&self, answer: &Value) -> Result<(), FlowError> {
+    fn check_name(&self, answer: &Value, stop: &Stop) -> Result<(), FlowError> {
         let Some(name) = &self.transaction else { return Ok(()) };
         let seen = match self.ask {
             // a page behind the last one, or one of a state, may be empty
             Ask::List if !is_empty(answer) => return Ok(()),
-            Ask::List => self.overview_of(name)?,
+            Ask::List => self.overview_of(name, stop)?,
             Ask::Retry | Ask::Drop if count(answer, "retried") + count(answer, "dropped") == 0 => {
-                self.overview_of(name)?
+                self.overview_of(name, stop)?
             }
             Ask::Show | Ask::Retry | Ask::Drop => return Ok(()),
         };
@@ -260,15 +260,15 @@ impl AskManager {
     }
 
     /// What there is of a transaction, whatever was asked for.
-    fn overview_of(&self, name: &str) -> Result<Value, FlowError> {
+    fn overview_of(&self, name: &str, stop: &Stop) -> Result<Value, FlowError> {
         let query = encoded(&[("transaction", name.to_owned()), ("most", "1".into())]);
-        self.client.ask(&format!("/manager?{query}"), None)
+        self.client.ask(&format!("/manager?{query}"), None, stop)
     }
 }
 
 impl Verb for AskManager {
-    fn run(&mut self, out: Output<'_>, _: Output<'_>, _: &Stop) -> Result<(), JobError> {
-        let answer = self.client.ask(&self.target, self.form.as_deref())?;
+    fn run(&mut self, out: Output<'_>, _: Output<'_>, stop: &Stop) -> Result<(), JobError> {
+        let answer = self.client.ask(&self.target, self.form.as_deref(), stop)?;
         let text = match self.ask {
             _ if self.json => format!("{answer}\n"),
             Ask::List => listed(&answer, self.most),
@@ -277,7 +277,7 @@ impl Verb for AskManager {
             Ask::Drop => counted(&answer, "dropped"),
         };
         write!(out, "{text}")?;
-        self.check_name(&answer)?;
+        self.check_name(&answer, stop)?;
         Ok(())
     }
 }

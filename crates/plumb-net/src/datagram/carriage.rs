@@ -16,7 +16,7 @@ use super::receiver::{CameIn, Coming};
 use super::sender::{SendGauge, send_paced};
 use super::talk::DatagramTalk;
 use crate::NetError;
-use crate::carriage::{Delivery, StreamPlan};
+use crate::carriage::{Delivery, Opening, StreamPlan};
 use crate::intervals::{Intervals, Seen};
 
 /// How often it is looked whether more has come.
@@ -66,7 +66,8 @@ impl DatagramCarriage<'_> {
     /// # Errors
     /// When they cannot begin. What breaks later is counted.
     pub(crate) fn run(&self, sampler: &mut dyn Sampler, stop: &Stop) -> Result<Delivery, NetError> {
-        let mut ready = self.connect()?;
+        let (opening, never_fragment) = (self.plan.opening(), self.never_fragment);
+        let mut ready = stop.unless_asked(move || connect(&opening, never_fragment))??;
         // what all streams share is told with any of them; nobody is asked between gate and start
         let one = &ready.going[..ready.going.len().min(1)];
         let before = accounts(&mut ready.control, one, false)?;
@@ -137,53 +138,6 @@ impl DatagramCarriage<'_> {
         // a stream that goes both ways is one stream
         let broken = ends.broken.into_iter().max().unwrap_or(0);
         Ok(Delivery { figures, began_ns, broken, trouble: ends.trouble, transports })
-    }
-
-    fn connect(&self) -> Result<Ready, NetError> {
-        let open =
-            || DatagramTalk::open(self.plan.endpoint, self.plan.patience, self.never_fragment);
-        let mut keys = SplitMix64::new(clock::wall_ns());
-        let keys: Vec<u64> = (0..2 * self.plan.streams).map(|_| keys.next_u64()).collect();
-        let mut control = open()?;
-        let mut transports = Transports::default();
-        let mut note = |talk: &DatagramTalk| {
-            if let Ok(transport) = talk.socket.transport(self.plan.endpoint) {
-                transports.add(&transport, 1);
-            }
-        };
-        let (mut going, mut coming) = (Vec::new(), Vec::new());
-        if self.plan.direction.to_server() {
-            let begin = |number: usize| {
-                let (mut talk, key) = (open()?, keys[number]);
-                talk.begin(Begin { key, from_server: None })?;
-                Ok(Going { talk, key, gauge: SendGauge::default() })
-            };
-            let mut refused = None;
-            for begun in self.plan.open_all(begin) {
-                match begun {
-                    Ok(begun) => {
-                        note(&begun.talk);
-                        going.push(begun);
-                    }
-                    Err(error) => refused = refused.or(Some(error)),
-                }
-            }
-            if let Some(refused) = refused {
-                // those that have begun must not take the place of others
-                let _ = accounts(&mut control, &going, true);
-                return Err(refused);
-            }
-        }
-        if self.plan.direction.from_server() {
-            let keys = &keys[self.plan.streams..];
-            let open = |number: usize| open().map(|talk| Coming::new(talk, keys[number]));
-            for opened in self.plan.open_all(open) {
-                let opened = opened?;
-                note(opened.talk());
-                coming.push(opened);
-            }
-        }
-        Ok(Ready { control, going, coming, transports })
     }
 
     /// What the sender of one stream is to send.
@@ -306,6 +260,54 @@ impl DatagramCarriage<'_> {
         let sent_bytes = flow.sent * self.plan.bytes as u64;
         OneWay { datagrams: Some(flow), ..OneWay::new(sent_bytes, received, span_ns) }
     }
+}
+
+/// Opens all that streams of datagrams go over, which may `never_fragment`.
+fn connect(opening: &Opening, never_fragment: bool) -> Result<Ready, NetError> {
+    let &Opening { ref endpoint, direction, streams, patience } = opening;
+    let open = || DatagramTalk::open(endpoint, patience, never_fragment);
+    let mut keys = SplitMix64::new(clock::wall_ns());
+    let keys: Vec<u64> = (0..2 * streams).map(|_| keys.next_u64()).collect();
+    let mut control = open()?;
+    let mut transports = Transports::default();
+    let mut note = |talk: &DatagramTalk| {
+        if let Ok(transport) = talk.socket.transport(endpoint) {
+            transports.add(&transport, 1);
+        }
+    };
+    let (mut going, mut coming) = (Vec::new(), Vec::new());
+    if direction.to_server() {
+        let begin = |number: usize| {
+            let (mut talk, key) = (open()?, keys[number]);
+            talk.begin(Begin { key, from_server: None })?;
+            Ok(Going { talk, key, gauge: SendGauge::default() })
+        };
+        let mut refused = None;
+        for begun in opening.open_all(begin) {
+            match begun {
+                Ok(begun) => {
+                    note(&begun.talk);
+                    going.push(begun);
+                }
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        if let Some(refused) = refused {
+            // those that have begun must not take the place of others
+            let _ = accounts(&mut control, &going, true);
+            return Err(refused);
+        }
+    }
+    if direction.from_server() {
+        let keys = &keys[streams..];
+        let open = |number: usize| open().map(|talk| Coming::new(talk, keys[number]));
+        for opened in opening.open_all(open) {
+            let opened = opened?;
+            note(opened.talk());
+            coming.push(opened);
+        }
+    }
+    Ok(Ready { control, going, coming, transports })
 }
 
 /// What the server has counted once everything that was sent has come, or no more comes.

@@ -176,7 +176,8 @@ mod tests {
                 }
             }
         });
-        (Nats::connect(&NatsTarget { url, ..NatsTarget::default() }).unwrap(), commands)
+        let target = NatsTarget { url, ..NatsTarget::default() };
+        (Nats::connect(&target, &plumb_engine::Stop::new().unwrap()).unwrap(), commands)
     }
 
     #[test]

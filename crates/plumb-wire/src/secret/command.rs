@@ -143,10 +143,25 @@ fn in_named(text: &str) -> Vec<Found> {
         }
         behind = behind.max(last.end);
         quoted.skip_to(last.end);
-        let held = pieces.iter().filter(|piece| !piece.is_empty());
-        found.extend(held.map(|piece| Found::text(name, piece.clone())));
+        let held: Vec<_> = pieces.into_iter().filter(|piece| !piece.is_empty()).collect();
+        if let [one] = &held[..]
+            && is_reference(text, one.clone())
+        {
+            continue;
+        }
+        found.extend(held.into_iter().map(|piece| Found::text(name, piece)));
     }
     found
+}
+
+/// True where the value at `at` only names what a shell puts there: `$NAME`, `${NAME}` or the output of
+/// `$(...)`. In single quotes it stands for itself.
+fn is_reference(text: &str, at: Range<usize>) -> bool {
+    let Some(named) = text[at.clone()].strip_prefix('$') else { return false };
+    let is_name = |name: &str| !name.is_empty() && name.chars().all(is_of_name);
+    let braced = named.strip_prefix('{').and_then(|it| it.strip_suffix('}'));
+    let is_named = braced.map_or(named.starts_with('(') || is_name(named), is_name);
+    is_named && !text[..at.start].ends_with('\'')
 }
 
 /// What of `secret` stands in the `pieces` of a word, so that the marks between them stay.
@@ -269,6 +284,13 @@ mod tests {
             ("./a --password-file p --pin 0", "./a --password-file p --pin 0"),
             ("./a --token --for 1s", "./a --token --for 1s"),
             ("cd $PWD; PWD=/x ./a --password", "cd $PWD; PWD=/x ./a --password"),
+            // what only names a secret is none
+            ("./a --password \"$PW\" -v", "./a --password \"$PW\" -v"),
+            ("PGPASSWORD=${PW} psql", "PGPASSWORD=${PW} psql"),
+            ("./a --token=$(cat t)", "./a --token=$(cat t)"),
+            ("./a --password '$PW' -v", "./a --password 'MASKED' -v"),
+            ("./a --password ${PW:-s3cret}", "./a --password MASKED"),
+            ("./a --password $PW.s3cret", "./a --password MASKED"),
         ] {
             assert_eq!(text(line), expected);
         }

@@ -20,6 +20,7 @@ use plumb_engine::{Stop, clock};
 use plumb_folder::CheckFolder;
 use plumb_measure::{Program, RemoteSelector, Span};
 
+use crate::experiment::was_interrupted;
 use crate::far::FarHostWatch;
 use crate::job::into_folder;
 use crate::metrics::Receivers;
@@ -83,7 +84,7 @@ pub(crate) fn run(words: &ArgMatches, command: Vec<String>) -> anyhow::Result<Ex
     if host.far_host.is_none() {
         host.far_host = file.as_ref().and_then(LandscapeFile::recorder);
     }
-    let troubles = unreached(&mut host)?;
+    let troubles = unreached(&mut host, &stop)?;
     let scale = Scale::new(options.for_time, &host)?;
     if let Some(file) = file {
         let parts = file.parts(&scale)?;
@@ -153,12 +154,13 @@ fn new(parts: Vec<CheckupPart>, command: Vec<String>) -> Checkup {
 }
 
 /// A far host that does not answer is left out for all parts, and named once.
-fn unreached(host: &mut HostOptions) -> anyhow::Result<Vec<String>> {
+fn unreached(host: &mut HostOptions, stop: &Stop) -> anyhow::Result<Vec<String>> {
     if host.far_host.is_some() && host.host_interval.ns() == 0 {
         bail!("a far host needs samples: leave --host-interval 0s out");
     }
-    Ok(match FarHostWatch::reach(host) {
+    Ok(match FarHostWatch::reach(host, stop) {
         Ok(_) => Vec::new(),
+        Err(error) if was_interrupted(&error) => return Err(error),
         Err(error) => {
             host.far_host = None;
             vec![format!("{error:#}; measured without it")]

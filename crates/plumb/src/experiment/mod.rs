@@ -53,6 +53,7 @@ struct Interrupted;
 /// True when nothing came of a command because somebody ended it.
 pub(crate) fn was_interrupted(error: &anyhow::Error) -> bool {
     error.is::<Interrupted>()
+        || plumb_engine::Interrupted::is_behind(error.as_ref())
         || matches!(error.downcast_ref::<ShellError>(), Some(ShellError::Interrupted))
 }
 

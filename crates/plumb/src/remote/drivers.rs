@@ -57,8 +57,13 @@ pub(crate) enum Drivers {
 }
 
 impl Drivers {
-    /// Those that `job` asks for, remotes with their part of `command`.
-    pub(crate) fn of(job: &mut dyn Measure, command: &[String]) -> anyhow::Result<Self> {
+    /// Those that `job` asks for, remotes with their part of `command`, unless `stop` is asked before they
+    /// can be.
+    pub(crate) fn of(
+        job: &mut dyn Measure,
+        command: &[String],
+        stop: &Stop,
+    ) -> anyhow::Result<Self> {
         let Some(remotes) = job.remotes().cloned() else { return Ok(Self::Here) };
         let spread = job.spread().map_err(plain)?;
         let told = spread.words();
@@ -73,7 +78,7 @@ impl Drivers {
             }
             RemoteSelector::Nats { url, of } => {
                 let target = target::of_controller(url.as_deref())?;
-                Fleet::nats(&Nats::connect(&target)?, &of)?
+                Fleet::nats(&Nats::connect(&target, stop)?, &of)?
             }
         };
         // a file of options lies here

@@ -112,7 +112,7 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let loopback = || ["127.0.0.0/8", "::1/128"].iter().filter_map(|text| text.parse().ok());
     let targets = options.allow_target;
     restrict_targets(if targets.is_empty() { loopback().collect() } else { targets });
-    let nats = Nats::connect(&target)?;
+    let nats = Nats::connect(&target, &stop)?;
     wait(nats, (&hello, options.clock), &target.url, &options.allow, &stop)
 }
 

@@ -91,7 +91,8 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     signals::end_with_parent(&stop)?;
     let named: Vec<NamedFile> = options.file.iter().map(|path| NamedFile::lone(path)).collect();
     let files = PlanFiles::read(&named)?;
-    let mut fleet = Fleet::nats(&Nats::connect(&target::of_controller(url.as_deref())?)?, of)?;
+    let mut fleet =
+        Fleet::nats(&Nats::connect(&target::of_controller(url.as_deref())?, &stop)?, of)?;
     if fleet.members().count() != 1 {
         bail!("a server is started on one machine: name one remote");
     }

@@ -100,7 +100,7 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
         bail!("the paths of one machine are measured by `plumb net ping`");
     };
     let stop = signals::stop()?;
-    let there = Nats::connect(&target::of_controller(url.as_deref())?)?.there(of)?;
+    let there = Nats::connect(&target::of_controller(url.as_deref())?, &stop)?.there(of)?;
     let machines = machines(there, &options.address_label)?;
     let started = clock::utc(clock::wall_ns());
     let folder = match &options.out {

@@ -35,7 +35,8 @@ pub(crate) fn measure_there(
         bail!("--remotes: a remote that measures alone has none of its own");
     }
     let files = PlanFiles::read(&job.files())?;
-    let mut fleet = Fleet::nats(&Nats::connect(&target::of_controller(url.as_deref())?)?, of)?;
+    let mut fleet =
+        Fleet::nats(&Nats::connect(&target::of_controller(url.as_deref())?, stop)?, of)?;
     let names: Vec<String> = fleet.members().map(|(hello, _)| hello.name.clone()).collect();
     let [name] = &names[..] else {
         bail!("{} answer to that: name one remote", names.join(", "));

@@ -16,6 +16,7 @@ mod plans;
 mod python;
 mod report;
 mod show;
+mod signals;
 mod size;
 mod telemetry;
 mod ui;

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read as _, Write as _};
 
+use plumb_engine::Stop;
 use plumb_engine::tls::TrustOptions;
 use plumb_measure::Span;
 use plumb_serve::accounts::authorization;
@@ -10,6 +11,9 @@ use plumb_wire::http::{Scheme, Url};
 use serde_json::Value;
 
 use crate::FlowError;
+
+/// Where else it may be said who asks.
+pub(crate) const WHO_ASKS: &str = "name --user and --password-file";
 
 /// An answer takes no longer than this.
 const PATIENCE: Span = Span::from_ms(60_000);
@@ -45,7 +49,8 @@ impl Client {
         user: Option<&str>,
         secret: Option<&str>,
     ) -> Result<Self, FlowError> {
-        let parsed = Url::parse(url).map_err(|error| FlowError::Plan(error.to_string()))?;
+        let parsed =
+            Url::parse(url).map_err(|error| FlowError::Plan(error.with_credentials(WHO_ASKS)))?;
         let encryption = match parsed.scheme() {
             Scheme::Http if trust.unused().is_err() => {
                 return Err(FlowError::Plan(format!(
@@ -64,18 +69,25 @@ impl Client {
         Ok(Self { host: parsed.host_and_port(), encryption, authorization })
     }
 
-    /// Looks at `target`, or posts `form` there.
+    /// Looks at `target`, or posts `form` there, unless `stop` is asked before the answer has come.
     ///
     /// # Errors
     /// [`FlowError`] when there is no server, or it refuses; with what it said.
-    pub(crate) fn ask(&self, target: &str, form: Option<&str>) -> Result<Value, FlowError> {
+    pub(crate) fn ask(
+        &self,
+        target: &str,
+        form: Option<&str>,
+        stop: &Stop,
+    ) -> Result<Value, FlowError> {
         let broken = |error: io::Error| {
             FlowError::Plan(format!(
                 "{} does not answer as a transaction manager: {error}",
                 self.host
             ))
         };
-        let answer = self.exchange(&self.request(target, form)).map_err(broken)?;
+        let (client, request) = (self.clone(), self.request(target, form));
+        let exchanged = stop.unless_asked(move || client.exchange(&request))?;
+        let answer = exchanged.map_err(broken)?;
         let (status, body) = parse(&answer).map_err(broken)?;
         let document: Option<Value> = serde_json::from_slice(body).ok();
         match (status, document) {

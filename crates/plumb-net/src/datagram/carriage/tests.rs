@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use plumb_engine::{Endpoint, Gate, IntervalRecords};
-use plumb_measure::Span;
+use plumb_measure::{Span, Transport};
 use plumb_wire::datagram::{HEAD_BYTES, Head, Kind};
 use plumb_wire::extension::Direction;
 
@@ -133,6 +133,17 @@ fn a_stream_that_breaks_both_ways_is_one_and_what_it_sent_is_known() {
     assert_eq!((to_server.received_bytes, to_server.datagrams), (0, None), "nobody knows");
 }
 
+/// Asks to stop once everything stands.
+struct StopsAtOnce<'a>(&'a Stop);
+
+impl Sampler for StopsAtOnce<'_> {
+    fn begin(&mut self, _: Option<&Transport>) {
+        self.0.ask();
+    }
+
+    fn interval(&mut self, _: &IntervalRecords) {}
+}
+
 #[test]
 fn what_was_lost_of_a_stream_whose_sender_is_gone_is_not_known() {
     let endpoint =
@@ -166,8 +177,7 @@ fn what_is_waited_for_at_the_end_is_no_time_of_sending() {
     let length = Span::from_ms(60_000);
     let plan = StreamPlan { length, ..plan(&endpoint, Direction::FromServer, (1, 1)) };
     let stop = Stop::new().unwrap();
-    stop.ask();
-    let delivery = carriage(plan, "10Mbit").run(&mut Nobody, &stop).unwrap();
+    let delivery = carriage(plan, "10Mbit").run(&mut StopsAtOnce(&stop), &stop).unwrap();
     assert_eq!((delivery.broken, delivery.trouble), (0, None));
     let flow = delivery.figures.from_server.unwrap().datagrams.unwrap();
     assert_eq!((flow.sent, flow.received, flow.lost), (1_000, 1, 999));

@@ -186,7 +186,7 @@ fn finish(
         if stop.asked() { verdict.interrupted() } else { verdict }
     })?;
     printed?;
-    let go_on = format!("plumb lab run --resume {}", folder.path().display());
+    let go_on = stored::goes_on_by(folder.path(), options.file.as_deref());
     if stop.asked() {
         let _ = writeln!(io::stderr(), "interrupted; go on with: {go_on}");
         return Ok(Exit::Interrupted);

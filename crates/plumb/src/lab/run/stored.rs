@@ -69,7 +69,7 @@ pub(super) fn read(
         );
     }
     ensure!(
-        file.is_some() || !stored.contains(MASK),
+        file.is_some() || !lacks_secrets(&stored),
         "{shown} does not keep the secrets of its commands: name the experiment file again"
     );
     let overrides = Overrides { seed: Some(order.seed), ..overrides };
@@ -144,4 +144,17 @@ pub(super) fn text_of(path: &Path) -> anyhow::Result<String> {
         "{shown} is no experiment file: it is larger than {BYTES_MAX} bytes"
     );
     String::from_utf8(bytes).with_context(|| format!("{shown} is no UTF-8 text; TOML is"))
+}
+
+/// True where an experiment cannot go on with the `text` of its folder alone.
+fn lacks_secrets(text: &str) -> bool {
+    text.contains(MASK)
+}
+
+/// The command that goes on with the experiment in `folder`, which was begun with `file`.
+pub(super) fn goes_on_by(folder: &Path, file: Option<&Path>) -> String {
+    let lacks = text_of(&folder.join(EXPERIMENT)).is_ok_and(|text| lacks_secrets(&text));
+    let file = file.map_or_else(|| "FILE".into(), |file| file.display().to_string());
+    let file = if lacks { format!("{file} ") } else { String::new() };
+    format!("plumb lab run {file}--resume {}", folder.display())
 }
