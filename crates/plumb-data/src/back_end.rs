@@ -45,7 +45,7 @@ pub struct BackEndFigures {
     pub calls: u64,
     /// Those that nobody answered.
     pub failed: u64,
-    /// Nobody answered the last one.
+    /// Nobody answered the last one, and that was not for want of time.
     pub away: bool,
 }
 
@@ -170,6 +170,8 @@ impl BackEnd {
     /// Asks until there is an answer, or as often as its plan says.
     fn answer(&self, request: &BackEndRequest<'_>) -> Result<BackEndAnswer, OutsideError> {
         let mut left = self.plan.retries;
+        // why it cannot be used: an attempt that had less time than it may take does not tell
+        let mut problem = None;
         let until_ns = MonotonicClock.now_ns().saturating_add(request.patience.ns());
         loop {
             let left_ns = until_ns.saturating_sub(MonotonicClock.now_ns());
@@ -186,18 +188,21 @@ impl BackEnd {
             if error.kind() == io::ErrorKind::FileTooLarge {
                 return Err(OutsideError::Refused(said));
             }
-            if MonotonicClock.now_ns() >= until_ns {
-                return Err(OutsideError::Late(format!(
-                    "{said}; that is the rest of `time-limit`"
-                )));
+            let late = MonotonicClock.now_ns() >= until_ns;
+            let cut_short = late && limit < self.plan.timeout;
+            if !crowded && !cut_short {
+                problem = Some(format!("{} fails: {error}", self.plan.host));
             }
             // what changes something is not sent twice from here
             let again = !sent || ["GET", "HEAD", "PUT", "DELETE"].contains(&request.method);
-            if left == 0 || !again {
-                if !crowded {
-                    self.presence.failed(&format!("{} fails: {error}", self.plan.host));
+            if late || left == 0 || !again {
+                if let Some(problem) = &problem {
+                    self.presence.failed(problem);
                 }
-                return Err(OutsideError::Lost(said));
+                return Err(match late {
+                    true => OutsideError::Late(format!("{said}; that is the rest of `time-limit`")),
+                    false => OutsideError::Lost(said),
+                });
             }
             left -= 1;
             let rest_ns = until_ns.saturating_sub(MonotonicClock.now_ns());

@@ -29,6 +29,8 @@ pub struct Pool {
 #[derive(Debug, Default)]
 struct State {
     idle: VecDeque<Idle>,
+    /// Of the places in use, those whose session is not logged on yet.
+    opening: usize,
     figures: PoolFigures,
 }
 
@@ -71,7 +73,7 @@ pub struct PoolFigures {
     pub failed_validations: u64,
     /// Sessions that were lost in use, or while they were idle.
     pub lost: u64,
-    /// The server lets nobody log on, or was silent.
+    /// The server lets nobody log on, and no session is left; or it was silent.
     pub away: bool,
 }
 
@@ -84,6 +86,8 @@ pub struct Lease {
     waited_ns: u64,
     /// What its session had spent before.
     before: DatabaseTimes,
+    /// What its session had been asked before, or for its log-on.
+    calls: u64,
 }
 
 impl Pool {
@@ -91,7 +95,7 @@ impl Pool {
     #[must_use]
     pub fn new(plan: ServerPlan) -> Self {
         let figures = PoolFigures { maximum: plan.maximum, ..PoolFigures::default() };
-        let state = Mutex::new(State { idle: VecDeque::new(), figures });
+        let state = Mutex::new(State { figures, ..State::default() });
         let presence = Presence::new(format!("the data server {}", plan.name));
         let (freed, filled) = (Condvar::new(), AtomicBool::new(false));
         Self { plan, state, freed, filled, presence }
@@ -151,7 +155,9 @@ impl Pool {
                     // its place is free again, and another session may be idle
                 }
                 None => {
-                    lease.database = Some(self.log_on(until_ns)?);
+                    let database = self.log_on(until_ns)?;
+                    lease.calls = database.calls();
+                    lease.database = Some(database);
                     return Ok(lease);
                 }
             }
@@ -191,7 +197,8 @@ impl Pool {
             None => (None, 0),
         };
         let before = database.as_ref().map_or_else(DatabaseTimes::default, Database::times);
-        Ok(Lease { pool: Arc::clone(self), database, uses, waited_ns, before })
+        let calls = database.as_ref().map_or(0, Database::calls);
+        Ok(Lease { pool: Arc::clone(self), database, uses, waited_ns, before, calls })
     }
 
     fn exhausted(&self) -> OutsideError {
@@ -218,6 +225,7 @@ impl Pool {
     /// A new session; a server that takes nobody is asked again as often as the plan says.
     fn log_on(&self, until_ns: u64) -> Result<Database, OutsideError> {
         let mut left = self.plan.retries;
+        self.lock().opening += 1;
         loop {
             let mut database = Database::new(self.plan.target.clone());
             let opened = match &self.plan.init_command {
@@ -227,16 +235,21 @@ impl Pool {
             let mut state = self.lock();
             match opened {
                 Ok(()) => {
+                    state.opening -= 1;
                     state.figures.log_ons += 1;
                     self.presence.answered();
                     return Ok(database);
                 }
                 Err(error) => {
                     state.figures.failed_log_ons += 1;
-                    self.presence.failed(&error);
+                    // it can be used over the sessions that there are
+                    if state.idle.is_empty() && state.figures.in_use <= state.opening {
+                        self.presence.failed(&error);
+                    }
                     let now_ns = MonotonicClock.now_ns();
                     let interval_ns = self.plan.retry_interval.ns();
                     if left == 0 || now_ns.saturating_add(interval_ns) >= until_ns {
+                        state.opening -= 1;
                         return Err(OutsideError::Lost(self.said(&error)));
                     }
                     left -= 1;
@@ -309,6 +322,9 @@ impl Drop for Lease {
         let mut kept = self.database.take();
         if let Some(database) = &mut kept {
             database.roll_back();
+            if database.connected() && database.calls() > self.calls {
+                self.pool.presence.answered();
+            }
         }
         let uses = self.uses + 1;
         let plan = &self.pool.plan;

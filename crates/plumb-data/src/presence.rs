@@ -40,7 +40,7 @@ impl Presence {
         }
     }
 
-    /// True while the last attempt is one that failed.
+    /// True from a failure until it was used again.
     pub(super) fn is_away(&self) -> bool {
         self.away.load(Ordering::Relaxed)
     }
@@ -62,9 +62,25 @@ mod tests {
 
     use plumb_measure::Span;
     use plumb_serve::Log;
-    use plumb_transaction::BackEndRequest;
+    use plumb_serve::database::DatabaseError;
+    use plumb_transaction::{BackEndRequest, OutsideError};
 
     use super::super::DataServers;
+    use super::super::back_end::BackEnds;
+
+    fn request() -> BackEndRequest<'static> {
+        BackEndRequest {
+            server: "erp",
+            method: "GET",
+            target: "/",
+            headers: &[],
+            media_type: "",
+            body: b"",
+            patience: Span::from_ms(60_000),
+            trace: None,
+            idempotency_key: None,
+        }
+    }
 
     #[test]
     fn what_goes_and_comes_is_told_once_each_time() {
@@ -96,17 +112,7 @@ mod tests {
         assert!(!pool.figures().away);
         assert_eq!(told(), ["the data server plant can be used again"]);
 
-        let request = BackEndRequest {
-            server: "erp",
-            method: "GET",
-            target: "/",
-            headers: &[],
-            media_type: "",
-            body: b"",
-            patience: Span::from_ms(60_000),
-            trace: None,
-            idempotency_key: None,
-        };
+        let request = request();
         let away = || servers.back_ends().figures().all(|(_, figures)| figures.away);
         drop(listener);
         for _ in 0..2 {
@@ -127,6 +133,53 @@ mod tests {
         });
         assert!(!away());
         assert_eq!(told(), ["the back end erp can be used again"]);
+    }
+
+    #[test]
+    fn a_data_server_whose_sessions_answer_is_not_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let (there, gone) = (folder.path().join("there"), folder.path().join("gone"));
+        fs::create_dir(&there).unwrap();
+        let text = "[server.plant]\nurl = \"there/plant.db\"\n";
+        let plans = super::super::file::parse(text, folder.path()).unwrap();
+        let servers = DataServers::new(plans);
+        let server = servers.find("plant").unwrap();
+        let pool = &server.pool;
+        let mut kept = pool.take().unwrap();
+        fs::rename(&there, gone).unwrap();
+        pool.take().unwrap_err();
+        let figures = pool.figures();
+        assert_eq!((figures.failed_log_ons, figures.away), (1, false));
+        server.outside(&DatabaseError::Silent("late".into()), "SELECT 1");
+        assert!(pool.figures().away);
+        kept.batch("SELECT 1").unwrap();
+        drop(kept);
+        assert!(!pool.figures().away);
+        // who asks nothing learns nothing
+        server.outside(&DatabaseError::Silent("late".into()), "SELECT 1");
+        drop(pool.take().unwrap());
+        assert!(pool.figures().away);
+    }
+
+    #[test]
+    fn a_back_end_that_is_tried_until_the_time_limit_is_away() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let text = format!(
+            "[back-end.erp]\nurl = \"http://{}\"\nretries = 100\nretry-interval = \"100ms\"\n",
+            listener.local_addr().unwrap()
+        );
+        let plans = super::super::back_end_file::parse(&text, Path::new(".")).unwrap();
+        let back_ends = BackEnds::new(plans);
+        let away = |patience_ms| {
+            let request = BackEndRequest { patience: Span::from_ms(patience_ms), ..request() };
+            let error = back_ends.call(&request).unwrap_err();
+            assert!(matches!(error, OutsideError::Late(_)), "{error}");
+            back_ends.figures().all(|(_, figures)| figures.away)
+        };
+        // one whose message had no time left for it may answer
+        assert!(!away(20));
+        drop(listener);
+        assert!(away(300));
     }
 
     #[test]

@@ -42,8 +42,10 @@ pub(super) enum Rest {
 }
 
 impl Lines {
-    /// Learns from the first line of a CSV file where its columns are.
+    /// Learns from the first line of a CSV file where its columns are. Empty names at its end do not
+    /// count, and a column without a name is no tag.
     pub(super) fn of_header(header: &str, columns: &Columns) -> Result<Self, String> {
+        carried(header)?;
         let names = fields(header.trim_start_matches('\u{feff}'), columns.delimiter)?;
         let place = |wanted: &String| {
             names.iter().position(|name| name.trim() == wanted).ok_or_else(|| {
@@ -52,14 +54,22 @@ impl Lines {
             })
         };
         let time = columns.time.as_ref().map(place).transpose()?;
+        let named = |name: &str| !name.trim().is_empty();
+        let mut used = vec![names.iter().rposition(|name| named(name)), time];
         let rest = match (&columns.tag, &columns.value) {
-            (Some(tag), Some(value)) => Rest::Long { tag: place(tag)?, value: place(value)? },
+            (Some(tag), Some(value)) => {
+                let (tag, value) = (place(tag)?, place(value)?);
+                used.extend([Some(tag), Some(value)]);
+                Rest::Long { tag, value }
+            }
             _ => {
-                let tags = names.iter().enumerate().filter(|(at, _)| Some(*at) != time);
+                let tags = names.iter().enumerate();
+                let tags = tags.filter(|(at, name)| Some(*at) != time && named(name));
                 Rest::Wide(tags.map(|(at, name)| (at, name.trim().into())).collect())
             }
         };
-        Ok(Self::Fields { delimiter: columns.delimiter, count: names.len(), time, rest })
+        let count = used.into_iter().flatten().max().map_or(0, |last| last + 1);
+        Ok(Self::Fields { delimiter: columns.delimiter, count, time, rest })
     }
 
     /// The changes of a line; `now_ms` is the time of those without one. A field of a wide file that
@@ -209,6 +219,15 @@ mod tests {
         let wide = Lines::of_header("\u{feff}at;a;b", &columns(Some("at"), None, None)).unwrap();
         assert_eq!(told(&wide, "1970-01-01T00:00:02Z;1;"), ["2000 a=1"]);
         assert_eq!(told(&wide, "1970-01-01 00:00:02.5;1;on"), ["2500 a=1", "2500 b=on"]);
+        // an empty name at the end, which lines may leave out, and one between
+        let long = columns(Some("at"), Some("name"), Some("value"));
+        let long = Lines::of_header("at;name;value; ;", &long).unwrap();
+        assert_eq!(told(&long, "1;a;5"), ["1000 a=5"]);
+        assert_eq!(told(&long, "1;a;5;;"), ["1000 a=5"]);
+        let wide = Lines::of_header("at;a;;b;", &columns(Some("at"), None, None)).unwrap();
+        assert_eq!(told(&wide, "1;2;3;4;"), ["1000 a=2", "1000 b=4"]);
+        let last = Lines::of_header("a;", &columns(Some(""), None, None)).unwrap();
+        assert_eq!(told(&last, "2;1"), ["1000 a=2"]);
         assert_eq!(told(&Lines::Values("log".into()), "any; line"), ["5 log=any; line"]);
     }
 
@@ -216,6 +235,8 @@ mod tests {
     fn what_a_line_lacks_is_told() {
         let missing = Lines::of_header("at;a", &columns(Some("time"), None, None)).unwrap_err();
         assert!(missing.contains("no column `time`") && missing.contains("`at`, `a`"), "{missing}");
+        let unknown = Lines::of_header("at;a\u{1b}", &columns(Some("at"), None, None)).unwrap_err();
+        assert!(unknown.contains("U+001B"), "{unknown}");
         let wide = Lines::of_header("at;a", &columns(Some("at"), None, None)).unwrap();
         for (line, expected) in [
             ("yesterday;1", "`yesterday` is no time"),
