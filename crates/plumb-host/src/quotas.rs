@@ -39,13 +39,14 @@ impl QuotaWatch {
     }
 
     /// What is left to `pids`, of those that are watched, where that is less than `all` processors, and how
-    /// often they were held back from the last reading before `began_ns` on.
+    /// often any of `ran` was held back from the last reading before `began_ns` on. `None`, whoever was held
+    /// back, where one of `pids` has no quota.
     #[must_use]
-    pub fn of(&self, pids: &[u32], began_ns: u64, all: u32) -> Option<CpuQuota> {
+    pub fn of(&self, pids: &[u32], ran: &[u32], began_ns: u64, all: u32) -> Option<CpuQuota> {
         let Quota { processors, holds_us } = quota_of(&self.root, pids)?;
         let before = self.readings.iter().rfind(|(at_ns, _)| *at_ns <= began_ns);
         let (_, before) = before.or(self.readings.first())?;
-        let held = Throttling::of(&self.root, pids).since(before);
+        let held = Throttling::of(&self.root, ran).since(before);
         let throttled = held.map(|it| CpuThrottled {
             periods: it.throttled.periods,
             held_back: it.throttled.held_back,
@@ -93,8 +94,35 @@ mod tests {
         stat(44);
         watch.look(); // it is over by now, and nobody asks for what is in between
         stat(50);
-        let held = |began_ns| watch.of(&[7], began_ns, 4).unwrap().throttled.unwrap().held_back;
+        let held =
+            |began_ns| watch.of(&[7], &[7], began_ns, 4).unwrap().throttled.unwrap().held_back;
         assert_eq!((held(began_ns), held(0)), (10, 47));
-        assert_eq!(watch.of(&[7], began_ns, 0), None, "no less than all");
+        assert_eq!(watch.of(&[7], &[7], began_ns, 0), None, "no less than all");
+    }
+
+    #[test]
+    fn who_is_held_back_need_not_do_the_work() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |file: &str, text: &str| {
+            let file = folder.path().join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        };
+        let stat = |group: &str, held_back: u64| {
+            let text =
+                format!("nr_periods 100\nnr_throttled {held_back}\nthrottled_usec {held_back}\n");
+            write(&format!("sys/fs/cgroup/{group}/cpu.stat"), &text);
+        };
+        write("proc/self/cgroup", "0::/user\n");
+        for (pid, group, max) in [(2, "listener", 5_000), (3, "work", 200_000)] {
+            write(&format!("proc/{pid}/cgroup"), &format!("0::/{group}\n"));
+            write(&format!("sys/fs/cgroup/{group}/cpu.max"), &format!("{max} 100000\n"));
+            stat(group, 0);
+        }
+        let watch = QuotaWatch::begin(&Root::below(folder.path()), vec![2, 3]);
+        stat("listener", 82);
+        let quota = watch.of(&[3], &[2, 3], MonotonicClock.now_ns(), 4).unwrap();
+        let held = quota.throttled.unwrap();
+        assert_eq!((quota.processors, held.processors, held.held_back), (2.0, Some(0.05), 82));
     }
 }

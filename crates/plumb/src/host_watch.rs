@@ -178,7 +178,7 @@ impl HostWatch {
     }
 
     /// What control groups leave to us, and to the processes under test that did the work, from
-    /// `began_ns` until `after`.
+    /// `began_ns` until `after`; and how often they held back us, and whoever ran of those under test.
     fn quotas_of(
         &self,
         began: &Began,
@@ -186,14 +186,19 @@ impl HostWatch {
         began_ns: u64,
     ) -> (Option<CpuQuota>, Option<CpuQuota>) {
         let ours = std::process::id();
-        let of = |pids: &[u32]| began.quotas.of(pids, began_ns, self.recorder.facts().cpus_online);
+        let all = self.recorder.facts().cpus_online;
+        let of = |pids: &[u32], ran: &[u32]| began.quotas.of(pids, ran, began_ns, all);
         let used = began.ledger.used_until(after, &began.tested, ours);
         let tested = match workers(&self.root, &used) {
-            Some(pids) => of(&pids),
+            Some(pids) => {
+                // who is held back all the time uses too little to be one of those that did the work
+                let ran = used.iter().filter(|(_, ns)| *ns > 0).map(|(pid, _)| *pid);
+                of(&pids, &ran.collect::<Vec<_>>())
+            }
             // in which of their groups they would have been held back cannot be told
-            None => of(&began.tested).map(|quota| CpuQuota { throttled: None, ..quota }),
+            None => of(&began.tested, &[]),
         };
-        (of(&[ours]), tested)
+        (of(&[ours], &[ours]), tested)
     }
 
     /// On which processors the work was done.
