@@ -24,6 +24,7 @@ mod manual;
 mod measure;
 mod metrics;
 mod net_check;
+mod open_files;
 mod pages;
 mod pipeline;
 mod progress;

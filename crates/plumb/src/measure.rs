@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, anyhow};
 use clap::ArgMatches;
 use plumb_command::{Exit, carry_out, colour, exit, plain, signals};
 use plumb_engine::clock::{self, MonotonicClock};
@@ -20,7 +20,7 @@ use plumb_folder::RunFolder;
 use plumb_host::HiccupMeter;
 use plumb_measure::{
     Clock as _, FindingKind, Floor, Plan, Program, ResultRecord, RunRecord, SCHEMA, Status, Target,
-    Transport, Validity, counted, hdr,
+    Transport, Validity, hdr,
 };
 use plumb_remote::{CommonStart, Conductor, lead};
 use plumb_report::{markdown, terminal};
@@ -34,7 +34,7 @@ use crate::pipeline::{self, VerdictFiles};
 use crate::progress::{INCOMPLETE, Onlooker};
 use crate::remote::Drivers;
 use crate::report::page_of;
-use crate::{host, layers};
+use crate::{host, layers, open_files};
 
 /// Runs what `matches` ask of the layer `name`.
 pub(crate) fn run_layer(
@@ -45,7 +45,7 @@ pub(crate) fn run_layer(
     let layer = layers::find(name).ok_or_else(|| anyhow!("there is no layer `{name}`"))?;
     match layer.job(matches).map_err(plain)? {
         Job::Verb(mut verb) => {
-            raise_descriptor_limit();
+            open_files::raise_limit();
             let stop = signals::stop()?;
             signals::end_with_parent(&stop)?;
             carry_out(verb.as_mut(), (&mut io::stdout(), &mut io::stderr()), &stop)
@@ -61,9 +61,6 @@ pub(crate) fn run_layer(
         }
     }
 }
-
-/// Files that a run has open beside its connections: its own, and those of whoever watches.
-const FILES_MIN: u64 = 32;
 
 /// A measurement that is over, and the folder it lies in.
 pub(crate) struct Run {
@@ -131,7 +128,7 @@ pub(crate) fn measure_with(
     stop: &Stop,
     drivers: Drivers,
 ) -> anyhow::Result<Run> {
-    check_descriptor_limit()?;
+    open_files::check_limit()?;
     let far_host = FarHostWatch::reach(&job.output().host, stop)?;
     let hiccups = HiccupMeter::start().context("cannot start another thread")?;
     let outline = job.outline();
@@ -442,27 +439,4 @@ pub(crate) fn print(
             page.unwrap_or_default()
         )
     })
-}
-
-/// Refuses a limit at which not even the files of a run itself can be open.
-fn check_descriptor_limit() -> anyhow::Result<()> {
-    match raise_descriptor_limit() {
-        Some(few) if few < FILES_MIN => bail!(
-            "no more than {} may be open at a time, and a run needs {FILES_MIN} beside its connections: raise \
-             the limit of open files (ulimit -n 1024)",
-            counted(few, "file")
-        ),
-        _ => Ok(()),
-    }
-}
-
-/// Thousands of connections need thousands of descriptors: takes as many as are allowed, which it returns;
-/// `None`: no limit.
-fn raise_descriptor_limit() -> Option<u64> {
-    use rustix::process::{Resource, getrlimit, setrlimit};
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    // refused: a run that needs more says so when it runs out
-    let _ = setrlimit(Resource::Nofile, limit);
-    getrlimit(Resource::Nofile).current
 }
