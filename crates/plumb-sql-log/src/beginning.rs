@@ -1,6 +1,7 @@
 //! What a statement begins with: whether it only asks, or begins, ends or sets what others run in.
 
 use crate::fingerprint::Language;
+use crate::fingerprint::comment;
 
 /// Begins, ends and settings of transactions and sessions that MariaDB and MySQL have besides: what locks tables ends
 /// the transaction, and no rollback unlocks them.
@@ -89,43 +90,14 @@ fn names_a_file(text: &str) -> bool {
 /// `text` without the spaces and comments that it begins with. Those of PostgreSQL between `/*` and `*/` hold
 /// others; those of MariaDB and MySQL that begin with `/*!` or `/*M!` are no comments, but are run.
 fn without_comments(text: &str, language: Language) -> &str {
-    let is_mysql = language == Language::Mysql;
     let mut rest = text.trim_start();
-    loop {
-        let line = rest.strip_prefix("--").or_else(|| rest.strip_prefix('#').filter(|_| is_mysql));
-        let behind = if let Some(line) = line {
-            line.split_once(['\n', '\r']).map_or("", |(_, behind)| behind)
-        } else if is_mysql && (rest.starts_with("/*!") || rest.starts_with("/*M!")) {
-            return rest;
-        } else if let Some(comment) = rest.strip_prefix("/*").filter(|_| is_mysql) {
-            comment.split_once("*/").map_or("", |(_, behind)| behind)
-        } else if rest.starts_with("/*") {
-            behind_comment(rest)
-        } else {
-            return rest;
-        };
-        rest = behind.trim_start();
+    let is_run = |rest: &str| {
+        language == Language::Mysql && (rest.starts_with("/*!") || rest.starts_with("/*M!"))
+    };
+    while let Some(length) = comment(rest, language).filter(|_| !is_run(rest)) {
+        rest = rest[length..].trim_start();
     }
-}
-
-/// What stands behind the comment that `text` begins with; nothing when it has no end.
-fn behind_comment(text: &str) -> &str {
-    let (mut depth, mut at) = (0_u32, 0);
-    while let Some(mark) = text.as_bytes().get(at..at + 2) {
-        match mark {
-            b"/*" => depth += 1,
-            b"*/" => depth -= 1,
-            _ => {
-                at += 1;
-                continue;
-            }
-        }
-        at += 2;
-        if depth == 0 {
-            return &text[at..];
-        }
-    }
-    ""
+    rest
 }
 
 #[cfg(test)]

@@ -100,7 +100,7 @@ fn is_of_name(it: char) -> bool {
 
 /// Bytes of the comment that `rest` begins with. But for those of MariaDB and MySQL, comments between `/*` and
 /// `*/` hold others; a line ends with a carriage return as well in PostgreSQL.
-fn comment(rest: &str, language: Language) -> Option<usize> {
+pub(crate) fn comment(rest: &str, language: Language) -> Option<usize> {
     let is_mysql = language == Language::Mysql;
     if rest.starts_with("--") || (is_mysql && rest.starts_with('#')) {
         let ends = |it| it == '\n' || (it == '\r' && language == Language::Standard);
