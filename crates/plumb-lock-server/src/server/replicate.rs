@@ -23,6 +23,9 @@ use super::{Event, LockServer};
 const PLACES_A_SLICE: u32 = 1_000;
 /// Commands of fewer bytes are not worth a turn of their own.
 const PIECE_BYTES_MIN: usize = 2 << 10;
+/// With a replica: what so many bytes of commands change fits in one packet, which TCP need not
+/// acknowledge by itself.
+const REPLICATED_BYTES_MIN: usize = 1_400;
 const MS: u64 = 1_000_000;
 
 impl<C: Clock, R: Rules> LockServer<'_, C, R> {
@@ -185,16 +188,18 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     }
 
     /// So many bytes of a client's commands are served in a turn. Of a long pipeline that is half: the
-    /// client reads these replies, and the replica what has changed, while the rest is served.
+    /// client reads these replies while the rest is served. With a replica it is a quarter: some wait
+    /// for the replica, and the client reads others, while the rest is served.
     pub(super) fn piece_of(&self, commands: &[u8]) -> usize {
         let replica = match &self.replicated.role {
             Role::Primary(primary) => primary.replica().is_some(),
             Role::Replica(_) | Role::Fenced { .. } | Role::Witness(_) => false,
         };
-        let short = commands.len() < 2 * PIECE_BYTES_MIN;
+        let (parts, least) =
+            if replica { (4, REPLICATED_BYTES_MIN) } else { (2, PIECE_BYTES_MIN) };
         // where nothing but the disk is waited for, a turn more is a wait more
-        let whole = short || self.notes.syncs_every_turn() && !replica;
-        if whole { usize::MAX } else { commands.len() / 2 }
+        let whole = commands.len() < 2 * least || self.notes.syncs_every_turn() && !replica;
+        if whole { usize::MAX } else { (commands.len() / parts).max(least) }
     }
 
     /// On what that depends what a client was answered in this turn.
