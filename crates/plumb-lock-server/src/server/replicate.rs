@@ -195,8 +195,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             Role::Primary(primary) => primary.replica().is_some(),
             Role::Replica(_) | Role::Fenced { .. } | Role::Witness(_) => false,
         };
-        let (parts, least) =
-            if replica { (4, REPLICATED_BYTES_MIN) } else { (2, PIECE_BYTES_MIN) };
+        let (parts, least) = if replica { (4, REPLICATED_BYTES_MIN) } else { (2, PIECE_BYTES_MIN) };
         // where nothing but the disk is waited for, a turn more is a wait more
         let whole = commands.len() < 2 * least || self.notes.syncs_every_turn() && !replica;
         if whole { usize::MAX } else { (commands.len() / parts).max(least) }
