@@ -4,12 +4,16 @@
 use crate::bounded::Bounded;
 use crate::mean::student;
 use crate::rank::Interval;
-use crate::series::standard_deviation;
+use crate::series::{autocorrelation, standard_deviation};
 
 /// Parts below which [`ratio_half_width`] says nothing.
 const PARTS_MIN: usize = 10;
 /// Groups of neighbours that the parts are put into.
 const GROUPS: usize = PARTS_MIN;
+/// The same where neighbouring groups are alike.
+const GROUPS_LEAST: usize = GROUPS / 2;
+/// However alike neighbours are, they are not taken to be the same, nor each other's opposite.
+const ALIKE_MAX: f64 = 0.99;
 
 /// Half the width of a 95 % interval around the ratio of two sums, from the `parts` of both in the
 /// order in which they were measured; `None` below ten parts, and where the second sum is not above
@@ -17,11 +21,14 @@ const GROUPS: usize = PARTS_MIN;
 ///
 /// What counts is how far the first part of each lies from what the ratio makes of the second. These
 /// distances are added up in ten groups of neighbours, so that what neighbours have in common is not
-/// counted as knowledge, and in five where even neighbouring groups lie on one side.
+/// counted as knowledge, and in five where even neighbouring groups lie on one side. Of few parts a group
+/// is too short for that: the width is at least what the likeness of one part to the next makes of it.
 ///
 /// # Source
 /// The ratio estimator: Cochran, Sampling Techniques, 3rd edition, 1977, chapter 6. Batch means:
-/// Schmeiser, Batch size effects in the analysis of simulation output, Oper. Res. 30, 1982.
+/// Schmeiser, Batch size effects in the analysis of simulation output, Oper. Res. 30, 1982. The likeness
+/// of neighbours: an autoregressive series of the first order, its coefficient corrected as by Kendall,
+/// Note on bias in the estimation of autocorrelation, Biometrika 41, 1954.
 #[must_use]
 pub fn ratio_half_width(parts: &[(f64, f64)]) -> Option<f64> {
     let (of, all) = parts.iter().fold((0.0, 0.0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
@@ -32,10 +39,32 @@ pub fn ratio_half_width(parts: &[(f64, f64)]) -> Option<f64> {
     let off: Vec<f64> = parts.iter().map(|(of, all)| of - ratio * all).collect();
     let ten = sums(&off, GROUPS);
     let neighbours: f64 = ten.windows(2).map(|pair| pair[0] * pair[1]).sum();
-    let groups = if neighbours > 0.0 { sums(&off, GROUPS / 2) } else { ten };
-    #[expect(clippy::cast_precision_loss, reason = "ten groups at most")]
-    let error = standard_deviation(&groups)? * (groups.len() as f64).sqrt();
-    Some(student(groups.len() - 1) * error / all)
+    let groups = if neighbours > 0.0 { sums(&off, GROUPS_LEAST) } else { ten };
+    Some(half_width_of_sum(&groups, 1.0)?.max(half_width_of_neighbours(&off)?) / all)
+}
+
+/// Half the width around the sum of these values, of which `alike` count as one; `None` below two.
+/// They count as the fewest groups at least.
+fn half_width_of_sum(values: &[f64], alike: f64) -> Option<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "at most some thousands of parts")]
+    let count = values.len() as f64;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "from 0 to their number"
+    )]
+    let worth = (count / alike).min(count).round() as usize;
+    let freedom = worth.max(GROUPS_LEAST) - 1;
+    Some(student(freedom) * standard_deviation(values)? * (count * alike).sqrt())
+}
+
+/// The same around the sum of parts of which each is as much like the one before as these are.
+fn half_width_of_neighbours(off: &[f64]) -> Option<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "at most some thousands of parts")]
+    let count = off.len() as f64;
+    let found = autocorrelation(off).unwrap_or(0.0); // parts that do not vary have no width
+    let likeness = (found + (1.0 + 3.0 * found) / count).clamp(-ALIKE_MAX, ALIKE_MAX);
+    half_width_of_sum(off, (1.0 + likeness) / (1.0 - likeness))
 }
 
 /// The sums of so many groups of neighbours.
@@ -89,6 +118,10 @@ mod tests {
             ratio_half_width(&parts).unwrap()
         };
         assert!(of(25) > 5.0 * of(1), "{} {}", of(25), of(1));
+        // ten parts are a group each: only their likeness tells that they are fewer
+        let halves: Vec<_> = (0..10).map(|at| (f64::from(at / 5), 1.0)).collect();
+        let half = ratio_half_width(&halves).unwrap();
+        assert!(half > 0.8, "hardly anything is known of a mean between 0 and 1: {half}");
     }
 
     #[test]

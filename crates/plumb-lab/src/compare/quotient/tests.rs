@@ -139,29 +139,35 @@ fn intervals_hold_the_truth_whatever_the_operations_are_like() {
         ("of two kinds", of_two),
     ] {
         let found = load.covered();
-        assert!(found.iter().all(|(given, held)| *given == 100 && *held >= 94), "{name} {found:?}");
+        assert!(found.iter().all(|(given, held)| *given >= 98 && *held >= 94), "{name} {found:?}");
     }
 }
 
 #[test]
 fn intervals_that_are_like_their_neighbours_are_not_taken_for_knowledge() {
-    let of = |memory| Load { memory, sway: 0.05, ..STEADY }.covered();
-    for (memory, least) in [(0.5, 93), (0.8, 88), (0.9, 80)] {
-        let found = of(memory);
+    let short = Load { length: 40_000.0, intervals: 10, ..STEADY };
+    for (load, memory, least) in [
+        (STEADY, 0.5, 94),
+        (STEADY, 0.8, 90),
+        (STEADY, 0.9, 85),
+        (short, 0.5, 90),
+        (short, 0.8, 80),
+    ] {
+        let found = Load { memory, sway: 0.05, ..load }.covered();
         assert!(found.iter().all(|(_, held)| *held >= least), "{memory} {found:?}");
     }
 }
 
 #[test]
-fn a_run_that_changes_has_a_median_somewhere_between_both() {
+fn a_run_that_changes_has_no_median_unless_it_does_so_at_its_end() {
     let changed_at = |place: u32| {
         let of = |n| if n < place { vec![520; 3] } else { vec![820; 2] };
         median_of(&(0..50).map(of).collect::<Vec<_>>())
     };
-    let late = changed_at(40).unwrap();
-    assert_eq!((late.low, late.value, late.high), (520.0, 520.0, 820.0));
-    // most of the operations before the change: nothing is known of a median of both
-    assert_eq!(changed_at(25), None);
+    let late = changed_at(46).unwrap();
+    assert_eq!((late.low, late.value, late.high), (520.0, 520.0, 520.0));
+    // it may have changed anywhere: nothing is known of a median of both
+    assert_eq!((changed_at(40), changed_at(25)), (None, None));
 }
 
 #[test]
