@@ -1,9 +1,11 @@
 //! Whether a data server or a back end can be used, and who is told when that changes.
 
 use std::fmt::Display;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use plumb_engine::clock::MonotonicClock;
+use plumb_measure::{Clock as _, Span};
 use plumb_serve::Log;
 
 /// Whether something outside can be used.
@@ -12,13 +14,16 @@ pub(super) struct Presence {
     /// As the log calls it: `the data server plant`.
     what: String,
     away: AtomicBool,
+    /// When it was last used, nanoseconds on the monotonic clock; 0: never.
+    used_ns: AtomicU64,
     log: OnceLock<Arc<Log>>,
 }
 
 impl Presence {
     /// Of `what`, which can be used until the contrary is known.
     pub(super) fn new(what: String) -> Self {
-        Self { what, away: AtomicBool::new(false), log: OnceLock::new() }
+        let (away, used_ns) = (AtomicBool::new(false), AtomicU64::new(0));
+        Self { what, away, used_ns, log: OnceLock::new() }
     }
 
     /// Changes are told to `log` from now on, unless another one has them.
@@ -28,6 +33,7 @@ impl Presence {
 
     /// It was used.
     pub(super) fn answered(&self) {
+        self.used_ns.fetch_max(MonotonicClock.now_ns(), Ordering::Relaxed);
         if self.is_away() && self.away.swap(false, Ordering::Relaxed) {
             self.told(&format!("{} can be used again", self.what));
         }
@@ -37,6 +43,15 @@ impl Presence {
     pub(super) fn failed(&self, why: &impl Display) {
         if !self.away.swap(true, Ordering::Relaxed) {
             self.told(&format!("{} cannot be used: {why}", self.what));
+        }
+    }
+
+    /// One who asked got no answer for the time of `silent`, which says nothing where another one has used it
+    /// meanwhile.
+    pub(super) fn was_silent(&self, silent: Span, why: &impl Display) {
+        let since_ns = MonotonicClock.now_ns().saturating_sub(silent.ns());
+        if self.used_ns.load(Ordering::Relaxed) <= since_ns {
+            self.failed(why);
         }
     }
 
@@ -67,6 +82,7 @@ mod tests {
 
     use super::super::DataServers;
     use super::super::back_end::BackEnds;
+    use super::super::server::DataServer;
 
     fn request() -> BackEndRequest<'static> {
         BackEndRequest {
@@ -135,15 +151,22 @@ mod tests {
         assert_eq!(told(), ["the back end erp can be used again"]);
     }
 
+    /// A data server of a file in the folder `there`, whose statements are silent for `timeout`.
+    fn plant(folder: &Path, timeout: &str) -> (Arc<DataServer>, mpsc::Receiver<String>) {
+        let text = format!("[server.plant]\nurl = \"there/plant.db\"\ntimeout = \"{timeout}\"\n");
+        let plans = super::super::file::parse(&text, folder).unwrap();
+        let server = DataServers::new(plans).find("plant").unwrap();
+        let (events, told) = mpsc::channel();
+        server.pool.presence().tell(&Arc::new(Log::new(events)));
+        (server, told)
+    }
+
     #[test]
     fn a_data_server_whose_sessions_answer_is_not_away() {
         let folder = tempfile::tempdir().unwrap();
         let (there, gone) = (folder.path().join("there"), folder.path().join("gone"));
         fs::create_dir(&there).unwrap();
-        let text = "[server.plant]\nurl = \"there/plant.db\"\n";
-        let plans = super::super::file::parse(text, folder.path()).unwrap();
-        let servers = DataServers::new(plans);
-        let server = servers.find("plant").unwrap();
+        let (server, told) = plant(folder.path(), "0s");
         let pool = &server.pool;
         let mut kept = pool.take().unwrap();
         fs::rename(&there, gone).unwrap();
@@ -159,6 +182,20 @@ mod tests {
         server.outside(&DatabaseError::Silent("late".into()), "SELECT 1");
         drop(pool.take().unwrap());
         assert!(pool.figures().away);
+        assert_eq!(told.try_iter().count(), 3);
+    }
+
+    #[test]
+    fn a_silent_statement_says_nothing_of_a_data_server_that_answered_others_meanwhile() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("there")).unwrap();
+        let (server, told) = plant(folder.path(), "24h");
+        let mut other = server.pool.take().unwrap();
+        other.batch("SELECT 1").unwrap();
+        drop(other);
+        server.outside(&DatabaseError::Silent("late".into()), "SELECT 1");
+        assert!(!server.pool.figures().away);
+        assert_eq!(told.try_iter().count(), 0);
     }
 
     #[test]

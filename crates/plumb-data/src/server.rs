@@ -91,7 +91,7 @@ impl DataServer {
     pub(super) fn outside(&self, error: &DatabaseError, text: &str) -> OutsideError {
         let said = self.pool.said(error);
         if matches!(error, DatabaseError::Silent(_)) {
-            self.pool.presence().failed(error);
+            self.pool.presence().was_silent(self.pool.plan().target.limits().statement, error);
         }
         match error {
             DatabaseError::Lost(_)

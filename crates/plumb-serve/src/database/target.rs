@@ -199,6 +199,12 @@ impl DatabaseTarget {
         Ok(Self::new(place, limits))
     }
 
+    /// How long its calls may take.
+    #[must_use]
+    pub fn limits(&self) -> &DatabaseLimits {
+        &self.limits
+    }
+
     /// Nobody tries to log on for a moment: the server was silent at `now_ns`.
     pub(super) fn was_silent(&self, now_ns: u64) {
         self.silent.0.store(now_ns + REST_NS, Ordering::Relaxed);
