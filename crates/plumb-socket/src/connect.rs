@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
-use plumb_measure::{ByteSize, Clock as _, Span, Transport};
+use plumb_measure::{ByteSize, Clock, Span, Transport};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{
@@ -129,15 +129,16 @@ pub fn reachable(candidates: &[Endpoint], patience: Span, stop: &Stop) -> Result
     if let [only] = candidates {
         return Ok(only.clone());
     }
-    let began_ns = MonotonicClock.now_ns();
-    let (endpoint, _) = connect_first(candidates, patience, &SocketOptions::default(), Some(stop))?;
-    let dead = candidates.iter().take_while(|it| **it != endpoint).map(ToString::to_string);
+    let options = SocketOptions::default();
+    let connect = |it: &Endpoint| connect_within(it, patience, &options, Some(stop));
+    let first = first_of(candidates, patience, Some(stop), &MonotonicClock, connect)?;
+    let endpoint = first.endpoint;
+    let dead = candidates.iter().take_while(|it| *it != endpoint).map(ToString::to_string);
     let dead: Vec<String> = dead.collect();
     if !dead.is_empty() {
-        let took_ns = MonotonicClock.now_ns().saturating_sub(began_ns);
-        keep_dead(format!("{}, tried before {endpoint},", dead.join(", ")), took_ns);
+        keep_dead(format!("{}, tried before {endpoint},", dead.join(", ")), first.in_vain_ns);
     }
-    Ok(endpoint)
+    Ok(endpoint.clone())
 }
 
 /// A connection whose calls block.
@@ -157,10 +158,12 @@ impl Connection {
         limit: Span,
         options: &SocketOptions,
     ) -> Result<Self, Error> {
-        let (endpoint, socket) = connect_first(candidates, limit, options, None)?;
+        let connect = |it: &Endpoint| connect_within(it, limit, options, None);
+        let First { endpoint, connected: socket, .. } =
+            first_of(candidates, limit, None, &MonotonicClock, connect)?;
         rustix::io::ioctl_fionbio(&socket, false)
             .map_err(|error| Error::connect_within(endpoint.to_string(), &error.into(), limit))?;
-        Ok(Self { socket, asked: Asked::of(&endpoint) })
+        Ok(Self { socket, asked: Asked::of(endpoint) })
     }
 
     /// From now on a read or a write that takes longer than `limit` fails with
@@ -213,19 +216,31 @@ impl Write for Connection {
     }
 }
 
-/// Connects to the first of `candidates` that takes a connection within `limit`.
-fn connect_first(
-    candidates: &[Endpoint],
+/// The first of some addresses that takes a connection.
+struct First<'a, T> {
+    endpoint: &'a Endpoint,
+    connected: T,
+    /// How long those before it were tried.
+    in_vain_ns: u64,
+}
+
+/// The first of `candidates` with which `connect` works, which takes no longer than `limit`.
+fn first_of<'a, T>(
+    candidates: &'a [Endpoint],
     limit: Span,
-    options: &SocketOptions,
     stop: Option<&Stop>,
-) -> Result<(Endpoint, OwnedFd), Error> {
+    clock: &impl Clock,
+    mut connect: impl FnMut(&Endpoint) -> io::Result<T>,
+) -> Result<First<'a, T>, Error> {
     let mut failures = Vec::new();
+    let began_ns = clock.now_ns();
+    let mut in_vain_ns = 0;
     for endpoint in candidates {
-        match connect_within(endpoint, limit, options, stop) {
-            Ok(socket) => return Ok((endpoint.clone(), socket)),
+        match connect(endpoint) {
+            Ok(connected) => return Ok(First { endpoint, connected, in_vain_ns }),
             Err(error) => failures.push(Error::connect_within(endpoint.to_string(), &error, limit)),
         }
+        in_vain_ns = clock.now_ns().saturating_sub(began_ns);
         if stop.is_some_and(Stop::asked) {
             return Err(Interrupted.into());
         }
@@ -299,123 +314,4 @@ pub fn make_nonblocking(socket: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::net::TcpListener;
-    use std::os::unix::net::UnixListener;
-
-    use super::*;
-
-    const LIMIT: Span = Span::from_ms(20_000);
-
-    fn echo_once(from: impl FnOnce() -> OwnedFd + Send + 'static) -> std::thread::JoinHandle<()> {
-        std::thread::spawn(move || {
-            let mut taken = Connection { socket: from(), asked: Asked::Else };
-            let mut bytes = [0; 4];
-            taken.read_exact(&mut bytes).unwrap();
-            taken.write_all(&bytes).unwrap();
-        })
-    }
-
-    fn exchange(endpoint: Endpoint, options: &SocketOptions) -> Transport {
-        let mut connection = Connection::open(&[endpoint], LIMIT, options).unwrap();
-        connection.limit_calls(LIMIT).unwrap();
-        let transport = connection.transport().unwrap();
-        connection.write_all(b"ping").unwrap();
-        let mut bytes = [0; 4];
-        connection.read_exact(&mut bytes).unwrap();
-        assert_eq!(&bytes, b"ping");
-        transport
-    }
-
-    #[test]
-    fn tcp_and_files_are_connected_to_in_the_same_way() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let tcp = Endpoint::Tcp(listener.local_addr().unwrap());
-        let server = echo_once(move || listener.accept().unwrap().0.into());
-        let source = "127.0.0.9".parse().unwrap();
-        let options = SocketOptions { source: Some(source), ..SocketOptions::default() };
-        let transport = exchange(tcp, &options);
-        assert!(transport.local.starts_with("127.0.0.9:"), "{transport:?}");
-        server.join().unwrap();
-
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("s");
-        let listener = UnixListener::bind(&path).unwrap();
-        let server = echo_once(move || listener.accept().unwrap().0.into());
-        let transport = exchange(Endpoint::Unix(path), &SocketOptions::default());
-        assert_eq!(transport.kind, "unix");
-        server.join().unwrap();
-    }
-
-    #[test]
-    fn options_are_those_of_the_socket() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let endpoint = Endpoint::Tcp(listener.local_addr().unwrap());
-        let of = |options: &SocketOptions| {
-            let socket =
-                Connection::open(std::slice::from_ref(&endpoint), LIMIT, options).unwrap().socket;
-            let buffers = sockopt::socket_send_buffer_size(&socket).unwrap()
-                + sockopt::socket_recv_buffer_size(&socket).unwrap();
-            (sockopt::tcp_nodelay(&socket).unwrap(), buffers)
-        };
-        let size = ByteSize::new;
-        let small = SocketOptions {
-            nagle: Nagle::On,
-            send_buffer: size(8 << 10),
-            receive_buffer: size(16 << 10),
-            source: None,
-        };
-        assert_eq!(of(&small), (false, 2 * (24 << 10)), "the kernel doubles them");
-        let (nodelay, buffers) = of(&SocketOptions::default());
-        assert!(nodelay && buffers > 2 * (24 << 10));
-    }
-
-    #[test]
-    fn the_first_that_answers_is_taken_and_who_does_not_is_named() {
-        let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let there = listener.local_addr().unwrap();
-        let options = SocketOptions::default();
-        let both = [Endpoint::Tcp(gone), Endpoint::Tcp(there)];
-        let connection = Connection::open(&both, LIMIT, &options).unwrap();
-        assert_eq!(connection.transport().unwrap().peer, there.to_string());
-        drop(listener);
-        let error = Connection::open(&both, LIMIT, &options).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            format!(
-                "cannot connect to {gone}: connection refused, and to {there}: connection refused; \
-                 is the server started, and is the port right?"
-            )
-        );
-        let none = Connection::open(&[], LIMIT, &options).unwrap_err();
-        assert_eq!(none.to_string(), "no address to connect to");
-    }
-
-    #[test]
-    fn a_file_at_which_too_many_wait_is_waited_for_no_longer_than_the_limit() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("s");
-        let listener = socket_with(
-            rustix::net::AddressFamily::UNIX,
-            SocketType::STREAM,
-            SocketFlags::CLOEXEC,
-            None,
-        )
-        .unwrap();
-        bind(&listener, &SocketAddrUnix::new(&path).unwrap()).unwrap();
-        rustix::net::listen(&listener, 0).unwrap();
-        let endpoint = [Endpoint::Unix(path)];
-        let limit = Span::from_ms(1);
-        let options = SocketOptions::default();
-        let mut waiting = Vec::new();
-        let error = loop {
-            match Connection::open(&endpoint, limit, &options) {
-                Ok(connection) => waiting.push(connection),
-                Err(error) => break error.to_string(),
-            }
-            assert!(waiting.len() < 10, "a queue of none takes no more");
-        };
-        assert!(error.contains("no answer within 1ms"), "{error}");
-    }
-}
+mod tests;
