@@ -87,13 +87,14 @@ fn shown(value: &Value) -> String {
     text.chars().take(KEPT_MAX).map(|it| if it.is_control() { ' ' } else { it }).collect()
 }
 
-/// Characters with which all of `values` begin.
-fn in_common(values: &[&String]) -> usize {
-    let [first, rest @ ..] = values else { return 0 };
+/// Characters with which all of `values` begin, where several are others.
+fn in_common(values: &BTreeSet<&String>) -> usize {
+    let mut values = values.iter();
+    let Some(first) = values.next() else { return 0 };
     let alike = |other: &&String| {
         first.chars().zip(other.chars()).take_while(|(one, other)| one == other).count()
     };
-    rest.iter().map(alike).min().unwrap_or(0)
+    values.map(alike).min().unwrap_or(0)
 }
 
 /// Some characters of a long `value`: its first ones, or those from shortly before where it differs from
@@ -134,14 +135,19 @@ pub(super) fn told_apart(all: &[(&str, &str)]) -> Vec<String> {
 fn in_words(options: &[&BTreeMap<String, String>]) -> Vec<String> {
     let names: BTreeSet<&String> = options.iter().flat_map(|of| of.keys()).collect();
     let differs = |name: &&String| options.iter().any(|of| of.get(*name) != options[0].get(*name));
-    let names: Vec<(&String, usize)> = names
-        .into_iter()
-        .filter(differs)
-        .map(|name| {
-            let values: Vec<&String> = options.iter().filter_map(|of| of.get(name)).collect();
-            (name, in_common(&values))
-        })
-        .collect();
+    let names: Vec<(&String, usize)> =
+        names.into_iter().filter(differs).map(|name| (name, 0)).collect();
+    of_each(options, &names)
+}
+
+/// The options of `names` of each of several, in words; with each name as many characters as its values have
+/// in common that are alike here.
+fn of_each(options: &[&BTreeMap<String, String>], names: &[(&String, usize)]) -> Vec<String> {
+    let common = |(name, before): &(&'_ String, usize)| {
+        let values: BTreeSet<&String> = options.iter().filter_map(|of| of.get(*name)).collect();
+        if values.len() > 1 { in_common(&values) } else { *before }
+    };
+    let names: Vec<(&String, usize)> = names.iter().map(|it| (it.0, common(it))).collect();
     let words = options.iter().map(|of| {
         let words = names.iter().map(|(name, common)| match of.get(*name) {
             Some(value) => format!("{name} {}", cut(value, *common)),
@@ -149,19 +155,25 @@ fn in_words(options: &[&BTreeMap<String, String>]) -> Vec<String> {
         });
         words.collect::<Vec<_>>().join(", ")
     });
-    let mut words: Vec<String> = words.collect();
+    let words: Vec<String> = words.collect();
     // some may differ from each other only where that was cut off
-    let mut alike: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    let mut alike: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (at, words) in words.iter().enumerate() {
-        alike.entry(words.clone()).or_default().push(at);
+        alike.entry(words).or_default().push(at);
     }
+    let mut own = words.clone();
     for places in alike.into_values().filter(|it| (2..options.len()).contains(&it.len())) {
         let some: Vec<_> = places.iter().map(|at| options[*at]).collect();
-        for (at, own) in places.into_iter().zip(in_words(&some)) {
-            if !own.is_empty() {
-                words[at] = own;
-            }
+        for (at, words) in places.into_iter().zip(of_each(&some, &names)) {
+            own[at] = words;
         }
     }
-    words
+    // and others only where that is cut off now
+    let is_single =
+        |at: usize| own[at] == words[at] || own.iter().filter(|it| **it == own[at]).count() < 2;
+    let called = words.iter().enumerate().map(|(at, words)| match is_single(at) {
+        true => own[at].clone(),
+        false => format!("{words}: {}", own[at]),
+    });
+    called.collect()
 }

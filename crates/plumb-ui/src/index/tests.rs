@@ -300,33 +300,52 @@ fn series_of_one_name_are_called_by_the_options_in_which_they_differ() {
 fn series_are_told_apart_by_what_differs_at_the_end_of_a_long_option() {
     let root = tempfile::tempdir().unwrap();
     let root = root.path();
-    let statement = |carrier: &str| {
+    let statement = |columns: &str, carrier: &str| {
         format!(
-            "select connid, fldate, price, currency, planetype from sflight where carrid = '{carrier}'"
+            "select {columns}, price, currency, planetype from sflight where carrid = '{carrier}'"
         )
     };
-    let asks = |name: &str, statement: String| {
+    let asks = |rate: u64, statement: &str| {
         let mut record: serde_json::Value =
             serde_json::from_str(&record("2026-11-21T10:00:00Z", "db1", 1_000)).unwrap();
         record["plan"]["options"]["statement"] = statement.into();
-        put(root, name, &record.to_string());
+        record["plan"]["options"]["rate"] = rate.into();
+        let name = format!("{rate}{statement}").replace(|c: char| !c.is_alphanumeric(), "");
+        put(root, &name, &record.to_string());
     };
     let index = Index::open(root).unwrap();
-    let names = |now| {
+    let named = |now, expected: &[String]| {
         look(&index, now);
-        let mut names: Vec<String> =
-            index.all_series().unwrap().into_iter().map(|it| it.name).collect();
+        let all = index.all_series().unwrap();
+        let mut names: Vec<String> = all.into_iter().map(|it| it.name).collect();
         names.sort();
-        names
+        let words = expected.iter().map(|words| format!("net ping db1, from vm ({words})"));
+        let mut expected: Vec<String> = words.collect();
+        expected.sort();
+        assert_eq!(names, expected);
     };
-    ["AA", "LH"].iter().for_each(|carrier| asks(carrier, statement(carrier)));
-    let words =
-        |carrier: &str| format!("net ping db1, from vm (statement ...here carrid = '{carrier}')");
-    assert_eq!(names(1), [words("AA"), words("LH")]);
+    let ends = |carrier: &str| format!("statement ...here carrid = '{carrier}'");
+    let carriers = ["AA", "LH"];
+    carriers.iter().for_each(|carrier| asks(10, &statement("connid, fldate", carrier)));
+    named(1, &carriers.map(ends));
     // beside one that differs from its beginning on
-    asks("other", "delete from sflight".into());
-    let other = "net ping db1, from vm (statement delete from sflight)";
-    assert_eq!(names(2), [words("AA"), words("LH"), other.into()]);
+    asks(10, "delete from sflight");
+    let other = "statement delete from sflight".to_owned();
+    named(2, &[ends("AA"), ends("LH"), other]);
+    // what tells groups of them apart is kept
+    carriers.iter().for_each(|carrier| asks(20, &statement("connid, fldate", carrier)));
+    let with = |rate: u64| carriers.map(|carrier| format!("rate {rate}, {}", ends(carrier)));
+    let other = ["rate 10, statement delete from sflight".to_owned()];
+    named(3, &[&with(10)[..], &with(20), &other].concat());
+    // and so is a beginning
+    carriers.iter().for_each(|carrier| asks(10, &statement("seatsmax, seatsocc", carrier)));
+    let begins = |columns: &str, carrier: &str| {
+        let start: String = statement(columns, carrier).chars().take(60).collect();
+        format!("rate 10, statement {start}...: rate 10, {}", ends(carrier))
+    };
+    let of = |columns: &str| carriers.map(|carrier| begins(columns, carrier));
+    let all = [&of("connid, fldate")[..], &of("seatsmax, seatsocc"), &with(20), &other].concat();
+    named(4, &all);
 }
 
 #[test]
