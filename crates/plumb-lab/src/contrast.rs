@@ -16,7 +16,7 @@ use self::tails::{Pooled, tail};
 use crate::block::Point;
 use crate::figures::{Figure, PRINTED, TAIL, THROUGHPUT, in_order};
 
-pub use verdict::{Tests, judge, pairs_needed};
+pub use verdict::{FailedRounds, Tests, judge, pairs_needed};
 
 /// The level that intervals have at least, and one minus the level of the tests.
 pub const LEVEL: f64 = 0.95;

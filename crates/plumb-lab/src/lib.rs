@@ -26,7 +26,9 @@ mod tick;
 pub use block::{Block, BlockFault, OrderFacts, Point, Response, Settling, foreign_load};
 pub use calibrate::{Calibration, PAIRS, Smallest, binomial_interval, calibrate};
 pub use compare::{Experiment, FailedBlock, SeparateRun, VariantBlocks, interleaved, separate};
-pub use contrast::{Detail, LEVEL, Pair, Question, Tests, contrast, effects, judge, pairs_needed};
+pub use contrast::{
+    Detail, FailedRounds, LEVEL, Pair, Question, Tests, contrast, effects, judge, pairs_needed,
+};
 pub use error::LabError;
 pub use experiment::{
     BlockRecord, CellRecord, Extent, Failure, InputRecord, ORDER_SCHEMA, OrderRecord,

@@ -8,7 +8,7 @@ use super::points::{Labels, common_labels, in_order, matched};
 use super::variant_blocks::{Experiment, VariantBlocks};
 use crate::LabError;
 use crate::block::{Block, Point};
-use crate::contrast::{Pair, Question, contrast};
+use crate::contrast::{FailedRounds, Pair, Question, contrast};
 use crate::experiment::{CellRecord, Failure};
 
 /// A contrast, and what went wrong beside it.
@@ -17,6 +17,8 @@ pub(super) struct Found {
     /// Why the figure that was to decide does not, and switches between its variants that failed, in
     /// words without an end.
     pub(super) trouble: Option<String>,
+    /// Rounds without a pair because one of both failed.
+    pub(super) failed: FailedRounds,
 }
 
 /// What counts in one cell.
@@ -112,10 +114,15 @@ impl<'a> Cell<'a> {
                     question.unanswered(&contrast),
                     self.failed_switches(&[&variants[0], candidate]),
                     self.left_out(variants, &[0, at]),
+                    self.failed_blocks(&[&variants[0], candidate]),
                 ];
                 let troubles: Vec<String> = troubles.into_iter().flatten().collect();
                 let trouble = (!troubles.is_empty()).then(|| troubles.join(", "));
-                found.push(Found { contrast, trouble });
+                let failed = FailedRounds {
+                    baseline: self.failed_alone(&variants[0], &self.sound[at]),
+                    candidate: self.failed_alone(candidate, &self.sound[0]),
+                };
+                found.push(Found { contrast, trouble, failed });
             }
         }
         Ok(found)
@@ -159,6 +166,45 @@ impl<'a> Cell<'a> {
             let last = reasons.last()?;
             let times = counted(reasons.len() as u64, "time");
             Some(format!("switching to {} failed {times} ({last})", variant.name))
+        };
+        let all: Vec<String> = variants.iter().filter_map(of).collect();
+        (!all.is_empty()).then(|| all.join(", "))
+    }
+
+    /// The rounds in which operations of the `variant` failed so that its block does not count, or its
+    /// measurement as a whole.
+    fn failed_rounds(&self, variant: &VariantBlocks) -> Vec<u64> {
+        let broken = variant.blocks.iter().filter(|block| {
+            block.turn.cell == self.number
+                && block.is_broken()
+                && block.left_out(self.experiment.faults).is_some()
+        });
+        let failed = variant
+            .failed
+            .iter()
+            .filter(|it| it.cell == self.number && it.failure == Some(Failure::Measurement));
+        broken.map(|block| block.round).chain(failed.map(|it| it.round)).collect()
+    }
+
+    /// In how many rounds the `variant` failed while the block of the `other` counts.
+    fn failed_alone(&self, variant: &VariantBlocks, other: &[&Block]) -> usize {
+        let counts = |round: &u64| other.iter().any(|block| block.round == *round);
+        self.failed_rounds(variant).iter().filter(|round| counts(round)).count()
+    }
+
+    /// How many blocks of each of the `variants` failed, where only some did.
+    fn failed_blocks(&self, variants: &[&VariantBlocks]) -> Option<String> {
+        let of = |variant: &&VariantBlocks| {
+            let failed = self.failed_rounds(variant).len();
+            let measured = variant.blocks.iter().filter(|it| it.turn.cell == self.number).count();
+            let nothing = variant.failed.iter().filter(|it| it.cell == self.number).count();
+            (failed > 0 && failed < measured + nothing).then(|| {
+                format!(
+                    "{} failed in {failed} of its {} and these count in no figure",
+                    variant.name,
+                    counted((measured + nothing) as u64, "block")
+                )
+            })
         };
         let all: Vec<String> = variants.iter().filter_map(of).collect();
         (!all.is_empty()).then(|| all.join(", "))
@@ -219,4 +265,51 @@ fn point<'a>(blocks: &[&'a Block], round: u64, labels: &Labels) -> Option<&'a Po
 
 fn latency(blocks: &[&Block]) -> bool {
     !blocks.iter().any(|block| block.is_driver_limited())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::interleaved;
+    use super::*;
+    use crate::fixture;
+    use crate::order::Turn;
+    use plumb_comparison::Verdict;
+    use plumb_measure::{FindingKind, Scope};
+
+    #[test]
+    fn a_candidate_that_fails_now_and_then_is_not_called_better_for_the_rest() {
+        let failed = Some((FindingKind::Failures, Scope::Everything));
+        let of = |variant: usize, ns: u64, fails: fn(u64) -> bool| {
+            let turn = Turn { cell: 0, variant };
+            let run = |round| fixture::run("closed", ns + round, failed.filter(|_| fails(round)));
+            let blocks = (1..=14).map(|round| fixture::block(turn, round, run(round)));
+            let name = ["old", "new"][variant].to_owned();
+            VariantBlocks {
+                command: name.clone(),
+                name,
+                same_as_baseline: false,
+                blocks: blocks.collect(),
+                failed: Vec::new(),
+            }
+        };
+        let cells = vec![CellRecord::default()];
+        let experiment = Experiment { rounds: 14, cells, ..Experiment::fixture() };
+        let said = |fails: fn(u64) -> bool| {
+            let variants = [of(0, 60_000, |_| false), of(1, 40_000, fails)];
+            let found =
+                interleaved(&fixture::plumb(), "now".into(), &experiment, &variants).unwrap();
+            let contrast = found.contrasts.into_iter().next().unwrap();
+            (contrast.endpoints[0].verdict.unwrap(), contrast.sentence)
+        };
+        let (verdict, sentence) = said(|round| round % 7 > 3);
+        assert_eq!(verdict, Verdict::None);
+        let why = "new failed in 6 of its 14 blocks and these count in no figure";
+        assert!(
+            sentence.starts_with("no verdict on new: ") && sentence.contains(why),
+            "{sentence}"
+        );
+        let (verdict, sentence) = said(|round| round == 9);
+        assert_eq!(verdict, Verdict::Better, "whatever that one would have been");
+        assert!(sentence.contains("new failed in 1 of its 14 blocks"), "{sentence}");
+    }
 }

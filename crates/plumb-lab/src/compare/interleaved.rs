@@ -15,7 +15,7 @@ use super::variant_blocks::{Experiment, FailedBlock, VariantBlocks};
 use super::warnings::{Judged, imprecise, warnings};
 use crate::LabError;
 use crate::block::Block;
-use crate::contrast::{Tests, judge};
+use crate::contrast::{FailedRounds, Tests, judge};
 use crate::experiment::OrderRecord;
 use crate::sentence::{Around, sentence};
 use crate::tick::{TickOf, same_tick};
@@ -161,10 +161,12 @@ fn judged(
     experiment: &Experiment,
     accepted_load: Option<AcceptedLoad>,
 ) -> (Vec<Contrast>, Tests) {
+    let failed: Vec<FailedRounds> = found.iter().map(|it| it.failed).collect();
     let (mut contrasts, troubles): (Vec<Contrast>, Vec<Option<String>>) =
         found.into_iter().map(|it| (it.contrast, it.trouble)).unzip();
-    let mut primaries: Vec<&mut Endpoint> =
-        contrasts.iter_mut().filter_map(|contrast| contrast.endpoints.first_mut()).collect();
+    let of_contrasts = contrasts.iter_mut().zip(failed);
+    let mut primaries: Vec<(&mut Endpoint, FailedRounds)> =
+        of_contrasts.filter_map(|(it, failed)| Some((it.endpoints.first_mut()?, failed))).collect();
     let tests = judge(&mut primaries, experiment.margin);
     for (contrast, trouble) in contrasts.iter_mut().zip(troubles) {
         let ended = experiment.cut_short.clone().filter(|_| contrast.endpoints.is_empty());

@@ -55,6 +55,21 @@ pub struct Experiment {
 }
 
 impl Experiment {
+    /// One whose blocks count as they are by default.
+    #[cfg(test)]
+    pub(super) fn fixture() -> Self {
+        Self {
+            seed: 1,
+            rounds: 10,
+            extent: None,
+            cells: Vec::new(),
+            cut_short: None,
+            margin: None,
+            faults: Faults::default(),
+            detail: Detail::All,
+        }
+    }
+
     /// What `order` says of its experiment.
     #[must_use]
     pub fn of(order: &OrderRecord, faults: Faults) -> Self {

@@ -284,16 +284,8 @@ mod tests {
             labels: [("size".to_owned(), (*size).to_owned())].into(),
             ..CellRecord::default()
         };
-        let experiment = Experiment {
-            seed: 1,
-            rounds: 10,
-            extent: None,
-            cells: sizes.iter().map(cell).collect(),
-            cut_short: None,
-            margin: None,
-            faults: crate::Faults::default(),
-            detail: crate::Detail::All,
-        };
+        let cells = sizes.iter().map(cell).collect();
+        let experiment = Experiment { cells, ..Experiment::fixture() };
         interleaved(&fixture::plumb(), "now".into(), &experiment, variants).unwrap()
     }
 
