@@ -190,7 +190,9 @@ impl BackEnd {
             }
             let late = MonotonicClock.now_ns() >= until_ns;
             let cut_short = late && limit < self.plan.timeout;
-            if !crowded && !cut_short {
+            if crowded {
+                problem = None; // others use it
+            } else if !cut_short {
                 problem = Some(format!("{} fails: {error}", self.plan.host));
             }
             // what changes something is not sent twice from here
@@ -262,6 +264,33 @@ mod tests {
             trace: None,
             idempotency_key: None,
         }
+    }
+
+    #[test]
+    fn a_back_end_whose_connections_are_all_in_use_is_not_away() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let text = format!(
+            "[back-end.erp]\nurl = \"http://{}\"\nretries = 1\nretry-interval = \"500ms\"\n\
+             connections = 1\n",
+            listener.local_addr().unwrap()
+        );
+        let back_ends = BackEnds::new(parse(&text, std::path::Path::new(".")).unwrap());
+        let back_end = &back_ends.by_name["erp"];
+        let error = std::thread::scope(|scope| {
+            let call = scope.spawn(|| back_ends.call(&request()).unwrap_err());
+            drop(listener.accept().unwrap());
+            let other = loop {
+                match back_end.links.take() {
+                    Some(link) => break link,
+                    None => std::thread::yield_now(),
+                }
+            };
+            let error = call.join().unwrap();
+            drop(other);
+            error
+        });
+        assert!(error.to_string().contains("its only connection is in use"), "{error}");
+        assert!(!back_end.presence.is_away());
     }
 
     #[test]
