@@ -5,7 +5,7 @@ use std::fs;
 use plumb_procfs::Root;
 use plumb_procfs::process::{
     HeldBack, Quota, Throttled, Throttling, memory_limit_of, memory_of, processors_of, quota_of,
-    workers,
+    that_ran, workers,
 };
 use tempfile::TempDir;
 
@@ -187,6 +187,12 @@ fn the_groups_that_count_are_those_in_which_the_work_was_done() {
     assert_eq!(worked(&[(2, 100), (3, 8), (4, 8)]), Some(vec![2, 3, 4]));
     assert_eq!(worked(&[(3, 0), (4, 0)]), Some(vec![3, 4]), "one group, whoever worked");
     assert_eq!(worked(&[(2, 0), (3, 0)]), None);
+}
+
+#[test]
+fn who_used_no_time_did_not_run_unless_nobody_did() {
+    assert_eq!(that_ran(&[(2, 0), (3, 1), (4, 9)]), [3, 4]);
+    assert_eq!(that_ran(&[(2, 0), (3, 0)]), [2, 3], "one that is held back all the time");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use plumb_measure::{
 use plumb_procfs::Root;
 use plumb_procfs::process::{
     Owners, ThreadPlacement, memory_limit_of, memory_of, owners_of_tcp, owners_of_udp,
-    owners_of_unix, processors_of, share_a_core, shares, workers,
+    owners_of_unix, processors_of, share_a_core, shares, that_ran, workers,
 };
 
 use crate::far::{FarHostWatch, FarRecording};
@@ -190,11 +190,8 @@ impl HostWatch {
         let of = |pids: &[u32], ran: &[u32]| began.quotas.of(pids, ran, began_ns, all);
         let used = began.ledger.used_until(after, &began.tested, ours);
         let tested = match workers(&self.root, &used) {
-            Some(pids) => {
-                // who is held back all the time uses too little to be one of those that did the work
-                let ran = used.iter().filter(|(_, ns)| *ns > 0).map(|(pid, _)| *pid);
-                of(&pids, &ran.collect::<Vec<_>>())
-            }
+            // who is held back all the time uses too little to be one of those that did the work
+            Some(pids) => of(&pids, &that_ran(&used)),
             // in which of their groups they would have been held back cannot be told
             None => of(&began.tested, &[]),
         };

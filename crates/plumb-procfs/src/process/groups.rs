@@ -106,6 +106,14 @@ pub fn workers(root: &Root, used_ns: &[(u32, u64)]) -> Option<Vec<u32>> {
     Some(placed.iter().filter(|(.., group)| worked(group)).map(|(pid, ..)| *pid).collect())
 }
 
+/// Those of the processes that used `used_ns` each, nanoseconds, that used any; all of them where none did, by
+/// clocks that may not tell the little that somebody uses who is held back all the time.
+#[must_use]
+pub fn that_ran(used_ns: &[(u32, u64)]) -> Vec<u32> {
+    let none = used_ns.iter().all(|(_, ns)| *ns == 0);
+    used_ns.iter().filter(|(_, ns)| none || *ns > 0).map(|(pid, _)| *pid).collect()
+}
+
 /// A control group and its bound.
 #[derive(Debug, PartialEq)]
 struct Bounded {

@@ -12,7 +12,7 @@ mod tree;
 
 pub use chosen::{Chosen, Wanted, WantedError, kept_name};
 pub use everyone::Everyone;
-pub use groups::{HeldBack, Quota, Throttled, Throttling, quota_of, workers};
+pub use groups::{HeldBack, Quota, Throttled, Throttling, quota_of, that_ran, workers};
 pub use memory::{memory_limit_of, memory_of, processors_of};
 pub use owner::{Owners, owners_of_tcp, owners_of_udp, owners_of_unix};
 pub use seats::{ThreadPlacement, share_a_core, shares};
