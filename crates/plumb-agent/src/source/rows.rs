@@ -43,7 +43,7 @@ pub(super) enum Rest {
 
 impl Lines {
     /// Learns from the first line of a CSV file where its columns are. Empty names at its end do not
-    /// count, and a column without a name is no tag.
+    /// count, and a column without a name is no tag; a line without any name is no first line.
     pub(super) fn of_header(header: &str, columns: &Columns) -> Result<Self, String> {
         carried(header)?;
         let names = fields(header.trim_start_matches('\u{feff}'), columns.delimiter)?;
@@ -55,7 +55,9 @@ impl Lines {
         };
         let time = columns.time.as_ref().map(place).transpose()?;
         let named = |name: &str| !name.trim().is_empty();
-        let mut used = vec![names.iter().rposition(|name| named(name)), time];
+        let last = names.iter().rposition(|name| named(name));
+        let last = last.ok_or("it names no column: the first line names columns")?;
+        let mut used = vec![Some(last), time];
         let rest = match (&columns.tag, &columns.value) {
             (Some(tag), Some(value)) => {
                 let (tag, value) = (place(tag)?, place(value)?);
@@ -237,6 +239,10 @@ mod tests {
         assert!(missing.contains("no column `time`") && missing.contains("`at`, `a`"), "{missing}");
         let unknown = Lines::of_header("at;a\u{1b}", &columns(Some("at"), None, None)).unwrap_err();
         assert!(unknown.contains("U+001B"), "{unknown}");
+        for header in ["", " ", ";;", "\u{feff}"] {
+            let nothing = Lines::of_header(header, &columns(None, None, None)).unwrap_err();
+            assert!(nothing.contains("names no column"), "{nothing}");
+        }
         let wide = Lines::of_header("at;a", &columns(Some("at"), None, None)).unwrap();
         for (line, expected) in [
             ("yesterday;1", "`yesterday` is no time"),
