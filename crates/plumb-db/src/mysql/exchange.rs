@@ -283,7 +283,9 @@ impl Connection for Exchange {
         let before = unless_broken(self.clock().await)?;
         let is_warned = self.is_warned;
         let answer = unless_broken(self.answer_of_call().await)?;
-        self.is_warned = is_warned; // the reading behind it empties the list: the next call says so again
+        if !self.session.keeps_warnings() {
+            self.is_warned = is_warned; // the reading behind it empties the list: the next call says so again
+        }
         let between = unless_broken(self.clock().await)?;
         let empty = self.session.done().await;
         let after = self.clock().await?;

@@ -45,6 +45,13 @@ pub(super) struct Session {
     pub(super) reports_read_only: Option<bool>,
 }
 
+impl Session {
+    /// True where a statement that opens no table leaves the warnings of the one before it: of MariaDB.
+    pub(super) fn keeps_warnings(&self) -> bool {
+        self.known.version.contains("MariaDB")
+    }
+}
+
 impl Reached for Session {
     const REMEDIES: Remedies = Remedies {
         product: PRODUCT,

@@ -192,6 +192,21 @@ fn a_rollback_keeps_something_where_the_server_says_so_and_temporary_tables_are_
 }
 
 #[test]
+fn a_call_that_is_looked_into_keeps_something_where_the_list_of_warnings_outlives_the_look() {
+    let (clock, done) = (|| row("1000"), || DONE.to_vec());
+    let look = [clock(), clock(), done(), row("1"), WARNED.to_vec(), clock(), done(), clock()];
+    for (version, asks) in [("8.0", None), ("10.11.6-MariaDB", Some(row("1196")))] {
+        let keeps = asks.is_some();
+        let replies = look.iter().cloned().chain(asks).collect();
+        asked(replies, |mut exchange, statement| async move {
+            exchange.session.known.version = version.into();
+            exchange.observe(&statement, Look::Server).await.unwrap();
+            assert_eq!(exchange.rolls_back().await, !keeps, "{version}");
+        });
+    }
+}
+
+#[test]
 fn a_call_has_its_own_answer_after_a_look_that_may_not_begin() {
     let (clock, done) = (|| row("1000"), || DONE.to_vec());
     let refused = [clock(), clock(), refusal(), row("1"), done(), clock(), done(), clock()];
