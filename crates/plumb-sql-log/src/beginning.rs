@@ -1,7 +1,6 @@
 //! What a statement begins with: whether it only asks, or begins, ends or sets what others run in.
 
-use crate::fingerprint::Language;
-use crate::fingerprint::comment;
+use crate::fingerprint::{Language, comment};
 
 /// Begins, ends and settings of transactions and sessions that MariaDB and MySQL have besides: what locks tables ends
 /// the transaction, and no rollback unlocks them.

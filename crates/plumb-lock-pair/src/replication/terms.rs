@@ -46,8 +46,8 @@ pub struct Hello {
 }
 
 impl Hello {
-    /// The epoch that is said of locks that this server gave out itself, under one that nobody
-    /// decided for: older than any that somebody did.
+    /// The epoch that is said of locks that this server gave out itself, or may have lost, under one that
+    /// nobody decided for: older than any that somebody did.
     pub const UNDECIDED: u64 = 1;
 }
 
@@ -84,10 +84,10 @@ pub enum Refused {
         /// Of the primary.
         ours: u64,
     },
-    /// It gave out locks by itself, and nobody decided for an epoch of either of the two.
+    /// It gave out locks by itself, or its journal lost something, and nobody decided for an epoch of either of the two.
     #[error(
-        "the replica has locks that it gave out itself, and this server, under epoch {0}, has none \
-         of them: start that one without --replica-of, and this one with --replica-of it; or promote \
+        "the replica has locks that it gave out itself, or may have lost some, and this server, under \
+         epoch {0}, has none of them: start that one without --replica-of, and this one with --replica-of it; or promote \
          this server by force and start the replica again: what only that one has is lost then"
     )]
     Undecided(u64),

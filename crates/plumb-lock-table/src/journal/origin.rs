@@ -33,7 +33,8 @@ impl Origin {
     #[must_use]
     pub const fn lossy(self) -> Self {
         match (self.epoch, self.of_replica) {
-            (0, false) => Self::of_replica(1), // older than any
+            // older than any, and what is said of locks for whose epoch nobody decided
+            (0, false) => Self::of_replica(1),
             (epoch, _) => Self::of_replica(epoch),
         }
     }

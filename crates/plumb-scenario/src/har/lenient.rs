@@ -43,8 +43,8 @@ where
     Ok(Option::<T>::deserialize(from)?.unwrap_or_default())
 }
 
-/// The value of a field: a text, or a number or a truth in the letters of JSON; `null` is empty, and anything
-/// else is [`LOST`], numbers of more digits than are kept among it.
+/// The value of a field: a text, or a number or a truth in the shortest letters of JSON (`12.50` is `12.5`);
+/// `null` is empty, and anything else is [`LOST`], numbers of more digits than are kept among it.
 pub(super) fn field<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
