@@ -66,6 +66,7 @@ fn rows(text: &str) -> Result<NonZeroUsize, String> {
 }
 
 /// Which log is replayed against which database, and how fast.
+#[allow(rustdoc::invalid_html_tags, reason = "the help shows a tab in the words of the manual")]
 #[derive(Args, Clone, Debug)]
 pub struct ReplayOptions {
     /// Statements with their times: PostgreSQL's csvlog or jsonlog, or lines of
