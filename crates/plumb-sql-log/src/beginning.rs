@@ -87,7 +87,8 @@ fn names_a_file(text: &str) -> bool {
 }
 
 /// `text` without the spaces and comments that it begins with. Those of PostgreSQL between `/*` and `*/` hold
-/// others; those of MariaDB and MySQL that begin with `/*!` or `/*M!` are no comments, but are run.
+/// others; those of MariaDB and MySQL that begin with `/*!` or `/*M!` are no comments, but are run. A carriage
+/// return ends a comment behind `--` in PostgreSQL only: elsewhere that goes on to the end of the line.
 fn without_comments(text: &str, language: Language) -> &str {
     let mut rest = text.trim_start();
     let is_run = |rest: &str| {

@@ -93,11 +93,20 @@ fn finding(part: &CheckupPart, outcome: &CheckupOutcome) -> Option<CheckupFindin
         | CheckupLayer::Database => format!("the {}", part.server),
     };
     let shared = if quota.with_client { ", which this tool shares," } else { "" };
+    let of_all = outcome.quota?.processors;
+    let part_only = match quota.processors < of_all {
+        true => format!(
+            " All groups of its processes leave {} together: whether an answer needs those that were held \
+             back is not known from here.",
+            show_plain(of_all)
+        ),
+        false => String::new(),
+    };
     let count = show_count(quota.processors);
     let processors = if count == "1" { "processor" } else { "processors" };
     let evidence = format!(
         "A control group holds {whose} back: its quota of {count} {processors}{shared} was used up in {} of \
-         {} ({} without a processor, added up over all processors). {} ({}) takes {} at the mean and {} at the median.{ranked}",
+         {} ({} without a processor, added up over all processors).{part_only} {} ({}) takes {} at the mean and {} at the median.{ranked}",
         grouped(throttled.held_back),
         counted(throttled.periods, "period"),
         show_ns(throttled.held_back_ns),

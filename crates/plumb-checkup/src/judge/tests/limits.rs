@@ -224,6 +224,9 @@ fn the_quota_that_is_named_is_that_of_the_group_that_held_back() {
     parts[0].outcome = Some(outcome);
     let said = only(FaultKind::Quota, parts);
     assert!(said.contains("back: its quota of 0.50 processors was used up in 82 of 203"), "{said}");
+    // such as an exporter in a group of its own, which no answer waits for
+    let needs = " All groups of its processes leave 2.50 together: whether an answer needs those";
+    assert!(said.contains(needs), "{said}");
 }
 
 #[test]
