@@ -1,6 +1,7 @@
 //! Assertions: what the answer must be.
 
 use plumb_draft::note::Notes;
+use plumb_draft::template::literal;
 use plumb_draft::wait::ms;
 use plumb_scenario::file::Check;
 
@@ -137,8 +138,8 @@ fn content(check: &mut Check, mask: u32, texts: &[String]) -> Result<(), String>
     }
     for text in texts {
         let (list, text) = match (mask & SUBSTRING != 0, not) {
-            (true, false) => (&mut check.contains, text.clone()),
-            (true, true) => (&mut check.contains_not, text.clone()),
+            (true, false) => (&mut check.contains, literal(text)),
+            (true, true) => (&mut check.contains_not, literal(text)),
             (false, false) => (&mut check.matches, expression(mask, text)?),
             (false, true) => (&mut check.matches_not, expression(mask, text)?),
         };

@@ -1,7 +1,7 @@
 //! Post-processors: what is taken from an answer.
 
 use plumb_draft::note::Notes;
-use plumb_draft::template::variable_name;
+use plumb_draft::template::{literal, variable_name};
 use plumb_scenario::file::{Extract, Pick};
 
 use super::element::Element;
@@ -80,10 +80,15 @@ pub(super) fn resolved(
 
 fn resolve(extract: &mut Extract, words: &Words) -> Result<(), String> {
     let Extract { json, regex, xpath, template, between, .. } = extract;
+    let known = |text: &str| {
+        words.known(text).ok_or_else(|| format!("`{text}` is not known before the load"))
+    };
+    for text in [template, &mut *regex].into_iter().flatten() {
+        *text = known(text)?;
+    }
     let between = between.iter_mut().flatten();
-    for text in [json, xpath, template, &mut *regex].into_iter().flatten().chain(between) {
-        *text =
-            words.known(text).ok_or_else(|| format!("`{text}` is not known before the load"))?;
+    for text in [json, xpath].into_iter().flatten().chain(between) {
+        *text = literal(&known(text)?);
     }
     if let Some(regex) = regex {
         *regex = carried(regex)?;

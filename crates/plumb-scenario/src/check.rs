@@ -9,7 +9,10 @@ use crate::extract::takes_location;
 use crate::file;
 use crate::pattern::PatternError;
 use crate::pattern_list::is_like;
+use crate::template::TemplateError;
+use crate::variables::{Names, Slot, Variables};
 use crate::{Expected, NoStatus};
+pub use content::Unknown;
 use content::{ContentCheck, Search};
 
 /// The statuses of an answer when nothing is said about them.
@@ -59,6 +62,20 @@ pub enum CheckError {
     /// An empty text: every content holds it.
     #[error("contains and contains-not need a text: every content holds the empty one")]
     EmptyText,
+    /// A text that is no template.
+    #[error("`{text}`: {cause}")]
+    Template {
+        /// As written.
+        text: String,
+        /// What is wrong there.
+        cause: TemplateError,
+    },
+    /// A text with a value that is drawn or counted for it.
+    #[error(
+        "`{0}`: what is drawn or counted in a check is in no answer: `set` a variable, send it, and \
+         name it here"
+    )]
+    Drawn(String),
     /// Lengths that exclude each other.
     #[error("no length is at least {min} and at most {max}")]
     Lengths {
@@ -92,6 +109,8 @@ pub enum CheckFailed {
     Length(u64),
     /// The check of the content with this number, from 0.
     Content(usize),
+    /// Whether the content is right by the check with this number, from 0, cannot be known.
+    Unknown(usize, Unknown),
     /// The operation of a batch with this number, from 1, has another status than expected.
     Operation(usize, u16),
     /// So many operations of a batch are answered.
@@ -109,11 +128,11 @@ impl Checker {
         self.status.has(status)
     }
 
-    /// Prepares a check.
+    /// Prepares a check; the variables of its texts become known to `names`.
     ///
     /// # Errors
     /// [`CheckError`] in words.
-    pub fn new(check: &file::Check) -> Result<Self, CheckError> {
+    pub fn new(check: &file::Check, names: &mut Names) -> Result<Self, CheckError> {
         let (length_min, length_max) = match (check.length, check.length_min, check.length_max) {
             (Some(length), None, None) => (length, length),
             (Some(_), ..) => return Err(CheckError::LengthTwice),
@@ -125,7 +144,7 @@ impl Checker {
         let mut content = Vec::new();
         for (texts, wanted) in [(&check.contains, true), (&check.contains_not, false)] {
             for text in texts {
-                content.push(ContentCheck { wanted, search: Search::text(text)? });
+                content.push(ContentCheck { wanted, search: Search::text(text, names)? });
             }
         }
         for (patterns, wanted) in [(&check.matches, true), (&check.matches_not, false)] {
@@ -162,6 +181,11 @@ impl Checker {
         Ok(Self { batch, ..self })
     }
 
+    /// The variables that its texts need.
+    pub fn slots(&self) -> impl Iterator<Item = Slot> {
+        self.content.iter().flat_map(ContentCheck::slots)
+    }
+
     /// True when it judges which address answered.
     #[must_use]
     pub fn needs_address(&self) -> bool {
@@ -174,13 +198,13 @@ impl Checker {
         !self.content.is_empty() || self.batch.is_some()
     }
 
-    /// Judges an answer: the status first, then the address, length and content, the time last. Without checks
-    /// of the content that takes a few comparisons.
+    /// Judges an answer to whoever has `variables`: the status first, then the address, length and content, the
+    /// time last. Without checks of the content that takes a few comparisons.
     ///
     /// # Errors
     /// The first check that failed.
     #[inline]
-    pub fn judge(&self, answer: &Answer<'_>) -> Result<(), CheckFailed> {
+    pub fn judge(&self, answer: &Answer<'_>, variables: &Variables) -> Result<(), CheckFailed> {
         if !self.status.has(answer.status) {
             return Err(CheckFailed::Status(answer.status));
         }
@@ -190,9 +214,12 @@ impl Checker {
         if answer.length < self.length_min || answer.length > self.length_max {
             return Err(CheckFailed::Length(answer.length));
         }
-        let failed = self.content.iter().position(|check| !check.holds(answer.content));
-        if let Some(number) = failed {
-            return Err(CheckFailed::Content(number));
+        for (number, check) in self.content.iter().enumerate() {
+            match check.holds(answer.content, variables) {
+                Ok(true) => {}
+                Ok(false) => return Err(CheckFailed::Content(number)),
+                Err(unknown) => return Err(CheckFailed::Unknown(number, unknown)),
+            }
         }
         if let Some(batch) = &self.batch {
             judge_batch(batch, answer.content)?;
@@ -203,9 +230,9 @@ impl Checker {
         Ok(())
     }
 
-    /// What failed of `answer`, in words.
+    /// What failed of `answer`, in words; `names` are those of its variables.
     #[must_use]
-    pub fn words(&self, failed: CheckFailed, answer: &Answer<'_>) -> String {
+    pub fn words(&self, failed: CheckFailed, answer: &Answer<'_>, names: &Names) -> String {
         match failed {
             CheckFailed::Status(status) => {
                 format!("the status is {status}, expected {}", self.status)
@@ -220,6 +247,10 @@ impl Checker {
             }
             CheckFailed::Content(number) => {
                 self.content.get(number).map_or_else(String::new, ContentCheck::words)
+            }
+            CheckFailed::Unknown(number, unknown) => {
+                let check = self.content.get(number).map_or_else(String::new, ContentCheck::words);
+                format!("nobody knows whether {check}: {}", unknown.words(names))
             }
             CheckFailed::Operation(number, status) => format!(
                 "the status of operation {number} is {status}, expected {}",
@@ -257,9 +288,11 @@ impl CheckFailed {
             Self::Status(_) => "unexpected-status",
             Self::Address => "wrong-address",
             Self::Length(_) => "wrong-length",
-            Self::Content(_) | Self::Operation(..) | Self::Operations(_) | Self::Batch(_) => {
-                "wrong-content"
-            }
+            Self::Content(_)
+            | Self::Unknown(..)
+            | Self::Operation(..)
+            | Self::Operations(_)
+            | Self::Batch(_) => "wrong-content",
             Self::Slow(_) => "too-slow",
         }
     }
@@ -292,126 +325,4 @@ fn path(text: String) -> Result<String, CheckError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use plumb_measure::Span;
-    use proptest::prelude::*;
-
-    use super::*;
-
-    const PAGE: Answer<'_> = Answer {
-        status: 200,
-        address: "/flights/17",
-        length: 21,
-        took_ns: 5_000_000,
-        head: b"",
-        content: b"<p>flight LH 0400</p>",
-    };
-
-    fn failure(check: &file::Check, answer: Answer<'_>) -> Option<(&'static str, String)> {
-        let checker = Checker::new(check).unwrap();
-        let failed = checker.judge(&answer).err()?;
-        Some((failed.name(), checker.words(failed, &answer)))
-    }
-
-    fn texts(text: &str) -> Vec<String> {
-        vec![text.into()]
-    }
-
-    #[test]
-    fn an_answer_that_is_right_passes() {
-        let all = file::Check {
-            status: Some("200".into()),
-            path: Some("/flights/*".into()),
-            length: Some(21),
-            contains: vec!["flight".into(), "</p>".into()],
-            contains_not: texts("error"),
-            matches: texts(r"LH \d{4}"),
-            matches_not: texts("^error"),
-            within: Some(Span::from_ms(5)),
-            ..file::Check::default()
-        };
-        assert_eq!(failure(&all, PAGE), None);
-        let redirect = failure(&file::Check::default(), Answer { status: 302, ..PAGE });
-        assert_eq!(redirect.map(|(name, _)| name), Some("unexpected-status"));
-        let followed = file::Check { status: Some("2xx,3xx".into()), ..file::Check::default() };
-        assert_eq!(failure(&followed, Answer { status: 302, ..PAGE }), None);
-        assert!(Checker::new(&all).unwrap().needs_content());
-        assert!(!Checker::new(&file::Check::default()).unwrap().needs_content());
-    }
-
-    #[test]
-    fn what_failed_is_named() {
-        let none = file::Check::default();
-        let failed = |check, answer| failure(&check, answer).unwrap();
-        assert_eq!(
-            failed(none.clone(), Answer { status: 401, ..PAGE }),
-            ("unexpected-status", "the status is 401, expected 2xx".into())
-        );
-        assert_eq!(
-            failed(file::Check { path: Some("/flights".into()), ..none.clone() }, PAGE),
-            (
-                "wrong-address",
-                "the answer is that of /flights/17, expected that of /flights".into()
-            )
-        );
-        for (check, words) in [
-            (file::Check { length: Some(20), ..none.clone() }, "expected 20"),
-            (file::Check { length_min: Some(22), ..none.clone() }, "expected at least 22"),
-            (file::Check { length_max: Some(20), ..none.clone() }, "expected at most 20"),
-            (
-                file::Check { length_min: Some(1), length_max: Some(2), ..none.clone() },
-                "expected 1 to 2",
-            ),
-        ] {
-            let (name, failed) = failed(check, PAGE);
-            assert_eq!(name, "wrong-length");
-            assert_eq!(failed, format!("the content has 21 bytes, {words}"));
-        }
-        for (check, words) in [
-            (file::Check { contains: texts("no"), ..none.clone() }, "does not hold `no`"),
-            (file::Check { contains_not: texts("LH"), ..none.clone() }, "holds `LH`"),
-            (file::Check { matches: texts("A+"), ..none.clone() }, "does not match `A+`"),
-            (file::Check { matches_not: texts("L."), ..none.clone() }, "matches `L.`"),
-        ] {
-            assert_eq!(failed(check, PAGE), ("wrong-content", format!("the content {words}")));
-        }
-        let slow = file::Check { within: Some(Span::from_ms(4)), ..none };
-        assert_eq!(
-            failed(slow, PAGE),
-            ("too-slow", "the answer took 5.00 ms, expected at most 4.00 ms".into())
-        );
-    }
-
-    #[test]
-    fn what_cannot_hold_is_refused() {
-        let none = file::Check::default();
-        for check in [
-            file::Check { status: Some("ok".into()), ..none.clone() },
-            file::Check { path: Some("home".into()), ..none.clone() },
-            file::Check { path: Some("/home?a".into()), ..none.clone() },
-            file::Check { path: Some("/home;a".into()), ..none.clone() },
-            file::Check { length: Some(1), length_min: Some(1), ..none.clone() },
-            file::Check { length_min: Some(2), length_max: Some(1), ..none.clone() },
-            file::Check { contains: texts(""), ..none.clone() },
-            file::Check { matches: texts("("), ..none },
-        ] {
-            assert!(Checker::new(&check).is_err(), "{check:?}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn any_content_is_judged(content: Vec<u8>, text in "\\PC{1,3}") {
-            let check = file::Check {
-                contains: texts(&text),
-                matches: texts(r"(\w+)\s*$"),
-                ..file::Check::default()
-            };
-            let checker = Checker::new(&check).unwrap();
-            let answer = Answer { content: &content, ..PAGE };
-            let holds = content.windows(text.len()).any(|window| window == text.as_bytes());
-            let judged = checker.judge(&answer);
-            prop_assert_eq!(judged == Err(CheckFailed::Content(0)), !holds);
-        }
-    }
-}
+mod tests;

@@ -70,6 +70,15 @@ pub enum ConditionError {
         /// The text.
         text: String,
     },
+    /// A side that another language would compute.
+    #[error(
+        "`{text}` is not computed: a sum is written ${{sum(NUMBER, NUMBER)}}, a text that looks like \
+         one in single quotes"
+    )]
+    Arithmetic {
+        /// What is written.
+        text: String,
+    },
     /// The name of a variable as a text that is compared with a text.
     #[error("`{name}` is a text, always the same: the variable is written ${{{name}}}")]
     NoVariable {
@@ -227,6 +236,9 @@ fn check_sides(
             let inner = &text[1..text.len() - 1];
             return Err(ConditionError::DoubleQuotes { text: text.into(), inner: inner.into() });
         }
+        if is_arithmetic(text) {
+            return Err(ConditionError::Arithmetic { text: text.into() });
+        }
         let Some(constant) = template.constant() else { continue };
         if both_fixed && !is_quoted(text) && names.all().any(|name| name == constant) {
             return Err(ConditionError::NoVariable { name: constant.into() });
@@ -236,6 +248,24 @@ fn check_sides(
         }
     }
     Ok(())
+}
+
+/// True of variables and numbers with signs of arithmetic between them.
+fn is_arithmetic(text: &str) -> bool {
+    let pieces = pieces(text);
+    let has_values = pieces.iter().any(|piece| matches!(piece, Piece::Placeholder(_)));
+    let written = pieces.into_iter().map(|piece| match piece {
+        Piece::Text(text) => text,
+        Piece::Placeholder(_) => "0",
+    });
+    let written: String = written.collect();
+    let words: Vec<&str> = written.split_whitespace().collect();
+    let is_sign = |word: &&str| ["+", "-", "*", "/", "%"].contains(word);
+    has_values
+        && words.len() > 2
+        && words.iter().skip(1).step_by(2).all(is_sign)
+        && words.len() % 2 == 1
+        && words.iter().step_by(2).all(|word| number(word).is_ok())
 }
 
 fn is_quoted(text: &str) -> bool {
@@ -371,6 +401,9 @@ mod tests {
             ("${n} > nan", "`nan` is no number"),
             ("a == 5", "`a` is a text, always the same: the variable is written ${a}"),
             ("5 != n", "${n}"),
+            ("${user()} % 2 == 0", "`${user()} % 2` is not computed"),
+            ("11 == 1 + ${n}", "`1 + ${n}` is not computed"),
+            ("${n} - 1 * 2 < 5", "in single quotes"),
         ] {
             let problem = judged(text).unwrap_err();
             assert!(problem.contains(part), "{text}: {problem}");
@@ -393,6 +426,9 @@ mod tests {
             ("\"${a}\" == \"x\"", true),
             ("\"${a}\" != \"x\"", false),
             ("a == ${a}", false),
+            ("'${n} % 2' == '10 % 2'", true),
+            ("${n}-1 == 10-1", true),
+            ("${a} - b == 'x - b'", true),
             // what a plan of another program says when its variables are fixed
             ("1 == 1", true),
             ("Java != 'Java'", false),

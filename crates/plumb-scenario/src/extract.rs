@@ -79,6 +79,12 @@ pub enum ExtractError {
         /// As written.
         group: usize,
     },
+    /// A variable where none can stand.
+    #[error(
+        "`{0}` is no variable here: json, xpath and between are the same for all answers; the \
+         characters themselves are written `$${{`"
+    )]
+    Variable(String),
     /// Nothing before and nothing behind.
     #[error("between needs a text before or behind what is sought")]
     BetweenNothing,
@@ -369,6 +375,16 @@ mod tests {
                 "belongs to regex",
             ),
             (file::Extract { json: Some("d".into()), ..extract() }, "json: byte 0"),
+            (
+                file::Extract { json: Some("$[?@.a=='${a}']".into()), ..extract() },
+                "`${a}` is no variable here",
+            ),
+            (file::Extract { xpath: Some("/a[@b='${a}']".into()), ..extract() }, "`$${`"),
+            (
+                file::Extract { between: Some(["<".into(), "${a}>".into()]), ..extract() },
+                "`${a}` is no variable here",
+            ),
+            (file::Extract { regex: Some("${a}".into()), ..extract() }, "variables do not stand"),
             (file::Extract { xpath: Some("a".into()), ..extract() }, "xpath: byte 0"),
             (file::Extract { regex: Some("(".into()), ..extract() }, "is not understood"),
             (

@@ -28,7 +28,11 @@ pub(crate) fn compiled(pattern: &str) -> Result<Regex, PatternError> {
         let words = error.to_string();
         let problem = words.lines().last().unwrap_or_default();
         let problem = problem.strip_prefix("error: ").unwrap_or(problem);
-        PatternError { pattern: pattern.into(), problem: problem.into() }
+        let variable = match pattern.contains("${") {
+            true => " (variables do not stand in regular expressions)",
+            false => "",
+        };
+        PatternError { pattern: pattern.into(), problem: format!("{problem}{variable}") }
     })
 }
 

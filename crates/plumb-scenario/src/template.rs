@@ -154,6 +154,11 @@ impl Template {
         self.parts.iter().any(|part| matches!(part, Segment::Call(..)))
     }
 
+    /// True when a built-in value stands in it that is drawn or counted each time.
+    pub(crate) fn is_drawn(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part, Segment::Call(call, _) if call.is_drawn()))
+    }
+
     /// What stands between its variables, as it is.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {

@@ -111,7 +111,7 @@ impl Importer {
             if self.has_beans() && text.value.contains('<') && text.value.contains('>') {
                 self.note(&text, "a text with a string of the bean is not looked for");
             } else if !text.value.is_empty() {
-                let contains = vec![text.value];
+                let contains = vec![literal(&text.value)];
                 step.check = Some(placed(Check { contains, ..Check::default() }));
             }
         }

@@ -12,6 +12,7 @@ use super::{ExtractError, LOCATION};
 use crate::answer::Answer;
 use crate::file;
 use crate::pattern::{self, Form};
+use crate::placeholder::{Piece, pieces};
 
 /// How values are found.
 #[derive(Clone, Debug)]
@@ -49,7 +50,7 @@ impl Extraction {
         }
         match (json, regex, xpath, between, header) {
             (Some(path), None, None, None, None) => {
-                let path = jsonpath::Path::parse(path);
+                let path = jsonpath::Path::parse(&fixed(path)?);
                 let path = path.map_err(|cause| ExtractError::Json { cause })?;
                 Ok(Self::Json(match &extract.null {
                     Some(null) => path.with_null(null),
@@ -57,14 +58,15 @@ impl Extraction {
                 }))
             }
             (None, None, Some(path), None, None) => {
-                let path = xpath::Path::parse(path);
+                let path = xpath::Path::parse(&fixed(path)?);
                 Ok(Self::Xpath(path.map_err(|cause| ExtractError::Xpath { cause })?))
             }
             (None, Some(regex), None, None, None) => {
                 Ok(Self::Pattern(Pattern::new(regex, template.as_deref())?))
             }
             (None, None, None, Some([before, behind]), None) => {
-                Ok(Self::Between(Box::new(Between::new(before, behind)?)))
+                let between = Between::new(&fixed(before)?, &fixed(behind)?)?;
+                Ok(Self::Between(Box::new(between)))
             }
             (None, regex, None, None, Some(header)) => {
                 let regex = regex.as_deref();
@@ -90,6 +92,18 @@ impl Extraction {
                 }
             }
         })
+    }
+}
+
+/// `text` with its escaped marks as they are meant; a variable in it would be taken for its letters.
+fn fixed(text: &str) -> Result<String, ExtractError> {
+    let variable = pieces(text).into_iter().find_map(|piece| match piece {
+        Piece::Placeholder(inner) => Some(format!("${{{inner}}}")),
+        Piece::Text(_) => None,
+    });
+    match variable {
+        Some(variable) => Err(ExtractError::Variable(variable)),
+        None => Ok(text.replace("$${", "${")),
     }
 }
 

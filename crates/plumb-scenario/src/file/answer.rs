@@ -27,10 +27,10 @@ pub struct Check {
     /// Content of at most so many bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub length_max: Option<u64>,
-    /// The content holds each of these texts.
+    /// The content holds each of these texts, which are templates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contains: Vec<String>,
-    /// The content holds none of these texts.
+    /// The content holds none of these texts, which are templates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contains_not: Vec<String>,
     /// Each of these regular expressions matches somewhere in the content.

@@ -203,6 +203,13 @@ impl Call {
         self.arguments.iter().flat_map(Template::slots)
     }
 
+    /// True when it is another one each time that it is asked for.
+    pub(crate) fn is_drawn(&self) -> bool {
+        use Function::{Counter, OneOf, Random, RandomText, Uuid};
+        matches!(self.function, Uuid | Random | RandomText | OneOf | Counter)
+            || self.arguments.iter().any(Template::is_drawn)
+    }
+
     /// Its value for a user.
     ///
     /// # Errors

@@ -49,13 +49,15 @@ impl Compiler<'_> {
         let checks = step.check.as_ref();
         let mut check = checks.map(|check| check.get_ref().clone()).unwrap_or_default();
         check.status.get_or_insert_with(|| usual_status(step).into());
-        let checker = Checker::new(&file::Check { within: None, ..check.clone() });
+        let checker = Checker::new(&file::Check { within: None, ..check.clone() }, &mut self.names);
         let operations = step.batch.iter().map(|it| it.get_ref().answers()).sum();
         let checker = checker.and_then(|checker| checker.of_batch(operations, &check));
         let checker = checker.map_err(|error| {
             let at = checks.map_or(at.clone(), toml::Spanned::span);
             self.source.wrong(&at, format!("check: {error}"))
         })?;
+        let in_check = checks.map_or(at.clone(), toml::Spanned::span);
+        self.used.extend(checker.slots().map(|slot| (slot, in_check.clone())));
         let mut extracts = Vec::new();
         for extract in &step.extract {
             let extractor = Extractor::new(extract.get_ref(), &mut self.names)

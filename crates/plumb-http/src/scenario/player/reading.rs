@@ -266,12 +266,13 @@ impl Player {
                 }
             }
         }
-        if let Err(failed) = step.checker.judge(&answer) {
+        if let Err(failed) = step.checker.judge(&answer, &user.variables) {
             let kind = match failed {
                 CheckFailed::Status(_) => FailureKind::UnexpectedStatus,
                 _ => FailureKind::CheckFailed,
             };
-            let words = step.checker.words(failed, &answer) + &led_to(answer.status, answer.head);
+            let words = step.checker.words(failed, &answer, &self.script.names)
+                + &led_to(answer.status, answer.head);
             return Some(Fault { kind, words });
         }
         let fault = self.extract(user, tag, &answer);

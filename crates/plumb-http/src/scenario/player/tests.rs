@@ -101,6 +101,22 @@ fn wrong_answers_have_their_kinds() {
 }
 
 #[test]
+fn texts_of_checks_are_those_of_the_user() {
+    let page = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nok /me";
+    let step =
+        |check: &str| format!("set = {{ who = \"ok\", other = \"no\" }}\ncheck = {{ {check} }}");
+    let failed = Outcome::Failed(FailureKind::CheckFailed);
+    for (check, outcome) in [
+        ("contains = [\"${who} /me\"]", Outcome::Ok),
+        ("contains = [\"${other}\"]", failed),
+        ("contains-not = [\"${who}\"]", failed),
+        ("contains-not = [\"${other}\"]", Outcome::Ok),
+    ] {
+        assert_eq!(found(&step(check), page), outcome, "{check}");
+    }
+}
+
+#[test]
 fn a_user_goes_through_its_scripts_and_is_done() {
     let mut player = player("extract = [{ name = \"n\", regex = \"[0-9]+\" }]");
     let mut user = player.user(0);

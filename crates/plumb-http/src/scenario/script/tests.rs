@@ -41,6 +41,14 @@ fn a_whole_file_becomes_scripts_with_their_rows() {
 }
 
 #[test]
+fn a_check_whose_variable_nothing_gives_a_value_is_refused_with_its_line() {
+    let text = "base = \"http://h\"\n[[scenario]]\nname = \"a\"\niterations = 1\n\
+                [[scenario.step]]\nget = \"/\"\ncheck = { contains-not = [\"${nobody}\"] }\n";
+    let error = compiled_of(text).unwrap_err().to_string();
+    assert!(error.contains("line 7") && error.contains("nobody"), "{error}");
+}
+
+#[test]
 fn what_is_left_out_takes_its_loops_and_groups_along() {
     let source = ScenarioSource::parse(Path::new("s.toml"), WHOLE.into()).unwrap();
     let origins = Arc::new(Origins::new(&source, None, None).unwrap());

@@ -89,7 +89,10 @@ impl View<'_> {
         step.think = step.think.take().or(self.think.map(placed));
         let usual = usual_status(step);
         let check = step.check.get_or_insert_with(|| placed(Check::default()));
-        check.get_mut().status.get_or_insert_with(|| usual.into());
+        let check = check.get_mut();
+        check.status.get_or_insert_with(|| usual.into());
+        let texts = check.contains.iter_mut().chain(&mut check.contains_not);
+        texts.for_each(|text| *text = self.filled(text));
         let [file, scenario] = self.headers;
         let own = std::mem::take(&mut step.headers);
         let lines = last_of_each([file, scenario, &own, self.told]);
