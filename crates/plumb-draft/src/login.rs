@@ -21,6 +21,19 @@ impl Login {
         Self { user: String::new(), password: String::new(), by }
     }
 
+    /// Somebody with a password whom the file does not name, as it masks both.
+    #[must_use]
+    pub fn hidden() -> Self {
+        let by = Authentication::Basic;
+        Self { user: String::new(), password: String::new(), by }
+    }
+
+    /// True of somebody whom the file does not name.
+    #[must_use]
+    pub fn is_hidden(&self) -> bool {
+        *self == Self::hidden()
+    }
+
     /// A user with a password, as one line `USER:PASSWORD` can hold them; `None` for others.
     #[must_use]
     pub fn new(user: &str, password: &str) -> Option<Self> {
@@ -47,6 +60,9 @@ mod tests {
     #[test]
     fn a_login_is_one_line_and_never_shown() {
         let login = Login::new("me", "open: sesame").unwrap();
+        assert!(
+            !login.is_hidden() && !Login::by_ticket().is_hidden() && Login::hidden().is_hidden()
+        );
         assert_eq!(format!("{login:?}"), "Login(..)");
         for (user, password) in [("", "a"), ("a:b", "c"), ("a", "b\nc")] {
             assert_eq!(Login::new(user, password), None);

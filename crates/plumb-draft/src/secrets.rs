@@ -50,6 +50,11 @@ impl Secrets {
         variable(&plain)
     }
 
+    /// The variables, each with what it stands for.
+    pub fn found(&self) -> impl Iterator<Item = (String, String)> {
+        self.found.iter().map(|secret| (secret.variable.clone(), secret.value.clone()))
+    }
+
     /// Declares the variables, empty, and says what belongs there.
     pub fn declare(self, draft: &mut Draft) {
         for Secret { variable, how, .. } in self.found {

@@ -115,16 +115,26 @@ impl Import {
     /// Names the file that holds the login; the login itself stands nowhere in the scenario.
     fn name_credentials(&self, source: &Source, draft: &mut Draft) -> Result<(), ImportError> {
         let out = self.options.credentials_out.as_ref();
-        if draft.login.is_none() {
-            return if out.is_some() { Err(ImportError::NoLogin) } else { Ok(()) };
-        }
+        let is_hidden = match &draft.login {
+            None if out.is_none() => return Ok(()),
+            Some(login) if out.is_none() || !login.is_hidden() => login.is_hidden(),
+            None | Some(_) => return Err(ImportError::NoLogin),
+        };
         let file = match out {
             Some(path) => seen_from(self.options.out.as_deref(), path),
             None => PathBuf::from(format!("{}.credentials", source.stem())),
         };
-        let hint = "the file held a user and a password; they were left out: write the line \
-                    USER:PASSWORD into this file and make it yours alone (chmod 600), or import \
-                    again with --credentials-out FILE";
+        let hint = match is_hidden {
+            true => {
+                "the file masks a user and a password: write the line USER:PASSWORD into this file \
+                 and make it yours alone (chmod 600)"
+            }
+            false => {
+                "the file held a user and a password; they were left out: write the line \
+                 USER:PASSWORD into this file and make it yours alone (chmod 600), or import again \
+                 with --credentials-out FILE"
+            }
+        };
         let mut places = Vec::new();
         for number in &draft.login_of {
             if let Some(scenario) = draft.file.scenario.get_mut(*number) {

@@ -2,20 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use plumb_draft::body::{masked, masked_target};
 use plumb_draft::header::{is_left_out, is_sendable};
 use plumb_draft::note::Place;
 use plumb_draft::origin::{Origins, base_of};
-use plumb_draft::template::literal;
 use plumb_draft::{
-    Draft, DraftStep, Labels, Login, Secrets, Source, SourceError, laid_out, shared_headers,
+    Draft, DraftStep, Labels, Secrets, Source, SourceError, laid_out, shared_headers,
 };
 use plumb_measure::Span;
 use plumb_scenario::file::placed;
 use plumb_scenario::file::{Check, Cookies, Pairs, Redirects, Scenario, Step, Think};
-use plumb_scenario::har::{Entry, Har, LOST, Pair, Param, PostData};
+use plumb_scenario::har::{Entry, Har, LOST, Param, PostData};
 use plumb_wire::http::Url;
 use plumb_wire::percent::form_encoded;
 
@@ -63,7 +60,7 @@ pub(crate) fn import(source: &Source, options: &ImportOptions) -> Result<Draft, 
             base_of(&base)
         )));
     }
-    import.leave_challenges_out(&mut seen);
+    import.leave_challenges_out(&mut seen, &base);
     if options.drop_static {
         import.leave_static_out(&mut seen);
     }
@@ -85,20 +82,24 @@ fn origins(seen: &[Seen<'_>]) -> Origins {
 pub(super) struct Importer<'a> {
     pub(super) options: &'a ImportOptions,
     pub(super) draft: Draft,
-    secrets: Secrets,
+    pub(super) secrets: Secrets,
+    /// What is said of variables for secrets beside what they are: which answers give them.
+    pub(super) secrets_given: Vec<(String, String)>,
     labels: Labels,
 }
 
 impl<'a> Importer<'a> {
     fn new(options: &'a ImportOptions) -> Self {
         let (secrets, labels) = (Secrets::default(), Labels::default());
-        Self { options, draft: Draft::default(), secrets, labels }
+        let secrets_given = Vec::new();
+        Self { options, draft: Draft::default(), secrets, secrets_given, labels }
     }
 
     /// The draft with everything in it; `None` when no request is left.
     fn finished(mut self, har: &Har, base: &Url, seen: &[Seen<'_>]) -> Option<Draft> {
         self.name_old_cookies(seen);
         let mut steps = self.steps(har, base, seen);
+        self.name_given(har, seen);
         let headers = shared_headers(steps.iter_mut());
         if steps.is_empty() {
             return None;
@@ -125,6 +126,9 @@ impl<'a> Importer<'a> {
             ..Scenario::default()
         }];
         self.secrets.declare(&mut self.draft);
+        for (variable, remark) in self.secrets_given {
+            self.draft.remark(format!("variables.{variable}"), remark);
+        }
         Some(self.draft)
     }
 
@@ -268,6 +272,7 @@ impl<'a> Importer<'a> {
 
     fn headers(&mut self, one: &Seen<'_>, at_base: bool) -> Pairs {
         let mut headers = Pairs::new();
+        self.user_of_address(one, at_base);
         for (lower, pair) in joined(one.entry.request.headers.iter()) {
             if !lower.starts_with(':') && !is_sendable(&pair.name, &pair.value) {
                 let what = format!("header {}", pair.name.escape_debug());
@@ -282,44 +287,6 @@ impl<'a> Importer<'a> {
             }
         }
         headers
-    }
-
-    /// Who asks: credentials, or a token as a variable.
-    fn authorization(
-        &mut self,
-        one: &Seen<'_>,
-        at_base: bool,
-        pair: &Pair,
-    ) -> Option<(String, String)> {
-        let (scheme, secret) = pair.value.trim().split_once(' ').unwrap_or((&pair.value, ""));
-        let place = Place::Entry(one.number);
-        match scheme.to_ascii_lowercase().as_str() {
-            "basic" if !at_base => {
-                let why = "credentials go to `base` alone; add the header where they are meant";
-                self.draft.notes.add(place, "header Authorization", why);
-                None
-            }
-            "basic" => {
-                match (login(secret), &self.draft.login) {
-                    (Some(login), None) => self.draft.login = Some(login),
-                    (Some(login), Some(known)) if login == *known => {}
-                    _ => {
-                        let why = "another user than before, or none that can be read";
-                        self.draft.notes.add(place, "header Authorization", why);
-                    }
-                }
-                None
-            }
-            "bearer" => {
-                let token = self.secrets.template("token", secret.trim(), "");
-                Some((pair.name.clone(), format!("{} {token}", literal(scheme))))
-            }
-            _ => {
-                let why = "only Basic and Bearer are sent";
-                self.draft.notes.add(place, "header Authorization", why);
-                None
-            }
-        }
     }
 
     fn check(&mut self, one: &Seen<'_>, base: &Url) -> Check {
@@ -361,12 +328,6 @@ fn is_form(mime_type: &str) -> bool {
 fn form_of(params: &[Param]) -> String {
     let pair = |pair: &Param| format!("{}={}", form_encoded(&pair.name), form_encoded(&pair.value));
     params.iter().map(pair).collect::<Vec<_>>().join("&")
-}
-
-fn login(encoded: &str) -> Option<Login> {
-    let text = String::from_utf8(STANDARD.decode(encoded.trim()).ok()?).ok()?;
-    let (user, password) = text.split_once(':')?;
-    Login::new(user, password)
 }
 
 /// Bytes of an answer as they were received, where the recording tells.

@@ -7,6 +7,7 @@ use plumb_draft::origin::{base_of, server_in_step};
 use plumb_scenario::har::{Entry, Har, Response};
 use plumb_wire::http::Url;
 
+use super::authorization::is_carried;
 use super::chain::is_led_to;
 use super::convert::Importer;
 use super::headers::header;
@@ -111,11 +112,12 @@ impl Importer<'_> {
         }
     }
 
-    /// Leaves out the first half of a Basic challenge: who asks is told with the first request.
-    pub(super) fn leave_challenges_out(&mut self, seen: &mut Vec<Seen<'_>>) {
+    /// Leaves out the first half of a challenge whose second is carried over: who asks is told with the first
+    /// request.
+    pub(super) fn leave_challenges_out(&mut self, seen: &mut Vec<Seen<'_>>, base: &Url) {
         let answered: BTreeSet<(String, String)> = seen
             .iter()
-            .filter(|one| header(&one.entry.request.headers, "authorization").is_some())
+            .filter(|one| is_carried(one, base))
             .map(|one| (one.entry.request.method.clone(), one.url.to_string()))
             .collect();
         let notes = &mut self.draft.notes;

@@ -1,8 +1,10 @@
 //! HAR 1.2: what browsers and recording proxies save.
 
+mod authorization;
 mod chain;
 mod convert;
 mod cookies;
+mod given;
 mod headers;
 mod kept;
 mod multipart;

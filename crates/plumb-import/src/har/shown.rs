@@ -17,10 +17,21 @@ pub(super) fn shown(method: &str, url: &str) -> String {
 
 /// A URL without `USER:PASSWORD@`.
 pub(super) fn without_user(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    match rest[..end].rfind('@') {
-        Some(at) => format!("{scheme}://{}", &rest[at + 1..]),
+    match split(url) {
+        Some((scheme, _, rest)) => format!("{scheme}://{rest}"),
         None => url.to_owned(),
     }
+}
+
+/// What stands in front of the `@` of a URL.
+pub(super) fn user_in(url: &str) -> Option<&str> {
+    split(url).map(|(_, user, _)| user).filter(|user| !user.is_empty())
+}
+
+/// The scheme of a URL, its user, and what stands behind them; `None` for one without a user.
+fn split(url: &str) -> Option<(&str, &str, &str)> {
+    let (scheme, rest) = url.split_once("://")?;
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let at = rest[..end].rfind('@')?;
+    Some((scheme, &rest[..at], &rest[at + 1..]))
 }
