@@ -83,7 +83,7 @@ pub const PARENT: &str = "PLUMB_PARENT";
 /// Names the process that started a command for somebody else, who may be gone with it.
 const STARTER: &str = "PLUMB_STARTER";
 
-/// Ends, as if somebody had sent SIGTERM, with the process that [`STARTER`] names, if that is the one
+/// Ends, as if somebody had sent SIGTERM, with the process that `STARTER` names, if that is the one
 /// that started this one: what this one starts inherits the name, and is not meant.
 ///
 /// # Errors

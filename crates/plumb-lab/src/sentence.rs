@@ -56,8 +56,8 @@ pub fn sentence(contrast: &Contrast, around: &Around) -> String {
 /// The keys of the figures that are said beside the primary one: its price.
 const AROUND: [&str; 2] = ["client-cpu", "server-cpu"];
 
-/// True of a throughput that changed although the primary figure shows nothing of it, or the opposite:
-/// few very slow operations leave a median as it is.
+/// True of a throughput that changed although the primary figure shows nothing of it, or the opposite,
+/// tested or not: few very slow operations leave a median as it is.
 fn is_unsaid(endpoint: &Endpoint, primary: &Endpoint) -> bool {
     let Some((low, high)) = endpoint.improvement_interval() else { return false };
     let (worse, better) = (high < 0.0, low > 0.0);
@@ -66,7 +66,10 @@ fn is_unsaid(endpoint: &Endpoint, primary: &Endpoint) -> bool {
             Some(Verdict::NoDifferenceShown | Verdict::Equivalent) => worse || better,
             Some(Verdict::Better) => worse,
             Some(Verdict::Worse) => better,
-            Some(Verdict::Untestable | Verdict::None) | None => false,
+            Some(Verdict::Untestable | Verdict::None) | None => {
+                let (low, high) = primary.improvement_interval().unwrap_or((0.0, 0.0));
+                worse && high >= 0.0 || better && low <= 0.0
+            }
         }
 }
 
@@ -308,6 +311,9 @@ mod tests {
             (Verdict::Worse, slower, false),
             (Verdict::Worse, (1.2, 1.1, 1.3), true),
             (Verdict::NoDifferenceShown, (0.9, 0.7, 1.1), false),
+            (Verdict::None, slower, true),
+            (Verdict::Untestable, slower, true),
+            (Verdict::None, (0.9, 0.7, 1.1), false),
         ] {
             let said = said(verdict, rate);
             assert_eq!(said.contains("throughput"), expected, "{said}");

@@ -1,4 +1,4 @@
-//! Sessions of databases over ODBC. A driver blocks whoever calls it, so each [`Session`] has a thread of
+//! Sessions of databases over ODBC. A driver blocks whoever calls it, so each session has a thread of
 //! its own, which answers one call after the other.
 //!
 //! Drivers are shared libraries, which a static program cannot load: without the feature `driver` there

@@ -21,5 +21,5 @@ pub mod summary;
 mod testing;
 mod verdict;
 
-pub use baseline::{Doubt, Held, interval_words, limit, undecided};
+pub use baseline::{Doubt, Held, deciding, interval_words, limit, undecided};
 pub use verdict::{Case, Grade, Remark, State, Verdict};

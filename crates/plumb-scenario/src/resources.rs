@@ -50,7 +50,7 @@ impl Wanted {
     /// Those that `resources` means.
     ///
     /// # Errors
-    /// [`PatternError`] in words.
+    /// `PatternError` in words.
     pub fn new(resources: &Resources) -> Result<Self, PatternError> {
         let compiled = |text: &Option<String>| text.as_deref().map(pattern::compiled).transpose();
         Ok(Self {

@@ -41,7 +41,7 @@ pub(super) fn no_protocol() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, NO_PROTOCOL)
 }
 
-/// True when [`refusal`], [`cut_short`] or [`no_protocol`] made `error`, so that its text says what to try.
+/// True when `refusal`, `cut_short` or `no_protocol` made `error`, so that its text says what to try.
 pub fn speaks(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::InvalidData
 }

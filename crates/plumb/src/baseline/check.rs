@@ -1,14 +1,16 @@
 //! `plumb baseline check`: whether a run is worse than its baseline.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
-use plumb_comparison::{Comparison, signed};
+use plumb_comparison::{Comparison, Contrast, Endpoint, signed};
 use plumb_folder::{Baseline, Baselines, RECORD, read_record};
 use plumb_lab::{Admission, Faults, SeparateRun};
 use plumb_measure::{RunRecord, Share};
-use plumb_pipeline::{Held, Verdict, interval_words, limit, undecided};
+use plumb_pipeline::{Held, Verdict, deciding, interval_words, limit, undecided};
 use plumb_report::{comparison, terminal};
+use serde::Serialize;
 
 use super::{RunsOptions, folder_of, latest, unknown};
 use crate::compare;
@@ -47,7 +49,8 @@ pub(super) fn command() -> Command {
         .about("Compare a run with a baseline, and fail when it is worse")
         .long_about(
             "Compares a run with a baseline as plumb compare does. The primary figure, the median \
-             response time or the throughput, may be worse by --tolerance. That is a limit, no \
+             response time or the throughput, may be worse by --tolerance; so may a throughput beside \
+             a median that hides it. That is a limit, no \
              test: runs that were taken one after another hold whatever changed between them, too, \
              so choose it wider than equal runs differ. The run is within it, or worse, where all of \
              the interval of the change is; where the tolerance lies in the interval, and without an \
@@ -97,11 +100,14 @@ pub(super) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
         Verdict::of_baseline(&compared, tolerance, title, everything)
             .recorded(path.join(RECORD).display().to_string())
     })?;
-    let form = Form::from(options.form);
-    if form == Form::Text {
-        say(&compared, baseline, tolerance)?;
+    match Form::from(options.form) {
+        Form::Json => exit::print(&Checked::of(&compared, baseline, tolerance).to_json())?,
+        Form::Text => {
+            say(&compared, baseline, tolerance)?;
+            experiment::print(&compared, Form::Text, None)?;
+        }
+        Form::Markdown => experiment::print(&compared, Form::Markdown, None)?,
     }
-    experiment::print(&compared, form, None)?;
     Ok(exit(&compared, tolerance))
 }
 
@@ -121,15 +127,73 @@ fn name_of(path: &Path, baseline: &str) -> String {
     name.filter(|name| name != baseline).unwrap_or_else(|| path.display().to_string())
 }
 
+/// A comparison, and what was decided by the tolerance.
+#[derive(Serialize)]
+struct Checked<'a> {
+    #[serde(flatten)]
+    compared: &'a Comparison,
+    baseline: Decided<'a>,
+}
+
+/// How a run stands to its baseline.
+#[derive(Serialize)]
+struct Decided<'a> {
+    name: &'a str,
+    /// A share of the baseline from 0 to 1.
+    tolerance: Option<f64>,
+    points: Vec<DecidedPoint<'a>>,
+}
+
+/// How one point stands to that of the baseline. Changes are improvements in percent.
+#[derive(Serialize)]
+struct DecidedPoint<'a> {
+    labels: &'a BTreeMap<String, String>,
+    /// The key of the figure that decides.
+    figure: Option<&'a str>,
+    change_pct: Option<f64>,
+    /// Its 95 % interval, the worse end first.
+    interval_pct: Option<(f64, f64)>,
+    decided: &'static str,
+}
+
+impl<'a> Checked<'a> {
+    fn of(compared: &'a Comparison, baseline: &'a Baseline, tolerance: Option<f64>) -> Self {
+        let point = |contrast: &'a Contrast| {
+            let found = deciding(contrast, tolerance);
+            let change = found.and_then(|it| Some(it.improvement(it.ratio?)));
+            DecidedPoint {
+                labels: &contrast.labels,
+                figure: found.map(|it| it.key.as_str()),
+                change_pct: change.filter(|it| it.is_finite()),
+                interval_pct: found.and_then(Endpoint::improvement_interval),
+                decided: match Held::of(contrast, tolerance) {
+                    Held::Within => "within",
+                    Held::Beyond => "worse",
+                    Held::Undecided(_) => "undecided",
+                    Held::Unknown => "unknown",
+                },
+            }
+        };
+        let points = compared.contrasts.iter().map(point).collect();
+        Self { compared, baseline: Decided { name: &baseline.name, tolerance, points } }
+    }
+
+    fn to_json(&self) -> String {
+        match serde_json::to_string_pretty(self) {
+            Ok(text) => text + "\n",
+            Err(error) => unreachable!("a comparison is made of plain values: {error}"),
+        }
+    }
+}
+
 /// How each figure stands to its tolerance: that comes first.
 fn say(compared: &Comparison, baseline: &Baseline, tolerance: Option<f64>) -> anyhow::Result<()> {
     let mut text = String::new();
     for contrast in &compared.contrasts {
-        let primary = contrast.endpoints.first();
-        let figure = primary.map_or("figures", |it| it.name.as_str());
-        let change = primary.and_then(|it| signed(it.improvement(it.ratio?)));
-        let interval =
-            primary.filter(|_| change.is_some()).map_or_else(String::new, interval_words);
+        let found = deciding(contrast, tolerance);
+        let figure = found.map_or("figures", |it| it.name.as_str());
+        let change = found.and_then(|it| signed(it.improvement(it.ratio?)));
+        let interval = found.filter(|_| change.is_some()).map_or_else(String::new, interval_words);
         let change = change.unwrap_or_else(|| "-".into());
         let limit = limit(tolerance);
         let said = match Held::of(contrast, tolerance) {

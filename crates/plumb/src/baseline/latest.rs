@@ -15,7 +15,7 @@ use plumb_measure::{RunRecord, Status};
 /// # Errors
 /// When there is none.
 pub(super) fn of_any(runs: &Path) -> anyhow::Result<(PathBuf, RunRecord)> {
-    last(runs, |_, _| true)
+    last(runs, |_, _| Wanted::Yes)
         .ok_or_else(|| anyhow!("no run in {}: measure one, or name a RUN", runs.display()))
 }
 
@@ -30,8 +30,13 @@ pub(super) fn of_plan(
     path: &Path,
 ) -> anyhow::Result<(PathBuf, RunRecord)> {
     let its = path.canonicalize().ok();
-    let other = |found: &Path| found.canonicalize().ok() != its;
-    last(runs, |found, record| same_plan(baseline, record) && other(found)).ok_or_else(|| {
+    let is_other = |found: &Path| found.canonicalize().ok() != its;
+    let wanted = |found: &Path, record: &RunRecord| match same_plan(baseline, record) {
+        true if is_other(found) => Wanted::Yes,
+        false if same_kind(baseline, record) => Wanted::Nearly,
+        _ => Wanted::No,
+    };
+    last(runs, wanted).ok_or_else(|| {
         anyhow!(
             "no run in {} measures what the baseline does, beside itself: measure it again, or name \
              a RUN",
@@ -40,7 +45,16 @@ pub(super) fn of_plan(
     })
 }
 
-fn last(runs: &Path, wanted: impl Fn(&Path, &RunRecord) -> bool) -> Option<(PathBuf, RunRecord)> {
+/// Whether a run is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    Yes,
+    /// Another plan of the same kind: whoever has changed a command looks for that.
+    Nearly,
+    No,
+}
+
+fn last(runs: &Path, wanted: impl Fn(&Path, &RunRecord) -> Wanted) -> Option<(PathBuf, RunRecord)> {
     let found = Found::at(&[runs.to_path_buf()]).ok()?;
     let alone = found.runs.into_iter().filter(|run| run.block.is_none());
     let mut dated: Vec<((i64, i64), FoundRun)> =
@@ -49,7 +63,18 @@ fn last(runs: &Path, wanted: impl Fn(&Path, &RunRecord) -> bool) -> Option<(Path
     dated.sort_by_key(|(written, _)| std::cmp::Reverse(*written));
     let mut passed_over = Vec::new();
     let last = dated.into_iter().find_map(|(_, run)| {
-        let record = read_record(&run.path).ok().filter(|record| wanted(&run.path, record))?;
+        let record = read_record(&run.path).ok()?;
+        match wanted(&run.path, &record) {
+            Wanted::Yes => {}
+            Wanted::Nearly if passed_over.is_empty() => {
+                let plan = record.plan.command.join(" ");
+                let path = run.path.display();
+                passed_over
+                    .push(format!("{path} measured something else and is passed over: {plan}"));
+                return None;
+            }
+            Wanted::Nearly | Wanted::No => return None,
+        }
         // one that is under way, or was not ended, lacks points
         if let Some(how) = unfinished(record.status) {
             passed_over.push(format!("{} {how} and is passed over", run.path.display()));
@@ -80,9 +105,14 @@ fn written_at(run: &Path) -> Option<(i64, i64)> {
     Some((known.mtime(), known.mtime_nsec()))
 }
 
+/// True when both measured with the same verb.
+fn same_kind(one: &RunRecord, other: &RunRecord) -> bool {
+    (&one.plan.layer, &one.plan.verb) == (&other.plan.layer, &other.plan.verb)
+}
+
 /// True when both were asked for alike.
 fn same_plan(one: &RunRecord, other: &RunRecord) -> bool {
-    (&one.plan.layer, &one.plan.verb, &one.target.address)
-        == (&other.plan.layer, &other.plan.verb, &other.target.address)
+    same_kind(one, other)
+        && one.target.address == other.target.address
         && one.plan.distinctive().eq(other.plan.distinctive())
 }

@@ -100,9 +100,21 @@ fn worse_than_the_tolerance_fails_and_without_one_nobody_can_tell() {
     assert_eq!(json["schema"], "plumb.comparison/1");
     let worse = ["baseline", "check", "fast", &second, "--tolerance=50%"];
     assert_eq!(kit::unread(&worse, at), Some(1));
-    // without its intervals nothing is known of how well a median is known
+    let decided = &json["baseline"];
+    assert_eq!(
+        (&decided["name"], &decided["tolerance"]),
+        (&"fast".into(), &0.5.into()),
+        "{decided}"
+    );
+    let point = &decided["points"][0];
+    assert_eq!((&point["figure"], &point["decided"]), (&"p50".into(), &"worse".into()), "{point}");
+    assert!(point["change_pct"].as_f64().is_some_and(|it| it < -50.0), "{point}");
+    // without its intervals nothing is known of how well a median is known, but of a throughput it is
     fs::remove_file(Path::new(&second).join("intervals.hlog")).expect("it was written");
-    let ended = baseline(&worse[1..], at).with(3);
+    let ended = baseline(&worse[1..], at).with(1);
+    assert!(said(&ended).contains("throughput -99"), "{ended:?}");
+    baseline(&["set", "slow", &second], at).with(0);
+    let ended = baseline(&["check", "slow", &first, "--tolerance=50%"], at).with(3);
     assert!(said(&ended).contains("keep intervals.hlog of both runs"), "{ended:?}");
 }
 
