@@ -1,11 +1,12 @@
 //! Assertions: what the answer must be.
 
 use plumb_draft::note::Notes;
-use plumb_draft::template::literal;
+use plumb_draft::template::{literal, variable_name};
 use plumb_draft::wait::ms;
 use plumb_scenario::file::Check;
 
 use super::element::Element;
+use super::segment::{Segment, parts};
 use super::words::Words;
 use crate::pattern;
 
@@ -36,8 +37,14 @@ pub(super) fn follow(check: &mut Check) {
     }
 }
 
-/// Adds what `assertion` wants to `check`; what it cannot say is named.
-pub(super) fn add(check: &mut Check, assertion: &Element<'_>, words: &Words, notes: &mut Notes) {
+/// Adds what `assertion` wants to `check`; what it cannot say is named. `taken` are the variables that are taken
+/// from the same answer, which JMeter knows by then and a scenario does not.
+pub(super) fn add(
+    check: &mut Check,
+    assertion: &Element<'_>,
+    (words, taken): (&mut Words, &[String]),
+    notes: &mut Notes,
+) {
     let scope = assertion.text("Assertion.scope");
     let added = match assertion.kind() {
         _ if !matches!(scope, "" | "all" | "parent") => {
@@ -45,7 +52,7 @@ pub(super) fn add(check: &mut Check, assertion: &Element<'_>, words: &Words, not
         }
         "DurationAssertion" => duration(check, assertion, words),
         "SizeAssertion" => size(check, assertion, words),
-        _ => response(check, assertion, words),
+        _ => response(check, assertion, (words, taken), notes),
     };
     if let Err(why) = added {
         notes.add(assertion.place(), assertion.what(), why);
@@ -91,7 +98,12 @@ fn size(check: &mut Check, assertion: &Element<'_>, words: &Words) -> Result<(),
     Ok(())
 }
 
-fn response(check: &mut Check, assertion: &Element<'_>, words: &Words) -> Result<(), String> {
+fn response(
+    check: &mut Check,
+    assertion: &Element<'_>,
+    (words, taken): (&mut Words, &[String]),
+    notes: &mut Notes,
+) -> Result<(), String> {
     let mask: u32 = assertion
         .text("Assertion.test_type")
         .trim()
@@ -102,7 +114,13 @@ fn response(check: &mut Check, assertion: &Element<'_>, words: &Words) -> Result
         .map(|name| assertion.texts(name))
         .find(|texts| !texts.is_empty())
         .unwrap_or_default();
-    let texts: Vec<String> = texts
+    let field = assertion.text("Assertion.test_field");
+    let alone = mask & OR == 0 || texts.len() == 1;
+    let takes_templates = field == "Assertion.response_data" && mask & SUBSTRING != 0 && alone;
+    let (later, known): (Vec<&str>, Vec<&str>) = texts
+        .into_iter()
+        .partition(|text| takes_templates && words.known(text).is_none() && is_made(text, taken));
+    let texts: Vec<String> = known
         .into_iter()
         .map(|text| {
             words.known(text).ok_or_else(|| format!("`{text}` is not known before the load"))
@@ -111,7 +129,9 @@ fn response(check: &mut Check, assertion: &Element<'_>, words: &Words) -> Result
     if texts.iter().any(String::is_empty) {
         return Err("one of its texts is empty".into());
     }
-    let result = match assertion.text("Assertion.test_field") {
+    let list = if mask & NOT == 0 { &mut check.contains } else { &mut check.contains_not };
+    list.extend(later.into_iter().map(|text| words.template(text, assertion, notes)));
+    let result = match field {
         "Assertion.response_data" => content(check, mask, &texts),
         "Assertion.response_code" => code(check, mask, &texts),
         other => Err(format!("`{other}` is not checked")),
@@ -120,6 +140,15 @@ fn response(check: &mut Check, assertion: &Element<'_>, words: &Words) -> Result
         check.status = Some(ANY.into());
     }
     result
+}
+
+/// True of a text that is made of variables for each request, and of none of `taken`.
+fn is_made(text: &str, taken: &[String]) -> bool {
+    parts(text).iter().all(|part| match part {
+        Segment::Text(_) => true,
+        Segment::Variable(name) => !name.contains('$') && !taken.contains(&variable_name(name)),
+        Segment::Function(_) => false,
+    })
 }
 
 /// Texts and expressions in the content.
@@ -244,7 +273,9 @@ mod tests {
         let tree = tree(&format!("<hashTree><{kind} testname='a'>{inside}</{kind}></hashTree>"));
         let (mut check, mut notes) = (Check::default(), Notes::default());
         let tree = tree.unwrap();
-        add(&mut check, &Element::of_tree(&tree)[0], &Words::default(), &mut notes);
+        let taken = ["own".to_owned()];
+        let words = (&mut Words::default(), &taken[..]);
+        add(&mut check, &Element::of_tree(&tree)[0], words, &mut notes);
         (check, notes.sorted().iter().map(ToString::to_string).collect())
     }
 
@@ -281,6 +312,10 @@ mod tests {
         assert_eq!(response("response_data", CONTAINS | NOT, &["a.b"]).0.matches_not, ["a.b"]);
         assert_eq!(response("response_data", MATCH, &["a.*"]).0.matches, ["\\A(?:a.*)\\z"]);
         assert_eq!(response("response_data", EQUALS, &["a.b"]).0.matches, ["\\Aa\\.b\\z"]);
+        let (made, notes) = response("response_data", SUBSTRING, &["Hello ${x}", "b"]);
+        assert_eq!((made.contains, notes), (vec!["Hello ${x}".into(), "b".into()], vec![]));
+        let (made, _) = response("response_data", SUBSTRING | NOT, &["${x}"]);
+        assert_eq!((made.contains_not, made.contains), (vec!["${x}".into()], vec![]));
         let (check, _) = response("response_data", SUBSTRING | OR, &["a.", "b"]);
         assert_eq!(check.matches, ["(?:a\\.)|(?:b)"]);
     }
@@ -292,7 +327,10 @@ mod tests {
             ("response_data", CONTAINS, "a(?=b)"),
             ("response_data", CONTAINS, "(a)\\1"),
             ("response_data", CONTAINS, "a*+"),
-            ("response_data", SUBSTRING, "${x}"),
+            ("response_data", EQUALS, "${x}"),
+            ("response_data", SUBSTRING, "${own}"),
+            ("response_data", SUBSTRING, "${__UUID()}"),
+            ("response_code", SUBSTRING, "${x}"),
             ("response_data", 0, "x"),
             ("response_data", SUBSTRING, ""),
         ] {

@@ -11,6 +11,12 @@ use crate::pattern::carried;
 /// Where an extractor looks that decodes the character references of HTML in the content.
 const UNESCAPED: &str = "unescaped";
 
+/// The variables that `extractors` take from an answer.
+pub(super) fn names(extractors: &[Element<'_>]) -> Vec<String> {
+    let all = extractors.iter().flat_map(|one| read(one, &mut Notes::default()));
+    all.map(|extract| extract.name).collect()
+}
+
 /// What `extractor` takes from an answer, with variables as they are written; what it takes from
 /// elsewhere is named.
 pub(super) fn read(extractor: &Element<'_>, notes: &mut Notes) -> Vec<Extract> {

@@ -359,8 +359,10 @@ impl Importer {
     /// What its answer must be, and how many redirects it follows.
     fn check(&mut self, request: &Element<'_>, scope: &Scope<'_>) -> (Check, Option<Redirects>) {
         let mut check = Check::default();
+        let taken = extractor::names(&scope.extractors);
         for element in &scope.assertions {
-            assertion::add(&mut check, element, &self.words, &mut self.draft.notes);
+            let words = (&mut self.words, &taken[..]);
+            assertion::add(&mut check, element, words, &mut self.draft.notes);
         }
         let follows = ["HTTPSampler.follow_redirects", "HTTPSampler.auto_redirects"]
             .into_iter()

@@ -3,6 +3,7 @@
 mod passage;
 
 use std::convert::Infallible;
+use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -77,6 +78,9 @@ enum NoAnswer {
     /// The connection broke before an answer came.
     #[error("{place} gave no answer: {cause}")]
     Broken { place: String, cause: hyper::Error },
+    /// The client left before it had sent all of its request, or sends no more.
+    #[error("the client did not send all of its request: {why}")]
+    Unfinished { why: String },
     /// No answer came in time.
     #[error("{place} gave no answer within {patience} (--timeout)")]
     Late { place: String, patience: Span },
@@ -113,7 +117,11 @@ impl ConnectionHandler {
         }
         Ok(match self.origin(request.uri()) {
             Ok(origin) => self.forward(origin, request).await,
-            Err(complaint) => refusal(StatusCode::BAD_REQUEST, complaint),
+            Err(complaint) => {
+                let (method, uri) = (request.method(), shown(request.uri()));
+                self.state.ledger.tell(format!("{method} {uri} refused: {complaint}"));
+                refusal(StatusCode::BAD_REQUEST, complaint)
+            }
         })
     }
 
@@ -123,7 +131,8 @@ impl ConnectionHandler {
             return Ok(inside.clone());
         }
         match uri.scheme_str() {
-            Some("http") => origin_of(uri, Scheme::Http),
+            // a WebSocket is asked for over HTTP
+            Some("http" | "ws") => origin_of(uri, Scheme::Http),
             Some(_) => Err("this proxy forwards http only; other schemes go through CONNECT"),
             None => Err("this is the recording proxy of plumb: name it to a client as its proxy"),
         }
@@ -156,6 +165,7 @@ impl ConnectionHandler {
                         StatusCode::GATEWAY_TIMEOUT
                     }
                     NoAnswer::Unreachable(_) | NoAnswer::Broken { .. } => StatusCode::BAD_GATEWAY,
+                    NoAnswer::Unfinished { .. } => StatusCode::BAD_REQUEST,
                 };
                 underway.end(Some(problem.to_string()));
                 refusal(status, &problem.to_string())
@@ -255,7 +265,13 @@ impl ConnectionHandler {
                 Ok(Ok(response)) => return Ok(response),
                 Ok(Err(mut error)) => {
                     let unsent = error.take_message();
-                    return Err((NoAnswer::Broken { place, cause: error.into_error() }, unsent));
+                    let problem = match error.into_error() {
+                        cause if cause.is_user() => NoAnswer::Unfinished {
+                            why: cause.source().map_or_else(String::new, ToString::to_string),
+                        },
+                        cause => NoAnswer::Broken { place, cause },
+                    };
+                    return Err((problem, unsent));
                 }
                 Err(_) => match sent.with(|sent| time.left(sent, MonotonicClock.now_ns())) {
                     Some(more) => left = more,
@@ -364,6 +380,12 @@ fn origin_of(uri: &Uri, scheme: Scheme) -> Result<Origin, &'static str> {
     if host.is_empty() { Err("the URL names no host") } else { Ok(Origin { scheme, host, port }) }
 }
 
+/// An address in a log: without its user and its query.
+fn shown(uri: &Uri) -> String {
+    let scheme = uri.scheme_str().map_or_else(String::new, |scheme| format!("{scheme}://"));
+    format!("{scheme}{}{}", uri.host().unwrap_or_default(), uri.path())
+}
+
 /// The same request once more, where it may be sent twice: it changes nothing and has no body.
 fn again(request: &Request<Outgoing>) -> Option<Request<Outgoing>> {
     if !request.method().is_safe() {
@@ -400,12 +422,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_address_in_the_log_has_neither_user_nor_query() {
+        for (uri, expected) in [
+            ("ftp://me:pw@erp/a@b?token=1", "ftp://erp/a@b"),
+            ("/direct?token=1", "/direct"),
+            ("http://erp", "http://erp/"),
+        ] {
+            assert_eq!(shown(&uri.parse().unwrap()), expected);
+        }
+    }
+
+    #[test]
     fn a_request_names_its_server() {
         let place =
             |uri: &str| origin_of(&uri.parse().unwrap(), Scheme::Http).map(|origin| origin.place());
         assert_eq!(place("http://ERP/x"), Ok("erp:80".into()));
         assert_eq!(place("http://[::1]:8000/"), Ok("[::1]:8000".into()));
         assert_eq!(place("erp:443"), Ok("erp:443".into()));
+        assert_eq!(place("ws://erp/x"), Ok("erp:80".into()));
         for wrong in ["/x", "http://demo:demo@erp/", "http://erp:0/", "http://erp:99999/"] {
             assert!(place(wrong).is_err(), "{wrong}");
         }

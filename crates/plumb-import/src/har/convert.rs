@@ -25,6 +25,13 @@ use super::shown::{what, without_user};
 use super::timeline::find_thinks;
 use crate::ImportOptions;
 
+/// Codings of content that no check looks into.
+const UNREAD_CODINGS: [&str; 2] = ["br", "zstd"];
+/// What is said where such a coding is asked for.
+const ASKS_FOR_UNREAD: &str = "its requests take answers in br or zstd, which `contains`, `matches` and \
+                               `extract` cannot look into: where you add them, take both out of \
+                               Accept-Encoding";
+
 /// What is said above the redirects of a recording.
 const NOT_LED_ON: &str = "a redirect that the recording does not have, such as to a log-on page, \
                           fails its step";
@@ -114,6 +121,9 @@ impl<'a> Importer<'a> {
             "one user, once: raise `users`, and replace `iterations` by `for`; with a log-on that \
              you move into `login`, write cookies = \"keep\"",
         );
+        if asks_for_unread(&headers) {
+            draft.remark("scenario.0", ASKS_FOR_UNREAD);
+        }
         let step = laid_out(steps, "scenario.0", &mut draft.remarks);
         draft.file.scenario = vec![Scenario {
             name: "recorded".into(),
@@ -308,6 +318,14 @@ impl<'a> Importer<'a> {
         let path = chain::end(one, base);
         Check { status: Some(status.to_string()), path, length, ..Check::default() }
     }
+}
+
+/// True of headers that take content in a coding that is not read.
+fn asks_for_unread(headers: &Pairs) -> bool {
+    let takes = |value: &String| {
+        value.split([',', ';']).any(|coding| UNREAD_CODINGS.contains(&coding.trim()))
+    };
+    headers.iter().any(|(name, value)| name.eq_ignore_ascii_case("accept-encoding") && takes(value))
 }
 
 /// True when a content type names a charset that writes other than ASCII otherwise than UTF-8.

@@ -159,6 +159,16 @@ fn another_server_may_be_chosen_and_must_be_there() {
 }
 
 #[test]
+fn codings_that_no_check_looks_into_are_told_where_all_requests_take_them() {
+    for (codings, told) in
+        [("gzip, deflate, br;q=0.9", true), ("zstd", true), ("gzip, broken", false)]
+    {
+        let headers = Pairs::from([("accept-encoding".to_owned(), codings.to_owned())]);
+        assert_eq!(asks_for_unread(&headers), told, "{codings}");
+    }
+}
+
+#[test]
 fn a_recording_without_requests_is_refused() {
     let text = r#"{"log":{"version":"1.2","creator":{"name":"t","version":"1"},"entries":[]}}"#;
     let error = import(&source(text), &options()).err().unwrap().to_string();

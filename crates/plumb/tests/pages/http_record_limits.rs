@@ -4,7 +4,8 @@ use crate::http_record::echo;
 use crate::kit;
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::Shutdown;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -59,6 +60,30 @@ fn what_is_late_on_a_kept_connection_is_not_asked_again() {
     let said = recorder.recorded();
     assert!(said.contains("/report no answer: "), "{said}");
     assert_eq!(site.asked().len(), 2, "{:?}", site.asked());
+}
+
+#[test]
+fn a_client_that_leaves_its_upload_is_no_fault_of_the_server() {
+    let site = ReplyServer::start(echo);
+    let recorder = Recorder::start(&[]);
+    let mut client = recorder.connect();
+    let url = site.url("/up");
+    let begun = format!("POST {url} HTTP/1.1\r\nHost: x\r\nContent-Length: 50000\r\n\r\nabc");
+    client.write_all(begun.as_bytes()).expect("it is taken");
+    client.shutdown(Shutdown::Write).expect("it is open");
+    let told = recorder.recorded();
+    assert!(told.contains("no answer: the client did not send all of its request: "), "{told}");
+}
+
+#[test]
+fn what_a_proxy_does_not_forward_is_told() {
+    let recorder = Recorder::start(&[]);
+    let mut client = recorder.connect();
+    let asked = b"GET ftp://erp/a?token=geheim HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    client.write_all(asked).expect("it is taken");
+    assert!(rest(&mut client).starts_with("HTTP/1.1 400 "));
+    let told = recorder.log("refused");
+    assert!(told.starts_with("GET ftp://erp/a refused: this proxy forwards http only"), "{told}");
 }
 
 #[test]
