@@ -149,6 +149,35 @@ fn groups_of_the_plugins_become_stages() {
 }
 
 #[test]
+fn a_group_that_runs_out_of_data_ends_and_any_other_without_end_is_said_to_need_a_length() {
+    let asks = request("a", "GET", "");
+    let never = |properties: &str, below: &str| {
+        let draft = draft(&plan(&group("ThreadGroup", &format!("{USERS}{properties}"), below)));
+        assert_eq!(draft.file.scenario[0].iterations, None);
+        draft.remarks.values().flatten().any(|said| said.contains("never ends in JMeter"))
+    };
+    let data = |recycle: bool| {
+        format!(
+            "<CSVDataSet testname='d'><stringProp name='filename'>a.csv</stringProp><stringProp \
+             name='variableNames'>b</stringProp><boolProp name='recycle'>{recycle}</boolProp>\
+             <boolProp name='stopThread'>true</boolProp></CSVDataSet><hashTree/>{asks}"
+        )
+    };
+    assert!(never("", &asks) && never("", &data(true)));
+    assert!(!never("", &data(false)));
+    let inside = format!(
+        "<LoopController testname='l'><boolProp name='LoopController.continue_forever'>true\
+         </boolProp><intProp name='LoopController.loops'>-1</intProp></LoopController><hashTree>{}\
+         </hashTree>",
+        data(false)
+    );
+    assert!(never("", &inside), "they stay in the loop and take no further line");
+    let timed = "<boolProp name='ThreadGroup.scheduler'>true</boolProp><stringProp \
+                 name='ThreadGroup.duration'>9</stringProp>";
+    assert!(!never(timed, &asks));
+}
+
+#[test]
 fn what_is_set_up_is_prepared_and_what_is_torn_down_is_done_at_the_end() {
     let requests = [request("a", "GET", ""), request("b", "GET", "")].concat();
     let loops = "<elementProp name='ThreadGroup.main_controller'><boolProp \

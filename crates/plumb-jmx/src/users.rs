@@ -6,7 +6,7 @@ use plumb_measure::counted;
 use plumb_scenario::file::placed;
 use toml::Spanned;
 
-use plumb_scenario::file::{Arrivals, Cookies, OnFailure, Scenario, Step};
+use plumb_scenario::file::{Arrivals, Cookies, Data, OnFailure, Scenario, Step};
 
 use super::Importer;
 use super::arrivals;
@@ -79,8 +79,9 @@ impl Importer {
             return;
         }
         let mut scenario = self.users(group);
-        if std::mem::take(&mut self.endless) && scenario.iterations.take().is_some() {
-            self.needs_length(&scenario);
+        let stays_in = std::mem::take(&mut self.endless);
+        if stays_in {
+            scenario.iterations = None;
         }
         scenario.name = self.labels.unique(group.name());
         scenario.cookies = self.cookies(group, &scope);
@@ -92,6 +93,9 @@ impl Importer {
         let login_of_group = self.login(&scope);
         self.logins.push(login_of_group);
         self.pace(&scope, groups, (&mut scenario, &steps));
+        if !has_end(&scenario, stays_in) {
+            self.draft.remark(at.clone(), "never ends in JMeter: give the load a length (`for`)");
+        }
         scenario.headers = shared_headers(login.iter_mut().chain(steps.iter_mut()));
         let remarks = &mut self.draft.remarks;
         scenario.login = under(login, &at, remarks);
@@ -201,18 +205,7 @@ impl Importer {
         }
         scenario.iterations = self.iterations(group).map(placed);
         scenario.on_failure = self.on_failure(group);
-        if scenario.iterations.is_none() {
-            self.needs_length(&scenario);
-        }
         scenario
-    }
-
-    /// Says of a scenario that goes on for ever that it cannot.
-    fn needs_length(&mut self, scenario: &Scenario) {
-        if scenario.length.is_none() {
-            let at = format!("scenario.{}", self.draft.file.scenario.len());
-            self.draft.remark(at, "never ends in JMeter: give the load a length (`for`)");
-        }
     }
 
     /// Users that arrive at a rate.
@@ -347,6 +340,14 @@ impl Importer {
             Err(why) => self.draft.notes.add(timer.place(), timer.what(), why),
         }
     }
+}
+
+/// True for a scenario that ends by itself: by its time, or because each user is done at some time. Who
+/// `stays_in` a controller takes no further line of data.
+fn has_end(scenario: &Scenario, stays_in: bool) -> bool {
+    let runs_dry = !stays_in && scenario.data.iter().any(Data::ends_users);
+    let users_end = scenario.iterations.is_some() || runs_dry;
+    scenario.length.is_some() || !scenario.stages.is_empty() || scenario.rate.is_none() && users_end
 }
 
 /// True when each turn is that of another user; in a group of JMeter itself the same one comes back where

@@ -396,6 +396,14 @@ pub struct Step {
     pub step: Vec<Step>,
 }
 
+impl Data {
+    /// True where a user that has done script after script is done behind its last line.
+    #[must_use]
+    pub fn ends_users(&self) -> bool {
+        self.at_end == AtEnd::Stop && matches!(self.take, Take::EachScript | Take::OwnLines)
+    }
+}
+
 impl Step {
     /// `parts` that are asked for at the same time, as a browser asks for what a page embeds.
     #[must_use]

@@ -9,7 +9,7 @@ use plumb_measure::{Span, real};
 
 use plumb_scenario::ScenarioError;
 use plumb_scenario::ScenarioSource;
-use plumb_scenario::file::{Arrivals, Scenario};
+use plumb_scenario::file::{Arrivals, Data, Scenario};
 
 /// Users of one scenario at most.
 const USERS_MAX: u64 = 200_000;
@@ -210,12 +210,21 @@ impl Reader<'_> {
                 scenario.name
             ))),
             Some(ns) => Ok(Extent::For(Span::from_ns(ns))),
-            None if scenario.iterations.is_some() => Ok(Extent::Users),
+            None if self.users_end() => Ok(Extent::Users),
             None => Err(self.wrong(format!(
-                "scenario {} has no end: give for = \"1m\" (or --for), or iterations",
+                "scenario {} has no end: give for = \"1m\" (or --for), iterations, or a file of data that \
+                 users take a line of before each script, with at-end = \"stop\"",
                 scenario.name
             ))),
         }
+    }
+
+    /// True where each user is done at some time: scripts of a rate begin for ever.
+    fn users_end(&self) -> bool {
+        let ends = |scenario: &Scenario| {
+            scenario.iterations.is_some() || scenario.data.iter().any(Data::ends_users)
+        };
+        !self.open() && ends(self.scenario)
     }
 
     /// How much of all stages is recorded.
@@ -247,6 +256,35 @@ fn whole(level: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// How long the scenario with these `keys` lasts, or what is wrong with it.
+    fn extent(keys: &str) -> Result<Extent, String> {
+        let text = format!(
+            "base = \"http://h\"\n[[scenario]]\nname = \"a\"\n{keys}\n[[scenario.step]]\nget = \"/\"\n"
+        );
+        let source = ScenarioSource::parse(std::path::Path::new("s"), text).unwrap();
+        let like = LoadPlan::lone(1, Span::from_ms(1));
+        let times = Times { like: &like, length: None, most: None };
+        let planned = part(&source, &source.file().scenario[0], times, None, 1);
+        planned.map(|it| it.plan.extent).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn users_that_run_out_of_data_end_a_scenario() {
+        let data = |more: &str| format!("data = [{{ file = \"a.csv\"{more} }}]");
+        let dry = data(", at-end = \"stop\"");
+        assert_eq!(extent(&dry), Ok(Extent::Users));
+        assert_eq!(extent(&data(", at-end = \"stop\", take = \"own-lines\"")), Ok(Extent::Users));
+        for endless in [
+            data(""),
+            data(", at-end = \"stop\", take = \"each-user\""),
+            data(", at-end = \"stop\", take = \"by-user\""),
+            format!("rate = \"1/s\"\n{dry}"),
+        ] {
+            let refused = extent(&endless).unwrap_err();
+            assert!(refused.contains("has no end"), "{endless}: {refused}");
+        }
+    }
 
     #[test]
     fn users_are_dealt_in_proportion_and_nobody_is_left_out() {

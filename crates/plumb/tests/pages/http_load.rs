@@ -207,29 +207,31 @@ fn a_failure_may_restart_the_script_or_stop_the_user() {
 
 #[test]
 fn lines_of_a_data_file_go_to_users_and_running_dry_is_counted() {
-    let site = ReplyServer::always(Reply::page("hello"));
-    let folder = scenario(&with_base(
-        &site,
-        r#"
+    for end in ["iterations = 5", "# the data is its end"] {
+        let site = ReplyServer::always(Reply::page("hello"));
+        let load = r#"
 [[scenario]]
 name = "a"
 users = 3
-iterations = 5
+END
 data = [{ file = "users.csv", at-end = "stop" }]
 [[scenario.step]]
 name = "page"
 get = "/${user}?word=${word:url}"
-"#,
-    ));
-    fs::write(folder.path().join("users.csv"), "user,word\nu1,a b\nu2,c\nu3,d\nu4,e\n")
-        .expect("a file");
-    let ended = play_in(folder.path(), &["--json"]).with(0);
-    let record = ended.json();
-    assert_eq!(part(&record, "page")["operations"], 4);
-    assert_eq!(field(&record, "/results/0/scenarios/0/ended"), &json!({"users.csv ran dry": 3}));
-    assert!(reasons(&record).contains("3 users of a ended before the load did: users.csv ran dry"));
-    let asked = site.asked();
-    assert!(asked.iter().any(|head| head.starts_with("GET /u1?word=a%20b ")), "{asked:#?}");
+"#;
+        let folder = scenario(&with_base(&site, &load.replace("END", end)));
+        fs::write(folder.path().join("users.csv"), "user,word\nu1,a b\nu2,c\nu3,d\nu4,e\n")
+            .expect("a file");
+        let ended = play_in(folder.path(), &["--json"]).with(0);
+        let record = ended.json();
+        assert_eq!(part(&record, "page")["operations"], 4);
+        let why = field(&record, "/results/0/scenarios/0/ended");
+        assert_eq!(why, &json!({"users.csv ran dry": 3}));
+        let said = "3 users of a ended before the load did: users.csv ran dry";
+        assert!(reasons(&record).contains(said));
+        let asked = site.asked();
+        assert!(asked.iter().any(|head| head.starts_with("GET /u1?word=a%20b ")), "{asked:#?}");
+    }
 }
 
 #[test]
