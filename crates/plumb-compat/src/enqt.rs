@@ -7,9 +7,10 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 
 use anyhow::{Context as _, bail};
+use clap::{ArgMatches, FromArgMatches as _};
 use plumb_engine::layer::{Job, JobError, Layer as _, Watch};
 use plumb_engine::{IntervalRecords, Sampler};
-use plumb_lock::Locks;
+use plumb_lock::{FillOptions, Locks, TargetOptions, room};
 use plumb_measure::{FindingKind, Floor, ResultRecord, Scope, Transport};
 use serde_json::Value;
 
@@ -73,7 +74,7 @@ fn run(words: &[String], out: &mut (impl Write + Send)) -> anyhow::Result<Exit> 
         other => bail!("opcode {other} is not one of 8, 10, 11, 12 and 20\n{USAGE}"),
     };
     let profile = profile::read(path)?;
-    announce(&mut Unread(&mut *out), &profile)?;
+    writeln!(Unread(&mut *out), "enqueue server {} port {}", profile.host, profile.port)?;
     let line = words_of(opcode, arguments, &profile)?;
     let matches = Locks.command().try_get_matches_from(&line).map_err(|message| {
         let text = message.to_string();
@@ -81,6 +82,9 @@ fn run(words: &[String], out: &mut (impl Write + Send)) -> anyhow::Result<Exit> 
         anyhow::anyhow!("{cause}\n{USAGE}")
     })?;
     let stop = signals::stop()?;
+    let room = target_of(&matches).and_then(|target| room::locks_at(&target, &stop));
+    let wanted = if opcode == Opcode::Create { locks_of(&matches) } else { None };
+    announce(&mut Unread(&mut *out), (profile.table_kib, room, wanted))?;
     match Locks.job(&matches).map_err(plain)? {
         Job::Verb(mut verb) => {
             // with nobody to read on it ends
@@ -100,12 +104,40 @@ fn run(words: &[String], out: &mut (impl Write + Send)) -> anyhow::Result<Exit> 
     }
 }
 
-fn announce(out: &mut impl Write, profile: &Profile) -> io::Result<()> {
-    write!(out, "enqueue server {} port {}", profile.host, profile.port)?;
-    if let Some(kib) = profile.table_kib {
-        write!(out, ", enqueue/table_size {kib} KB")?;
+/// The server that the words name.
+fn target_of(matches: &ArgMatches) -> Option<TargetOptions> {
+    let (_, verb) = matches.subcommand()?.1.subcommand()?;
+    TargetOptions::from_arg_matches(verb).ok()
+}
+
+/// Locks that are to be taken.
+fn locks_of(matches: &ArgMatches) -> Option<u64> {
+    let (_, verb) = matches.subcommand()?.1.subcommand()?;
+    let options = FillOptions::from_arg_matches(verb).ok()?;
+    Some(options.owners.get() as u64 * u64::from(options.locks.get()))
+}
+
+/// The table as the profile has it, in KiB, and the locks for which the server says that it has room;
+/// whether that is enough for those that are `wanted`.
+fn announce(
+    out: &mut impl Write,
+    (table_kib, room, wanted): (Option<u64>, Option<u64>, Option<u64>),
+) -> io::Result<()> {
+    if let Some(kib) = table_kib {
+        writeln!(out, "the profile says enqueue/table_size {kib} KB")?;
     }
-    writeln!(out)
+    let Some(room) = room else { return Ok(()) };
+    writeln!(out, "the server has room for {room} locks")?;
+    let raise = "raise --table-size of `plumb lock serve`";
+    match (wanted, table_kib.map(room::locks_in)) {
+        (Some(wanted), _) if wanted > room => {
+            writeln!(out, "attention: {wanted} locks are to be taken, which is more; {raise}")
+        }
+        (_, Some(said)) if said > room => {
+            writeln!(out, "attention: a table as in the profile has room for {said}; {raise}")
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What `--depth` says, and the other arguments.
@@ -221,15 +253,33 @@ impl<W: Write> Lines<'_, W> {
                 writeln!(self.out)?;
             }
             Opcode::Create => {
-                let rate = result.throughput_per_s;
-                write!(self.out, "{} locks taken in {time}, {rate:.0}/s", result.operations)?;
+                let failed: u64 = result.failures.values().sum();
+                match failed {
+                    0 => write!(
+                        self.out,
+                        "{} locks taken in {time}, {:.0}/s",
+                        result.operations, result.throughput_per_s
+                    )?,
+                    // the time is also that of refusals: no rate
+                    _ => write!(
+                        self.out,
+                        "{} of {} locks taken in {time}",
+                        result.operations,
+                        result.operations + failed
+                    )?,
+                }
                 if let Some(bytes) = found("bytes a lock") {
                     write!(self.out, ", {bytes:.0} bytes a lock")?;
                 }
                 writeln!(self.out)?;
             }
             Opcode::Destroy => {
-                writeln!(self.out, "locks of {} owners released in {time}", result.operations)?;
+                let (released, expected) = (figure("locks released"), figure("locks expected"));
+                write!(self.out, "{released:.0} of {expected:.0} locks released in {time}")?;
+                match result.operations {
+                    0 => writeln!(self.out)?,
+                    owners => writeln!(self.out, ", all of {owners} owners")?,
+                }
             }
             Opcode::Verify => {
                 let (found, expected) = (figure("locks found"), figure("locks expected"));
@@ -259,7 +309,6 @@ impl<W: Write> Lines<'_, W> {
         }
         for finding in &result.validity.reasons {
             match finding.scope {
-                _ if finding.kind == FindingKind::Failures => {} // they are there already
                 Scope::Everything | Scope::Unchecked => {
                     writeln!(self.out, "*** ERROR => the figures are not valid: {}", finding.text)?;
                 }

@@ -11,6 +11,7 @@ mod foreign;
 mod journal_verbs;
 mod load;
 mod promote;
+pub mod room;
 mod said;
 mod show;
 mod status;

@@ -28,7 +28,7 @@ use super::walk::TableWalk;
 use crate::LockError;
 use crate::dialogue::Greeted;
 use crate::target::Target;
-use figures::{add_pairs, figure, sales_figures};
+use figures::{add_bytes_a_lock, add_pairs, add_released, figure, sales_figures};
 
 /// Owners have four digits.
 const OWNERS_MAX: usize = 9_999;
@@ -262,14 +262,10 @@ impl LoadJob {
                 let enqueues = result.parts.first().map_or(0.0, |part| part.throughput_per_s);
                 result.figures = sales_figures(&place.history, enqueues, bound, plan);
             }
-            Workload::Fill(..) => {
-                let each =
-                    facts.and_then(|(before, after)| after.bytes_a_lock(before, result.operations));
-                if let Some(each) = each {
-                    let formula =
-                        "growth of the server's table, or of Redis's memory / locks that are new";
-                    result.figures.push(figure("bytes a lock", each, "B", formula));
-                }
+            Workload::Fill(..) => add_bytes_a_lock(&mut result, facts),
+            Workload::Clear(_, locks) => {
+                let released = load.protocols.iter().map(Probe::released).sum();
+                add_released(&mut result, released, connections * u64::from(locks));
             }
             _ => {}
         }

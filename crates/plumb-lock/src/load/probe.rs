@@ -31,6 +31,8 @@ pub(crate) struct Probe {
     complaint: Option<String>,
     /// What its clients may have left on the server when the load was over.
     left: Vec<Left>,
+    /// Locks that were released by their number.
+    released: u64,
 }
 
 /// One client, over all its connections.
@@ -88,12 +90,17 @@ impl Probe {
             (Frame::new(&words), Expect::Welcome)
         });
         let greeting = auth.into_iter().chain(workload.greeting()).collect();
-        Self { workload, load, greeting, complaint: None, left: Vec::new() }
+        Self { workload, load, greeting, complaint: None, left: Vec::new(), released: 0 }
     }
 
     /// What its clients may have left on the server, now that the load is over.
     pub(super) fn left(&self) -> &[Left] {
         &self.left
+    }
+
+    /// Locks that the server says it has released, of a load that only releases.
+    pub(super) fn released(&self) -> u64 {
+        self.released
     }
 
     /// It asks only that of several servers which gives locks out.
@@ -118,6 +125,17 @@ impl Probe {
             Some((_, expect)) => expect,
             None => &client.steps[usize::from(tag)].expect,
         };
+        if let (Workload::Clear(..), Expect::Count(expected), &Reply::Integer(count)) =
+            (self.workload, expect, &reply)
+        {
+            self.released += u64::try_from(count).unwrap_or(0);
+            if count != *expected {
+                let locks = if count == 1 { "lock" } else { "locks" };
+                self.complaint.get_or_insert_with(|| {
+                    format!("released {count} {locks} of one owner, who was to hold {expected}")
+                });
+            }
+        }
         let failed = match (expect, reply) {
             (Expect::Fence, Reply::Integer(fence)) if fence > 0 && fence >= client.fence => {
                 client.fence = fence;
@@ -319,124 +337,4 @@ impl Protocol for Probe {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_server_says_obeys_no_terminal() {
-        assert_eq!(shown(b"ERR \x1b]0;x\x07\x1b[2J of \xff"), "ERR ?]0;x??[2J of \u{fffd}");
-    }
-
-    /// A client in the middle of a load.
-    fn client(workload: Workload) -> (Probe, Client) {
-        let mut probe = Probe::new(
-            workload,
-            "load".into(),
-            Some(&Login { user: None, password: b"hush".to_vec() }),
-        );
-        let (mut user, mut wire) = (probe.user(0), Greeted::default());
-        let mut said = Vec::new();
-        while let Some(op) = probe.hello(&mut user, &mut wire, &mut said) {
-            assert!(op.tag > 1_000);
-        }
-        assert!(said.starts_with(b"*2\r\n$4\r\nAUTH\r\n$4\r\nhush\r\n"));
-        (probe, user)
-    }
-
-    fn ask(probe: &mut Probe, client: &mut Client, reply: &[u8]) -> Outcome {
-        let Next::Send(op) =
-            probe.encode(client, &mut Greeted { said: 9, ..Greeted::default() }, &mut Vec::new())
-        else {
-            panic!("there is more to do");
-        };
-        let read = probe.decode(
-            client,
-            &mut Greeted { said: 9, ..Greeted::default() },
-            Some(op),
-            reply,
-            &mut Vec::new(),
-        );
-        match read {
-            Read::Done { consumed, answer, .. } => {
-                assert_eq!(consumed, reply.len());
-                answer.outcome
-            }
-            other => panic!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn every_answer_is_judged() {
-        use FailureKind::{Collided, Garbled, Refused};
-        let (mut probe, mut user) = client(Workload::Pairs);
-        let mut outcome = |reply: &[u8]| ask(&mut probe, &mut user, reply);
-        assert_eq!(outcome(b":7\r\n"), Outcome::Ok);
-        assert_eq!(outcome(b":1\r\n"), Outcome::Ok);
-        assert_eq!(outcome(b"*2\r\n+HELD\r\n:0\r\n"), Outcome::Failed(Collided));
-        assert_eq!(outcome(b":0\r\n"), Outcome::Failed(Collided));
-        assert_eq!(outcome(b":6\r\n"), Outcome::Failed(Garbled)); // a fence that went back
-        assert_eq!(outcome(b"-FULL no room\r\n"), Outcome::Failed(Refused));
-        assert_eq!(outcome(b"$1\r\nx\r\n"), Outcome::Failed(Garbled));
-
-        let (mut probe, mut user) = client(Workload::Keys(super::super::script::Unlock::Delete));
-        let mut outcome = |reply: &[u8]| ask(&mut probe, &mut user, reply);
-        assert_eq!(outcome(b"+OK\r\n"), Outcome::Ok);
-        assert_eq!(outcome(b":1\r\n"), Outcome::Ok);
-        assert_eq!(outcome(b"$-1\r\n"), Outcome::Failed(Collided));
-    }
-
-    #[test]
-    fn a_client_that_fills_is_done_after_its_locks_and_keeps_them() {
-        let (mut probe, mut user) = client(Workload::Fill(super::super::script::Keeper::Plumb, 2));
-        let mut said = Vec::new();
-        for _ in 0..2 {
-            let next =
-                probe.encode(&mut user, &mut Greeted { said: 9, ..Greeted::default() }, &mut said);
-            assert!(matches!(next, Next::Send(_)));
-        }
-        assert_eq!(
-            probe.encode(&mut user, &mut Greeted { said: 9, ..Greeted::default() }, &mut said),
-            Next::Finish
-        );
-        let said = String::from_utf8(said).unwrap();
-        assert_eq!(said.matches("KEEP").count(), 1);
-        assert!(said.contains("000000000000") && said.contains("000000000001"));
-    }
-
-    #[test]
-    fn who_is_interrupted_in_an_order_has_left_something_and_who_has_ended_it_has_not() {
-        use super::super::script::SALES_REQUESTS;
-
-        let left = |asked: u64, answered: u64, connections: u64| {
-            let (mut probe, mut user) = client(Workload::Sales);
-            for _ in 1..connections {
-                probe.encode(&mut user, &mut Greeted::default(), &mut Vec::new());
-                probe.hello(&mut user, &mut Greeted::default(), &mut Vec::new());
-            }
-            let (mut wire, mut out) = (Greeted { said: 9, ..Greeted::default() }, Vec::new());
-            let ops: Vec<Op> = (0..asked)
-                .map(|_| match probe.encode(&mut user, &mut wire, &mut out) {
-                    Next::Send(op) => op,
-                    next => panic!("{next:?}"),
-                })
-                .collect();
-            for op in ops.into_iter().take(usize::try_from(answered).unwrap()) {
-                let reply = match &user.steps[usize::from(op.tag)].expect {
-                    Expect::Count(count) => format!(":{count}\r\n"),
-                    _ => ":1\r\n".into(),
-                };
-                probe.decode(&mut user, &mut wire, Some(op), reply.as_bytes(), &mut out);
-            }
-            probe.leave(user);
-            probe.left().iter().map(|it| it.life).collect::<Vec<_>>()
-        };
-        let order = SALES_REQUESTS;
-        assert!(left(0, 0, 1).is_empty());
-        assert_eq!(left(12, 12, 1), [1], "it has inherited");
-        assert!(left(order, order, 1).is_empty());
-        assert_eq!(left(order, order - 1, 1), [1], "nobody knows of the last one");
-        assert!(left(2 * order, 2 * order, 1).is_empty());
-        assert_eq!(left(order + 13, order, 1), [1], "the next one was begun");
-        assert_eq!(left(order, order, 3), [3], "its lost connections had begun some");
-    }
-}
+mod tests;

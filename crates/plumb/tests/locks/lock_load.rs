@@ -309,7 +309,8 @@ fn enqt_takes_its_opcodes_and_prints_its_tables() {
     let verified = run(&["20", "2", "300"]).with(0).stdout;
     assert!(verified.contains("600 of 600 locks verified in "), "{verified}");
     let destroyed = run(&["12", "2", "300"]).with(0).stdout;
-    assert!(destroyed.contains("locks of 2 owners released in "), "{destroyed}");
+    assert!(destroyed.contains("600 of 600 locks released in "), "{destroyed}");
+    assert!(destroyed.contains(" s, all of 2 owners\n"), "{destroyed}");
     let gone = run(&["20", "2", "300"]).with(1).stdout;
     assert!(gone.contains("*** ERROR => 1 operations failed: collided"), "{gone}");
     let unread = kit::unread_as(&enqt, &[profile.as_str(), "20", "2", "300"], folder.path());
@@ -341,4 +342,44 @@ fn enqt_takes_its_opcodes_and_prints_its_tables() {
     assert!(run(&[]).with(2).stdout.contains("the opcode is missing"));
     let left: Vec<String> = names_in(folder.path());
     assert_eq!(left, ["enqt", "profile"], "no run is left behind");
+}
+
+#[test]
+fn enqt_says_what_the_server_has_room_for_and_what_a_full_table_has_released() {
+    let folder = tempdir().expect("a temporary folder");
+    let server = Server::start(&["--table-size", "1MiB"], folder.path());
+    let enqt = folder.path().join("enqt");
+    symlink(PLUMB, &enqt).expect("a link");
+    let profile = folder.path().join("profile");
+    let port = server.place().1;
+    let text = format!("enque/encni/port = {port}\nenqueue/table_size = 640000\n");
+    fs::write(&profile, text).expect("it can be written");
+    let profile = format!("pf={}", profile.display());
+    let run = |words: &[&str]| {
+        Program::start_as(&enqt, &[&[profile.as_str()], words].concat(), folder.path()).wait()
+    };
+    let not_valid = "*** ERROR => the figures are not valid: ";
+    let created = run(&["11", "10", "500"]).with(1).stdout;
+    let heads = [
+        format!("enqueue server 127.0.0.1 port {port}\n"),
+        "the profile says enqueue/table_size 640000 KB\n".into(),
+        "the server has room for 2048 locks\nattention: 5000 locks are to be taken, which is more"
+            .into(),
+        "2048 of 5000 locks taken in ".into(),
+        "*** ERROR => 2952 operations failed: refused".into(),
+        not_valid.into(),
+    ];
+    for head in heads {
+        assert!(created.contains(&head), "{head}\n{created}");
+    }
+    let rate = created.lines().find(|line| line.contains("locks taken in")).unwrap_or_default();
+    assert!(!rate.contains("/s"), "{created}");
+    let destroyed = run(&["12", "10", "500"]).with(1).stdout;
+    assert!(destroyed.contains("2048 of 5000 locks released in "), "{destroyed}");
+    assert!(destroyed.contains(not_valid), "{destroyed}");
+    assert!(destroyed.contains("locks of one owner, who was to hold 500"), "{destroyed}");
+    assert!(
+        destroyed.contains("attention: a table as in the profile has room for 1280000"),
+        "{destroyed}"
+    );
 }

@@ -3,6 +3,7 @@
 use plumb_engine::LoadPlan;
 use plumb_measure::{Figure, ResultRecord, real};
 
+use crate::load::facts::Facts;
 use crate::load::history::{History, WINDOWS};
 use crate::load::script::{SALES_ENQUEUES, SALES_REQUESTS};
 
@@ -46,6 +47,22 @@ pub(super) fn add_pairs(result: &mut ResultRecord) {
     if let Some(released) = result.parts.last().map(|part| part.throughput_per_s) {
         result.figures.push(figure("pairs", released, "1/s", "locks released / s"));
     }
+}
+
+/// What a lock takes on the server, if its totals `before` and after tell it.
+pub(super) fn add_bytes_a_lock(result: &mut ResultRecord, totals: Option<(Facts, Facts)>) {
+    let each = totals.and_then(|(before, after)| after.bytes_a_lock(before, result.operations));
+    if let Some(each) = each {
+        let formula = "growth of the server's table, or of Redis's memory / locks that are new";
+        result.figures.push(figure("bytes a lock", each, "B", formula));
+    }
+}
+
+/// Locks that were released, and those that `create` takes.
+pub(super) fn add_released(result: &mut ResultRecord, released: u64, expected: u64) {
+    let formula = "as the server counts them; also those of owners who lacked some";
+    result.figures.push(figure("locks released", real(released), "locks", formula));
+    result.figures.push(figure("locks expected", real(expected), "locks", "owners x locks"));
 }
 
 /// A figure with its unit and formula.
