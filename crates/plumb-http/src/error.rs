@@ -129,6 +129,20 @@ pub enum HttpError {
         /// The URL.
         url: String,
     },
+    /// A server that will not let in whoever the given credentials prove: no answer would be one of the page.
+    #[error(
+        "{url} answers {status} to {who}: nothing was measured; check who asks (each further attempt \
+         with a wrong password may lock the user), or, if {status} is the right answer, give \
+         --expect-status {status}"
+    )]
+    NotLetIn {
+        /// The URL.
+        url: String,
+        /// 401 or 403.
+        status: u16,
+        /// Who asked, and how it was proved.
+        who: String,
+    },
     /// A URL leads on without end.
     #[error("{url} redirects more than {most} times, the last time to {last}")]
     Redirects {

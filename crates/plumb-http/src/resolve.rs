@@ -99,6 +99,7 @@ impl Resolver<'_> {
                 continue;
             }
             self.refuse_bad_request(&at, answer.status)?;
+            self.refuse_credentials(&at, answer.status)?;
             self.learn_when_to_prove(&at, &mut steps)?;
             let text =
                 format!("{} bytes{cookies}{}", answer.hit.length, self.hint(&at, answer.status));
@@ -127,6 +128,20 @@ impl Resolver<'_> {
             return Err(HttpError::BadRequest { url: at.masked() });
         }
         Ok(())
+    }
+
+    /// Whoever was told who asks and lets nobody in is not asked again.
+    fn refuse_credentials(&self, at: &Url, status: u16) -> Result<(), HttpError> {
+        if !matches!(status, 401 | 403) || self.expected.has(status) {
+            return Ok(());
+        }
+        let told = self.known.iter().find(|(origin, _)| origin.same_origin(at));
+        let who = match told {
+            Some((_, credentials)) => format!("user {} (Basic)", credentials.user_and_password().0),
+            None if self.negotiating(at).is_some() => format!("a ticket of Kerberos ({NEGOTIATE})"),
+            None => return Ok(()),
+        };
+        Err(HttpError::NotLetIn { url: at.masked(), status, who })
     }
 
     /// What the last status may mean.

@@ -77,9 +77,28 @@ fn a_wrong_password_is_tried_once() {
         ReplyServer::always(Reply::answer(401, "WWW-Authenticate: Basic realm=\"x\"\r\n", "who?"));
     let (folder, url) = (folder(), site.url("/"));
     let words = ["http", "ping", "--count", "5", "--warmup", "0s", &url];
-    Program::start_told(Path::new(PLUMB), &words, folder.path(), &WHO).wait().with(1);
-    assert_eq!(site.asked().len(), 7, "one without, one with, five measured");
+    let ended = Program::start_told(Path::new(PLUMB), &words, folder.path(), &WHO).wait().with(2);
+    assert!(ended.stderr.contains("answers 401 to user DEMO (Basic)"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("open-sesame"), "{}", ended.stderr);
+    assert_eq!(site.asked().len(), 2, "one without, one with, none measured");
     assert!(!site.asked()[0].contains("Authorization"));
+    assert!(!folder.path().join("plumb-runs").exists());
+    let wanted = [&words[..6], &["--expect-status", "401", &url]].concat();
+    Program::start_told(Path::new(PLUMB), &wanted, folder.path(), &WHO).wait().with(0);
+    assert_eq!(site.asked().len(), 2 + 7, "a refusal that is expected is measured");
+}
+
+#[test]
+fn whoever_is_known_and_may_not_see_the_page_is_not_asked_for_again() {
+    let site = ReplyServer::start(|head, _| match head.contains("Authorization: ") {
+        true => Reply::answer(403, "", "not you"),
+        false => Reply::answer(401, "WWW-Authenticate: Basic realm=\"x\"\r\n", "who?"),
+    });
+    let (folder, url) = (folder(), site.url("/"));
+    let words = ["http", "ping", "--count", "5", "--warmup", "0s", &url];
+    let ended = Program::start_told(Path::new(PLUMB), &words, folder.path(), &WHO).wait().with(2);
+    assert!(ended.stderr.contains("answers 403 to user DEMO (Basic)"), "{}", ended.stderr);
+    assert_eq!(site.asked().len(), 2);
 }
 
 #[test]
