@@ -9,7 +9,7 @@ use plumb_folder::IntervalLog;
 use plumb_measure::{AcceptedLoad, Program, RunRecord, Scope, Validity};
 
 use super::differences::{differences, same_kind, shared};
-use super::points::{Labels, common_labels, in_order, matched};
+use super::points::{Labels, common, common_labels, in_order};
 use super::whole_run::{P50, WholeRun, endpoints_of};
 use crate::driver::drivers_warning;
 use crate::figures::THROUGHPUT;
@@ -62,7 +62,9 @@ pub fn separate(
     let mut contrasts = Vec::new();
     let baseline = Logged::of(&runs[0]);
     for candidate in &runs[1..] {
-        contrasts.extend(contrasts_of(&baseline, &Logged::of(candidate), accepted_load)?);
+        let (of_one, told) = contrasts_of(&baseline, &Logged::of(candidate), accepted_load)?;
+        contrasts.extend(of_one);
+        warnings.extend(told);
     }
     let records: Vec<&RunRecord> = runs.iter().map(|run| &run.record).collect();
     let samples: Vec<Option<&RunRecord>> = records.iter().copied().map(Some).collect();
@@ -171,24 +173,26 @@ impl<'a> Logged<'a> {
     }
 }
 
+/// The contrasts of the points that both have, and in words which other ones there are.
 fn contrasts_of(
     baseline: &Logged<'_>,
     candidate: &Logged<'_>,
     accepted_load: Option<AcceptedLoad>,
-) -> Result<Vec<Contrast>, LabError> {
+) -> Result<(Vec<Contrast>, Vec<String>), LabError> {
     let labels = |of: &Logged<'_>| in_order(of.run.record.results.iter().map(|it| &it.labels));
     let (of_baseline, of_candidate) = (labels(baseline), labels(candidate));
     let result = |of: &Logged<'_>, labels: &Labels| {
         of.run.record.results.iter().position(|result| result.labels == *labels)
     };
-    let points = matched((&baseline.run.name, &of_baseline), (&candidate.run.name, &of_candidate))?
-        .into_iter();
+    let (points, told) =
+        common((&baseline.run.name, &of_baseline), (&candidate.run.name, &of_candidate))?;
     let together: Vec<(usize, usize)> = points
+        .into_iter()
         .filter_map(|(one, other)| Some((result(baseline, &one)?, result(candidate, &other)?)))
         .collect();
     let contrasts = together.into_iter();
     let of = |(one, other)| contrast_of((baseline, one), (candidate, other), accepted_load);
-    contrasts.map(of).collect()
+    Ok((contrasts.map(of).collect::<Result<_, _>>()?, told))
 }
 
 /// A run, and the place of one of its results.
