@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 
 use plumb_engine::{ClientStamps, Ended, Peer, TurnedAway};
-use plumb_measure::{counted, grouped, show_ns};
+use plumb_measure::{counted, grouped, real, show_ns, show_plain, show_rate};
 use plumb_wire::extension::{Exchange, Stream, Traffic};
 use plumb_wire::ni::{self, HEADER_BYTES};
 
@@ -113,6 +113,27 @@ impl Client {
     }
 }
 
+/// With fewer messages the time of a client is mostly that of something else, and no rate is told.
+const RATED_FROM: u64 = 100;
+
+/// Messages a second of a `client` over the nanoseconds that it was there, and bits of payload in both
+/// directions, if it sent enough messages that were answered.
+fn rates(client: &Client, served_ns: u64) -> Option<String> {
+    let is_answered = matches!(client.manner, Manner::Echo | Manner::Exchange(_));
+    if !is_answered || client.messages < RATED_FROM || served_ns == 0 {
+        return None;
+    }
+    let per_s = |count: u64| real(count) / (real(served_ns) / 1e9);
+    let mbit = |bytes: u64| show_plain(8.0 * per_s(bytes) / 1e6);
+    let served = client.served();
+    Some(format!(
+        "{} messages/s, {} Mbit/s in, {} Mbit/s out",
+        show_rate(per_s(client.messages)),
+        mbit(served.bytes_in),
+        mbit(served.bytes_out)
+    ))
+}
+
 /// Something the operator of a server wants to know.
 #[derive(Debug)]
 pub enum Event<'a> {
@@ -135,7 +156,7 @@ impl fmt::Display for Event<'_> {
             Event::Closed(client, served_ns, ended) => {
                 write!(
                     f,
-                    "client {} from {} gone after {}: {}, {}, {}; {ended}",
+                    "client {} from {} gone after {}: {}, {}, {}",
                     client.handle,
                     client.peer,
                     show_ns(*served_ns),
@@ -143,6 +164,10 @@ impl fmt::Display for Event<'_> {
                     counted(client.bytes, "byte"),
                     counted(client.pings, "ping")
                 )?;
+                if let Some(rates) = rates(client, *served_ns) {
+                    write!(f, ", {rates}")?;
+                }
+                write!(f, "; {ended}")?;
                 if let Some(unfinished) = &client.unfinished {
                     write!(f, ", {unfinished}")?;
                 }
@@ -162,6 +187,36 @@ impl fmt::Display for Event<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_rates_of_a_client_that_sent_enough_are_told() {
+        let client = |messages: u64, manner: Manner| Client {
+            messages,
+            bytes: messages * 50_000,
+            stamps: None,
+            manner,
+            refusal: None,
+            handle: 1,
+            peer: Peer::Unix,
+            pings: 0,
+            since_ns: 0,
+            unfinished: None,
+        };
+        let told =
+            |client: &Client, ns: u64| Event::Closed(client, ns, Ended::ByClient).to_string();
+        let echoed = told(&client(1_000, Manner::Echo), 2_000_000_000);
+        let rates =
+            "0 pings, 500.0 messages/s, 200 Mbit/s in, 200 Mbit/s out; closed by the client";
+        assert!(echoed.ends_with(rates), "{echoed}");
+        for (few, ns) in [
+            (client(99, Manner::Echo), 2_000_000_000),
+            (client(1_000, Manner::Open), 2_000_000_000),
+            (client(1_000, Manner::Echo), 0),
+        ] {
+            let told = told(&few, ns);
+            assert!(told.ends_with(" 0 pings; closed by the client"), "{told}");
+        }
+    }
 
     #[test]
     fn what_was_left_unfinished_is_told_in_bytes() {
