@@ -10,6 +10,9 @@ use crate::figures::grouped;
 /// longer blocks change little.
 const BETWEEN_RULES: f64 = 2.0;
 
+/// From this p on the order of the blocks shows no drift.
+const DRIFT_RULES: f64 = 0.05;
+
 /// Every check that was made, and the remarks: what the first pair changes is one of these.
 pub(super) fn of(contrast: &Contrast) -> Vec<String> {
     let checks = &contrast.checks;
@@ -26,17 +29,24 @@ pub(super) fn of(contrast: &Contrast) -> Vec<String> {
 
 fn drift(checks: &Checks) -> Option<String> {
     let drift = checks.drift.filter(|drift| drift.change.is_finite())?;
+    let evidence = format!(
+        "rank correlation with time {:+.2}, p {}",
+        drift.correlation,
+        probability(Some(drift.p))
+    );
+    if drift.p.is_nan() || drift.p >= DRIFT_RULES {
+        let slope = match drift.change {
+            c if c > 0.0 => format!("+{}", share(c)),
+            c => share(c),
+        };
+        return Some(format!("Drift: none shown (slope {slope} over the experiment, {evidence})."));
+    }
     let moved = match drift.change {
         c if c.abs() < 0.000_05 => "stayed where it was".into(),
         c if c > 0.0 => format!("rose by {}", share(c)),
         c => format!("fell by {}", share(-c)),
     };
-    Some(format!(
-        "Drift: the baseline {moved} over the experiment (rank correlation with time {:+.2}, \
-         p {}).",
-        drift.correlation,
-        probability(Some(drift.p))
-    ))
+    Some(format!("Drift: the baseline {moved} over the experiment ({evidence})."))
 }
 
 fn effective_samples(checks: &Checks) -> Option<String> {
