@@ -293,10 +293,15 @@ mod tests {
         let robbed = validity.clone().with_far(&far, ForeignLimit::default(), "db7");
         assert!(!robbed.valid);
         assert!(robbed.reasons.iter().all(|it| it.text.starts_with("far host db7: ")));
-        let lost = validity.without_far("db7", "closed the connection");
+        let lost =
+            validity.without_far("db7", "closed the connection", 3_530_000_000, 10_000_000_000);
         assert!(lost.valid && lost.latency_valid);
         let [remark] = lost.reasons.as_slice() else { panic!("one remark") };
         assert_eq!((remark.kind, remark.scope), (FindingKind::FarHostLost, Scope::Nothing));
+        let said = "far host db7: samples of 3.53 s of 10.0 s only: it closed the connection";
+        assert_eq!(remark.text, said);
+        let never = Validity::of([]).without_far("db7", "closed the connection", 0, 10_000_000_000);
+        assert!(never.reasons[0].text.contains("no samples: it closed"), "{never:?}");
     }
 
     #[test]

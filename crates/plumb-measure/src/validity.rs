@@ -137,10 +137,15 @@ impl Validity {
         self.and(far.disturbances(limit, &format!("far host {name}: ")))
     }
 
-    /// The same verdict with a remark: the far machine `name` could be recorded no longer.
+    /// The same verdict with a remark: the far machine `name` could be recorded no longer. Its samples
+    /// cover `covered_ns` of the `duration_ns` that were measured.
     #[must_use]
-    pub fn without_far(self, name: &str, cause: &str) -> Self {
-        let text = format!("far host {name}: no samples from here on: it {cause}");
+    pub fn without_far(self, name: &str, cause: &str, covered_ns: u64, duration_ns: u64) -> Self {
+        let samples = match covered_ns {
+            0 => "no samples".into(),
+            _ => format!("samples of {} of {} only", show_ns(covered_ns), show_ns(duration_ns)),
+        };
+        let text = format!("far host {name}: {samples}: it {cause}");
         self.and(finding(FindingKind::FarHostLost, Scope::Nothing, text))
     }
 

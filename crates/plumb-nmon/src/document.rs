@@ -5,6 +5,9 @@ use crate::cell::{Line, cut, text};
 /// Most text that is kept of all documents of a recording, bytes.
 const KEPT_BYTES_MAX: usize = 1 << 20;
 
+/// Name of the document in which [`Writer`](crate::Writer) tells of devices that came later.
+pub(crate) const CAME_LATER: &str = "appeared later, without columns";
+
 /// One document: `BBBP,nnn,name,"line"`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
@@ -24,6 +27,14 @@ pub(crate) struct Documents {
 }
 
 impl Documents {
+    /// The device that a line of [`CAME_LATER`] tells of.
+    pub(crate) fn late_device(line: &Line<'_>) -> Option<String> {
+        let (name, content) = cut(line.first().1?, line.separator);
+        // a comma in its name, as any, is an underscore there
+        let content = content.filter(|_| text(name).replace('_', ",") == CAME_LATER)?;
+        Some(unquoted(content))
+    }
+
     /// Books a line; false when too much text came already.
     pub(crate) fn add(&mut self, line: &Line<'_>) -> bool {
         self.bytes += line.rest.len() + 32;
@@ -45,11 +56,15 @@ impl Documents {
             }
         };
         if let Some(content) = content {
-            let content = content.strip_prefix(b"\"").unwrap_or(content);
-            document.lines.push(text(content.strip_suffix(b"\"").unwrap_or(content)));
+            document.lines.push(unquoted(content));
         }
         true
     }
+}
+
+fn unquoted(content: &[u8]) -> String {
+    let content = content.strip_prefix(b"\"").unwrap_or(content);
+    text(content.strip_suffix(b"\"").unwrap_or(content))
 }
 
 #[cfg(test)]

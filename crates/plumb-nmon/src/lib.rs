@@ -52,6 +52,7 @@ pub use perfmon::PerfmonError;
 pub use process::{Process, Taken};
 pub use reader::{Nmon, Options, ReadError, open, read};
 pub use recording::{BusyRule, CoresBusy, Recording, Traffic};
+pub use role::InterfaceRank;
 pub use section::{Column, Section};
 pub use series::Series;
 pub use snapshot::{

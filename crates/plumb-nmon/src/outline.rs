@@ -123,6 +123,9 @@ impl RecordingOutline {
     /// Books a line that is no fact.
     fn book(&mut self, line: &Line<'_>, number: u64, troubles: &mut Troubles) {
         if line.section.starts_with(b"BBB") {
+            if let Some(device) = Documents::late_device(line) {
+                troubles.add(number, TroubleKind::CameLater(device));
+            }
             if !self.documents.add(line) {
                 troubles.add(number, TroubleKind::TooMany("BBB lines"));
             }

@@ -250,21 +250,40 @@ fn ends(section: &Section, ending: &str, names: &[&str]) -> Vec<usize> {
     (0..section.columns.len()).filter(|at| belongs(&section.columns[*at].name)).collect()
 }
 
-/// The interfaces whose traffic leaves the host. The loopback does not; what is built upon other
-/// interfaces (bonds, bridges, tunnels, VLANs) would count their traffic twice. A name tells which
-/// is which: of devices where there are any, else of anything that is not built upon others, else
-/// of anything but the loopback.
+/// The interfaces whose traffic leaves the host, as far as their names tell: those of the lowest rank
+/// that is there.
 pub(crate) fn counted_interfaces(section: &Section) -> Vec<&str> {
-    let mut names = interfaces(section);
-    names.retain(|name| *name != "lo" && *name != "lo0" && !name.starts_with("ifb"));
-    let rules: [fn(&str) -> bool; 2] = [is_device, |name| !is_built(name)];
-    for rule in rules {
-        let some: Vec<&str> = names.iter().copied().filter(|name| rule(name)).collect();
-        if !some.is_empty() {
-            return some;
+    let names = interfaces(section);
+    let ranked = || names.iter().filter_map(|name| Some((InterfaceRank::by_name(name)?, *name)));
+    let lowest = ranked().map(|(rank, _)| rank).min();
+    ranked().filter(|(rank, _)| Some(*rank) == lowest).map(|(_, name)| name).collect()
+}
+
+/// How surely the traffic of an interface leaves the host, the surest first. Those of the first rank
+/// that is there are counted: what is built upon other interfaces would count their traffic twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum InterfaceRank {
+    /// A device.
+    Device,
+    /// Neither called like a device nor like what is built upon others.
+    Other,
+    /// Built upon others, or ending in this host: bonds, bridges, tunnels, VLANs, ends of veth.
+    Built,
+}
+
+impl InterfaceRank {
+    /// What a name tells; `None` of what never leaves the host, or stands for another interface: the
+    /// loopback, `ifb0`.
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<Self> {
+        match name {
+            "lo" | "lo0" => None,
+            _ if name.starts_with("ifb") => None,
+            _ if is_device(name) => Some(Self::Device),
+            _ if is_built(name) => Some(Self::Built),
+            _ => Some(Self::Other),
         }
     }
-    names
 }
 
 /// True for names that kernels, udev and AIX give to devices: `eth0`, `ens1f0`, `em1`, `p2p1`,
@@ -281,9 +300,9 @@ fn is_device(name: &str) -> bool {
 
 /// True for names of what is built upon other interfaces, or ends in this host.
 fn is_built(name: &str) -> bool {
-    const STARTS: [&str; 12] = [
-        "bond", "team", "br", "virbr", "docker", "veth", "vnet", "tun", "tap", "vlan", "dummy",
-        "sit",
+    const STARTS: [&str; 20] = [
+        "bond", "team", "br", "virbr", "docker", "podman", "lxcbr", "lxdbr", "cni", "flannel",
+        "cali", "veth", "vnet", "tun", "tap", "vlan", "vxlan", "dummy", "sit", "wg",
     ];
     STARTS.iter().any(|start| name.starts_with(start)) || is_vlan(name)
 }
@@ -332,6 +351,8 @@ mod tests {
         assert_eq!(counted(&["bond0", "em1", "p2p1", "virbr0"]), ["em1", "p2p1"]);
         assert_eq!(counted(&["docker0", "net1", "net1.7"]), ["net1"]);
         assert_eq!(counted(&["lo", "tun0"]), ["tun0"], "there is nothing else");
+        assert_eq!(counted(&["wg0", "net1", "vxlan7"]), ["net1"]);
+        assert!(counted(&["lo", "ifb0"]).is_empty());
     }
 
     #[test]

@@ -84,6 +84,8 @@ pub enum TroubleKind {
     AnotherRecording(String),
     /// Lines of two hosts are mixed and cannot be told apart; their figures are wrong.
     HostsMixed(String, String),
+    /// A device that appeared while it was recorded, and has no columns: its figures are in no sum.
+    CameLater(String),
     /// nmon itself reported an error.
     Reported(String),
     /// More of something than is kept; the rest was left out.
@@ -136,6 +138,10 @@ impl fmt::Display for TroubleKind {
                 f,
                 "lines of {one} and {other} are mixed and cannot be told apart: do not use these \
                  figures, read each host's own file"
+            ),
+            Self::CameLater(device) => write!(
+                f,
+                "{device} appeared while it was recorded and has no columns: its figures are in no sum"
             ),
             Self::Reported(text) => write!(f, "nmon reported: {text}"),
             Self::TooMany(what) => write!(f, "more {what} than are kept; the rest was left out"),

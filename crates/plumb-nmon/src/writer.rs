@@ -14,6 +14,7 @@ use std::io::{self, Write};
 
 use jiff::civil::DateTime;
 
+use crate::document::CAME_LATER;
 use crate::snapshot::{Host, Snapshot, Table, TopProcess};
 use crate::stamp::MONTHS;
 use crate::tables::{self, BUSY};
@@ -46,6 +47,8 @@ pub struct Writer<W> {
     sections: Vec<SectionHeader>,
     snapshots: u64,
     left_out: u64,
+    /// Lines of notes that were written.
+    notes: u32,
     text: String,
 }
 
@@ -67,7 +70,7 @@ impl<W: Write> Writer<W> {
         }
         let name = clean_title(&host.name);
         let (sections, text) = (Vec::new(), String::new());
-        Ok(Self { out, host, name, sections, snapshots: 0, left_out: 0, text })
+        Ok(Self { out, host, name, sections, snapshots: 0, left_out: 0, notes: 0, text })
     }
 
     /// Columns of later snapshots that the first did not have, such as a disk that was plugged in:
@@ -98,16 +101,20 @@ impl<W: Write> Writer<W> {
         self.flush()
     }
 
-    /// Ends the recording; one without any snapshot holds the facts only.
+    /// Ends the recording with a note of the devices that `came_later`, for which it has no columns. One
+    /// without any snapshot holds the facts only.
     ///
     /// # Errors
     /// [`WriteError::Io`].
-    pub fn finish(mut self) -> Result<W, WriteError> {
+    pub fn finish(mut self, came_later: &[String]) -> Result<W, WriteError> {
+        self.text.clear();
         if self.snapshots == 0 {
-            self.text.clear();
             self.facts();
-            self.flush()?;
         }
+        if !came_later.is_empty() {
+            notes(&mut self.text, &[(CAME_LATER.into(), came_later.to_vec())], &mut self.notes);
+        }
+        self.flush()?;
         Ok(self.out)
     }
 
@@ -138,7 +145,7 @@ impl<W: Write> Writer<W> {
         fact("cpus", &cpus);
         fact("proc_stat_variables", "8");
         fact("steal", "1");
-        notes(&mut self.text, &self.host.notes);
+        notes(&mut self.text, &self.host.notes, &mut self.notes);
     }
 
     fn headers(&mut self, tables: &[Table]) {
@@ -236,12 +243,12 @@ fn top(text: &mut String, process: &TopProcess, id: &str) {
     text.push('\n');
 }
 
-fn notes(text: &mut String, notes: &[(String, Vec<String>)]) {
-    let mut number = 0u32;
+/// Writes `notes`, whose lines are numbered on from `number`.
+fn notes(text: &mut String, notes: &[(String, Vec<String>)], number: &mut u32) {
     for (name, lines) in notes {
         let name = clean(name);
         let _ = writeln!(text, "BBBP,{number:03},{name}");
-        number += 1;
+        *number += 1;
         for line in lines {
             let line: String = line
                 .chars()
@@ -256,7 +263,7 @@ fn notes(text: &mut String, notes: &[(String, Vec<String>)]) {
                 })
                 .collect();
             let _ = writeln!(text, "BBBP,{number:03},{name},\"{line}\"");
-            number += 1;
+            *number += 1;
         }
     }
 }

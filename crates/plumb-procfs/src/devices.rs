@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::kernel::{Disk, DiskKind, Diskstats, InterfaceKind, NetDev};
 use crate::label::Label;
-use crate::root::Root;
+use crate::root::{Root, first_line, names_in};
 
 /// Devices seen so far.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ fn disk_kind(root: &Root, name: Label) -> DiskKind {
         by_name
     } else if folder.join("partition").exists() {
         DiskKind::Partition
-    } else if !crate::root::names_in(&folder.join("slaves")).is_empty() {
+    } else if !names_in(&folder.join("slaves")).is_empty() {
         DiskKind::Stacked
     } else if by_name == DiskKind::Partition {
         DiskKind::Whole // a virtual machine may be given a disk that is called vda1
@@ -96,8 +96,30 @@ pub fn interface_kind(root: &Root, name: &str) -> InterfaceKind {
         "lo" => InterfaceKind::Loopback,
         _ if has("device") && has("master/device") => InterfaceKind::Lower,
         _ if has("device") => InterfaceKind::Hardware,
+        _ if is_stacked(root, name) => InterfaceKind::Stacked,
         _ => InterfaceKind::Virtual,
     }
+}
+
+/// True of an interface of software that sends what it is given through others. A port may come to a
+/// bridge or bond later, so these are told by their own folders; the lower interface of a VLAN or
+/// macvlan is there from the beginning, but for one in another container, where it counts nothing here.
+/// Tunnels have no lower interface.
+///
+/// # Source
+/// `include/uapi/linux/if_arp.h`; `DEVTYPE` of the drivers, as in `/sys/class/net/NAME/uevent`.
+fn is_stacked(root: &Root, name: &str) -> bool {
+    const FOLDERS: [&str; 3] = ["bridge", "bonding", "tun_flags"];
+    // ARPHRD_TUNNEL, TUNNEL6, SIT, IPGRE, IP6GRE, and NONE of WireGuard and IPsec
+    const TUNNELS: [&str; 6] = ["768", "769", "776", "778", "823", "65534"];
+    const TYPES: [&str; 3] = ["DEVTYPE=vxlan", "DEVTYPE=geneve", "DEVTYPE=gretap"];
+    let folder = root.sys(&format!("class/net/{name}"));
+    let arp_type = first_line(&folder.join("type")).unwrap_or_default();
+    let uevent = std::fs::read_to_string(folder.join("uevent")).unwrap_or_default();
+    FOLDERS.iter().any(|it| folder.join(it).exists())
+        || TUNNELS.contains(&arp_type.as_str())
+        || uevent.lines().any(|line| TYPES.contains(&line))
+        || names_in(&folder).iter().any(|it| it.starts_with("lower_"))
 }
 
 /// The speed of a link, Mbit/s; `None` when it tells none, as those of most hypervisors.
@@ -130,6 +152,28 @@ mod tests {
         assert_eq!(kinds(&names), [Whole, Partition, Stacked, Whole, Partition]);
         let names = ["nvme1c0n1", "nvme1n1", "nvme1c1n1", "nvme1c1n2", "nvme11n1", "nvme1n1p1"];
         assert_eq!(kinds(&names), [Stacked, Whole, Stacked, Whole, Whole, Partition]);
+    }
+
+    #[test]
+    fn what_is_built_upon_other_interfaces_is_told() {
+        let (_folder, root) = Root::of_files(&[
+            ("sys/class/net/veth0/type", "1\n"),
+            ("sys/class/net/veth0/master/bridge/x", ""),
+            ("sys/class/net/veth0/upper_br0/x", ""),
+            ("sys/class/net/br0/bridge/x", ""),
+            ("sys/class/net/bond0/bonding/mode", "x"),
+            ("sys/class/net/v7/lower_veth0/x", ""),
+            ("sys/class/net/tap0/tun_flags", "0x1002\n"),
+            ("sys/class/net/wg0/type", "65534\n"),
+            ("sys/class/net/overlay/uevent", "DEVTYPE=vxlan\nINTERFACE=overlay\n"),
+            ("sys/class/net/macvlan0/uevent", "DEVTYPE=macvlan\nINTERFACE=macvlan0\n"),
+        ]);
+        for name in ["br0", "bond0", "v7", "tap0", "wg0", "overlay"] {
+            assert_eq!(interface_kind(&root, name), InterfaceKind::Stacked, "{name}");
+        }
+        for name in ["veth0", "macvlan0"] {
+            assert_eq!(interface_kind(&root, name), InterfaceKind::Virtual, "{name}");
+        }
     }
 
     #[test]

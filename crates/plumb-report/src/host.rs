@@ -1,6 +1,6 @@
 //! What the machine did meanwhile, for people.
 
-use plumb_measure::{CpuSplit, CpuUse, HostUse, ReceiveUse, RunRecord, show_ns};
+use plumb_measure::{CpuSplit, CpuUse, HostUse, ReceiveUse, ResultRecord, RunRecord, show_ns};
 
 use crate::figures::{ABSENT, grouped};
 use crate::points::Points;
@@ -35,7 +35,21 @@ pub(crate) fn far_summary(record: &RunRecord) -> String {
     if words.is_empty() {
         return format!("{}: no samples", far.name);
     }
-    format!("{}: {}", far.name, over_all(record, &words))
+    let part = far_part(&record.results).map_or_else(String::new, |part| format!(" ({part})"));
+    format!("{}: {}{part}", far.name, over_all(record, &words))
+}
+
+/// How much of the time of `results` the samples of the far machine cover, where that is less than nine
+/// tenths.
+fn far_part<'a>(results: impl IntoIterator<Item = &'a ResultRecord>) -> Option<String> {
+    let (mut covered_ns, mut duration_ns) = (0u64, 0u64);
+    for result in results {
+        let far_ns = result.far.as_ref().map_or(0, |far| far.covered_ns);
+        covered_ns = covered_ns.saturating_add(far_ns);
+        duration_ns = duration_ns.saturating_add(result.duration_ns);
+    }
+    let lacks = covered_ns < duration_ns / 10 * 9;
+    lacks.then(|| format!("samples of {} of {}", show_ns(covered_ns), show_ns(duration_ns)))
 }
 
 fn most(uses: &[&HostUse], of: fn(&HostUse) -> Option<f64>) -> Option<f64> {
@@ -129,7 +143,9 @@ pub(crate) fn table(record: &RunRecord) -> Option<Table> {
             None => push(None, result.host.as_ref()),
             Some(far) => {
                 push(Some(&record.host.name), result.host.as_ref());
-                push(Some(&format!("{} (far host)", far.name)), result.far.as_ref());
+                let part = result.far.as_ref().and_then(|_| far_part([*result]));
+                let part = part.map_or_else(String::new, |part| format!(", {part}"));
+                push(Some(&format!("{} (far host{part})", far.name)), result.far.as_ref());
             }
         }
     }

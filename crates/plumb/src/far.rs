@@ -87,7 +87,8 @@ impl FarRecording {
             result.far = Some(far);
         }
         if let Some(cause) = self.recorder.lost() {
-            validity = validity.without_far(&self.name, &cause);
+            validity =
+                validity.without_far(&self.name, &cause, usage.covered_ns, result.duration_ns);
         }
         result.validity = validity;
     }

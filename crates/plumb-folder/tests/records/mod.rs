@@ -93,8 +93,13 @@ pub(crate) fn far_host() -> RunRecord {
         }),
         ..machine()
     });
-    result.validity =
-        std::mem::take(&mut result.validity).without_far("db7", "closed the connection");
+    let covered_ns = result.far.as_ref().map_or(0, |far| far.covered_ns);
+    result.validity = std::mem::take(&mut result.validity).without_far(
+        "db7",
+        "closed the connection",
+        covered_ns,
+        result.duration_ns,
+    );
     record.validity = Validity::of_all([("", &record.results[0].validity)]);
     record
 }

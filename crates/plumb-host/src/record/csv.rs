@@ -79,7 +79,7 @@ impl Columns {
     }
 
     /// Names of devices in `sample` that have no column.
-    pub(crate) fn missing(&self, sample: &Sample) -> Vec<String> {
+    pub(crate) fn missing_devices(&self, sample: &Sample) -> Vec<String> {
         let cpus = sample.cpus.iter().filter(|cpu| !self.cpus.contains(&cpu.number));
         let disks = sample
             .disks
@@ -87,13 +87,17 @@ impl Columns {
             .filter(|disk| disk.kind == DiskKind::Whole && !self.disks.contains(&disk.name));
         let interfaces =
             sample.interfaces.iter().filter(|each| !self.interfaces.contains(&each.name));
-        let known = |process: &ProcessSample| self.processes.iter().any(|it| it.has(process));
-        let processes = sample.processes.iter().filter(|process| !known(process));
         cpus.map(|cpu| format!("cpu{}", cpu.number))
             .chain(disks.map(|disk| disk.name.to_string()))
             .chain(interfaces.map(|each| each.name.to_string()))
-            .chain(processes.map(|process| format!("process {} {}", process.pid, process.name)))
             .collect()
+    }
+
+    /// The processes in `sample` that have no column.
+    pub(crate) fn missing_processes(&self, sample: &Sample) -> Vec<String> {
+        let known = |process: &ProcessSample| self.processes.iter().any(|it| it.has(process));
+        let processes = sample.processes.iter().filter(|process| !known(process));
+        processes.map(|process| format!("process {} {}", process.pid, process.name)).collect()
     }
 
     /// The first line.
@@ -192,7 +196,7 @@ mod tests {
     #[test]
     fn a_device_without_a_column_is_named() {
         let columns = Columns::of(&Sample::default(), &[]);
-        assert_eq!(columns.missing(&sample()), ["cpu3", "s,da"]);
-        assert!(Columns::of(&sample(), &[]).missing(&sample()).is_empty());
+        assert_eq!(columns.missing_devices(&sample()), ["cpu3", "s,da"]);
+        assert!(Columns::of(&sample(), &[]).missing_devices(&sample()).is_empty());
     }
 }

@@ -30,7 +30,8 @@ pub(crate) struct Files {
     followed: Vec<Wanted>,
     columns: Option<Columns>,
     row: String,
-    left_out: Vec<String>,
+    late_devices: Vec<String>,
+    late_processes: Vec<String>,
     nmon_path: PathBuf,
     nmon: Writer<File>,
     zone: TimeZone,
@@ -89,7 +90,8 @@ impl Files {
             followed: followed.to_vec(),
             columns: None,
             row: String::new(),
-            left_out: Vec::new(),
+            late_devices: Vec::new(),
+            late_processes: Vec::new(),
             nmon_path,
             nmon,
             zone,
@@ -111,11 +113,8 @@ impl Files {
             }
         };
         columns.row(sample, &mut self.row);
-        for name in columns.missing(sample) {
-            if self.left_out.len() < LEFT_OUT_MAX && !self.left_out.contains(&name) {
-                self.left_out.push(name);
-            }
-        }
+        note(&mut self.late_devices, columns.missing_devices(sample));
+        note(&mut self.late_processes, columns.missing_processes(sample));
         // one call a line: an interruption leaves whole lines
         self.csv.write_all(self.row.as_bytes()).map_err(HostError::write(&self.csv_path))
     }
@@ -158,20 +157,29 @@ impl Files {
         self.nmon.snapshot(&line).map_err(HostError::nmon(&self.nmon_path))
     }
 
-    /// Ends both files.
+    /// Ends both files. The nmon file names the devices that it does not have.
     pub(crate) fn finish(self) -> Result<(), HostError> {
-        self.nmon.finish().map_err(HostError::nmon(&self.nmon_path))?;
+        self.nmon.finish(&self.late_devices).map_err(HostError::nmon(&self.nmon_path))?;
         Ok(())
     }
 
-    /// Devices that appeared too late for a column.
+    /// Devices and processes that appeared too late for a column.
     pub(crate) fn left_out(&self) -> Vec<String> {
-        self.left_out.clone()
+        [&self.late_devices[..], &self.late_processes[..]].concat()
     }
 
     /// Where the files are.
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
         vec![self.csv_path.clone(), self.nmon_path.clone()]
+    }
+}
+
+/// Adds those of `names` to `late` that are new there, as far as it is kept.
+fn note(late: &mut Vec<String>, names: Vec<String>) {
+    for name in names {
+        if late.len() < LEFT_OUT_MAX && !late.contains(&name) {
+            late.push(name);
+        }
     }
 }
 
@@ -200,6 +208,38 @@ mod tests {
         Files::create(&plan).unwrap_err();
         assert_eq!(fs::read(&nmon).unwrap(), b"of somebody");
         assert!(!folder.path().join("h.csv").exists());
+    }
+
+    #[test]
+    fn an_interface_that_came_later_is_named_in_the_nmon_file() {
+        use crate::sample::InterfaceSample;
+        let folder = tempfile::tempdir().unwrap();
+        let facts = HostFacts::default();
+        let mut files = Files::create(&FilesPlan {
+            folder: folder.path(),
+            stem: "h",
+            facts: &facts,
+            every: Span::from_ms(1_000),
+            command: "test",
+            followed: &[],
+        })
+        .unwrap();
+        let interface = |name: &str| InterfaceSample {
+            name: plumb_procfs::Label::new(name.as_bytes()),
+            ..InterfaceSample::default()
+        };
+        for names in [&["eth0"][..], &["eth0", "wg0"], &["eth0", "wg0"]] {
+            let interfaces = names.iter().copied().map(interface).collect();
+            let sample = Sample { interfaces, ..Sample::default() };
+            files.write(&sample).unwrap();
+            files.write_whole(&sample).unwrap();
+        }
+        assert_eq!(files.left_out(), ["wg0"]);
+        let path = files.nmon_path.clone();
+        files.finish().unwrap();
+        let read = plumb_nmon::read(&fs::read(path).unwrap(), &Default::default()).unwrap();
+        let told: Vec<_> = read.troubles.list().iter().map(|it| &it.kind).collect();
+        assert!(told.contains(&&plumb_nmon::TroubleKind::CameLater("wg0".into())), "{told:?}");
     }
 
     #[test]

@@ -36,7 +36,7 @@ impl Group {
     pub(super) fn all(followed: &[Wanted], sample: &Sample) -> Vec<Self> {
         let of_wanted = |wanted: &Wanted| match wanted {
             Wanted::Pid(pid) => Self::Pid(*pid),
-            Wanted::Name(name) => Self::Name(Label::new(kept_name(name))),
+            Wanted::Name(name) => Self::Name(kept_name(name)),
         };
         let seen = sample.processes.iter().map(|process| Self::Name(process.name));
         let all = followed.iter().map(of_wanted).chain(seen.filter(|_| followed.is_empty()));

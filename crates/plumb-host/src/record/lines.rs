@@ -205,7 +205,7 @@ mod tests {
                 .snapshot(&snapshot(&Sample { wall_ns, ..sample.clone() }, &TimeZone::UTC))
                 .unwrap();
         }
-        let bytes = writer.finish().unwrap();
+        let bytes = writer.finish(&[]).unwrap();
         let read = plumb_nmon::read(&bytes, &plumb_nmon::Options::default()).unwrap();
         let [recording] = read.recordings.as_slice() else { panic!("one recording") };
         assert_eq!(recording.timeline.stamps().len(), 3);

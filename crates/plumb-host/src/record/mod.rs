@@ -170,6 +170,7 @@ fn summary(options: &RecordOptions, facts: &HostFacts, recorded: &Recorded) -> S
         "every": options.watched.every,
         "missed": recorded.missed,
         "left_out": recorded.left_out,
+        "unseen": recorded.unseen,
         "samplers": samplers,
         "cost_ns": costs,
         "usage": recorded.usage,
@@ -209,7 +210,14 @@ fn say(out: &mut dyn Write, facts: &HostFacts, recorded: &Recorded) -> Result<()
     }
     if !recorded.left_out.is_empty() {
         let devices = recorded.left_out.join(", ");
-        writeln!(out, "appeared while it ran, and has no columns in the CSV file: {devices}")?;
+        writeln!(out, "appeared while it ran, and has no columns in either file: {devices}")?;
+    }
+    for name in &recorded.unseen {
+        writeln!(
+            out,
+            "no process named {name:?} was seen: names are those of `ps -e`, which of a script shows \
+             its interpreter; follow it by its number"
+        )?;
     }
     for file in &recorded.files {
         writeln!(out, "{}", file.display())?;

@@ -8,6 +8,7 @@ use plumb_engine::Stop;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_measure::{Clock as _, Span};
 use plumb_procfs::State;
+use plumb_procfs::process::{Wanted, kept_name};
 
 use super::files::{Files, FilesPlan};
 use super::kept::{Kept, lock};
@@ -17,6 +18,7 @@ use crate::facts::HostFacts;
 use crate::monitor::{Cost, Monitor, MonitorPlan};
 use crate::options::EVERY_LEAST;
 use crate::sample::Sample;
+use crate::snapshot::Snapshot;
 use crate::subject::Subject;
 use crate::usage::Usage;
 
@@ -56,8 +58,10 @@ pub struct Recorded {
     pub states: Vec<(Subject, State)>,
     /// What each sampler costs, asked for at the end.
     pub costs: Vec<Cost>,
-    /// Devices that appeared while it was recorded, for which the CSV file has no columns.
+    /// Devices that appeared while it was recorded, for which the files have no columns.
     pub left_out: Vec<String>,
+    /// Names of processes to follow of which there was none at any sample.
+    pub unseen: Vec<String>,
     /// The files written.
     pub files: Vec<PathBuf>,
 }
@@ -96,9 +100,14 @@ impl Recorder {
         let files = files.transpose()?;
         let stop = Arc::new(Stop::new().map_err(HostError::system("make a socket pair"))?);
         let shared = Arc::<Mutex<Shared>>::default();
+        let watched = !plan.monitor.without.contains(&Subject::Processes);
+        let mut unseen = names(&plan.monitor.processes);
+        unseen.retain(|_| watched);
+        still_unseen(&mut unseen, monitor.snapshot());
         lock(&shared).recorded.states = monitor.states();
         let ticker = Ticker::aligned(plan.every.ns(), MonotonicClock.now_ns(), clock::wall_ns());
-        let taker = Taker { monitor, files, ticker, stop: stop.clone(), shared: shared.clone() };
+        let (stop_it, kept) = (stop.clone(), shared.clone());
+        let taker = Taker { monitor, files, ticker, stop: stop_it, shared: kept, unseen };
         let thread = thread::Builder::new()
             .name("plumb-host".into())
             .spawn(move || taker.run())
@@ -159,6 +168,24 @@ pub(crate) fn sees(monitor: &Monitor) -> Result<(), HostError> {
     }
 }
 
+/// The names among `wanted`, each once.
+fn names(wanted: &[Wanted]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for each in wanted {
+        match each {
+            Wanted::Name(name) if !names.contains(name) => names.push(name.clone()),
+            Wanted::Name(_) | Wanted::Pid(_) => {}
+        }
+    }
+    names
+}
+
+/// Leaves those of `names` of which there is no process in `snapshot`.
+fn still_unseen(names: &mut Vec<String>, snapshot: &Snapshot) {
+    let all = snapshot.chosen.get().map_or(&[][..], Vec::as_slice);
+    names.retain(|name| !all.iter().any(|process| process.name == kept_name(name)));
+}
+
 /// The thread that takes the samples.
 #[derive(Debug)]
 struct Taker {
@@ -167,6 +194,8 @@ struct Taker {
     ticker: Ticker,
     stop: Arc<Stop>,
     shared: Arc<Mutex<Shared>>,
+    /// Names of processes of which none was seen so far.
+    unseen: Vec<String>,
 }
 
 impl Taker {
@@ -177,6 +206,7 @@ impl Taker {
         shared.recorded.missed = self.ticker.missed();
         shared.recorded.states = self.monitor.states();
         shared.recorded.costs = costs;
+        shared.recorded.unseen = self.unseen;
         let Some(files) = self.files else { return result };
         shared.recorded.left_out = files.left_out();
         shared.recorded.files = files.paths();
@@ -217,6 +247,7 @@ impl Taker {
             files.write(sample)?;
             files.write_line(self.monitor.snapshot())?;
         }
+        still_unseen(&mut self.unseen, self.monitor.snapshot());
         Ok(())
     }
 }
@@ -247,6 +278,20 @@ mod tests {
         let monitor = MonitorPlan { root: Root::below(folder.path()), ..MonitorPlan::default() };
         let error = Recorder::start(&RecorderPlan { monitor, ..plan(1_000_000_000) }).unwrap_err();
         assert!(error.to_string().contains("proc/stat"), "{error}");
+    }
+
+    #[test]
+    fn a_name_that_no_process_has_is_told_at_the_end() {
+        let own = std::fs::read_to_string("/proc/self/comm").unwrap();
+        let processes = [own.trim_end(), "no-such-name", "1"].map(|it| it.parse().unwrap());
+        let monitor = MonitorPlan { processes: processes.to_vec(), ..MonitorPlan::default() };
+        let plan = RecorderPlan { monitor, ..plan(10_000_000) };
+        let recorded = Recorder::start(&plan).unwrap().stop().unwrap();
+        assert_eq!(recorded.unseen, ["no-such-name"]);
+        let without = vec![Subject::Processes];
+        let monitor = MonitorPlan { without, ..plan.monitor };
+        let recorded = Recorder::start(&RecorderPlan { monitor, ..plan }).unwrap().stop().unwrap();
+        assert!(recorded.unseen.is_empty(), "nobody looked");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Network interfaces, TCP.
 
+use plumb_nmon::InterfaceRank;
 use plumb_procfs::Label;
 use plumb_procfs::counter::{float, moved, moved_32, per_s, percent};
 use plumb_procfs::kernel::{Interface, InterfaceKind};
@@ -180,15 +181,37 @@ pub(super) fn tcp(before: &Snapshot, now: &Snapshot) -> Option<TcpSample> {
     Some(sample)
 }
 
+/// Where the traffic of a machine is counted, the surest first. Of what is there only the surest is
+/// added up: the others count the same traffic again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Source {
+    /// Adapters.
+    Hardware,
+    /// In a container: interfaces of software, as their names tell, by the rule of `plumb host show`.
+    Named(InterfaceRank),
+    /// Interfaces upon others where those are not seen.
+    Stacked,
+}
+
+impl Source {
+    fn of(interface: &InterfaceSample) -> Option<Self> {
+        match interface.kind {
+            InterfaceKind::Hardware => Some(Self::Hardware),
+            InterfaceKind::Virtual => {
+                InterfaceRank::by_name(interface.name.as_str()).map(Self::Named)
+            }
+            InterfaceKind::Stacked => Some(Self::Stacked),
+            InterfaceKind::Lower | InterfaceKind::Loopback => None,
+        }
+    }
+}
+
 pub(super) fn sum(interfaces: &[InterfaceSample], rdma: &[RdmaSample]) -> Traffic {
-    let hardware = interfaces.iter().any(|each| each.kind == InterfaceKind::Hardware);
-    let counts = |each: &&InterfaceSample| match each.kind {
-        InterfaceKind::Hardware => true,
-        InterfaceKind::Virtual => !hardware,
-        InterfaceKind::Lower | InterfaceKind::Loopback => false,
-    };
+    let surest = interfaces.iter().filter_map(Source::of).min();
     let mut traffic = Traffic::default();
-    for each in interfaces.iter().filter(counts) {
+    for each in
+        interfaces.iter().filter(|each| Source::of(each).is_some_and(|it| Some(it) == surest))
+    {
         traffic.received_bytes_per_s += each.received_bytes_per_s;
         traffic.sent_bytes_per_s += each.sent_bytes_per_s;
         traffic.received_packets_per_s += each.received_packets_per_s;
@@ -257,5 +280,28 @@ mod tests {
         assert!((sum(&lower, &[]).received_bytes_per_s - 5.0).abs() < 1e-9);
         let container = [of(InterfaceKind::Virtual, 7.0), of(InterfaceKind::Loopback, 9.0)];
         assert!((sum(&container, &[]).received_bytes_per_s - 7.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn without_hardware_a_bridge_is_not_added_to_its_ports() {
+        use InterfaceKind::{Stacked, Virtual};
+        let received = |all: &[(&str, InterfaceKind, f64)]| {
+            let of = |(name, kind, rate): &(&str, InterfaceKind, f64)| InterfaceSample {
+                name: Label::new(name.as_bytes()),
+                kind: *kind,
+                received_bytes_per_s: *rate,
+                ..InterfaceSample::default()
+            };
+            let all: Vec<_> = all.iter().map(of).collect();
+            sum(&all, &[]).received_bytes_per_s
+        };
+        let bridged = received(&[("br0", Stacked, 5.0), ("u9v0", Virtual, 5.0)]);
+        assert!((bridged - 5.0).abs() < 1e-9, "{bridged}");
+        // docker in docker
+        let inner = [("eth0", Virtual, 5.0), ("docker0", Stacked, 5.0), ("veth1a2b", Virtual, 5.0)];
+        assert!((received(&inner) - 5.0).abs() < 1e-9);
+        // a container without root: there is nothing below the tap
+        let alone = received(&[("tap0", Stacked, 3.0), ("ifb0", Virtual, 3.0)]);
+        assert!((alone - 3.0).abs() < 1e-9, "{alone}");
     }
 }

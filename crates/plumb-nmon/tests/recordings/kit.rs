@@ -101,5 +101,5 @@ pub(crate) fn written(snapshots: u32) -> String {
     for number in 0..snapshots {
         writer.snapshot(&snapshot(number)).unwrap();
     }
-    String::from_utf8(writer.finish().unwrap()).unwrap()
+    String::from_utf8(writer.finish(&[]).unwrap()).unwrap()
 }

@@ -104,7 +104,7 @@ fn a_host_or_title_cannot_be_taken_for_a_snapshot_or_break_a_line() {
     named.name = "T1000,x".to_owned();
     let mut writer = Writer::new(Vec::new(), named).unwrap();
     writer.snapshot(&snapshot(0)).unwrap();
-    let text = String::from_utf8(writer.finish().unwrap()).unwrap();
+    let text = String::from_utf8(writer.finish(&[]).unwrap()).unwrap();
     assert_eq!(read(&text).facts.host(), Some("_T1000_x"));
 }
 
@@ -116,7 +116,7 @@ fn what_comes_later_is_counted_and_what_goes_is_missing() {
     changed.interfaces[1].name = "eth9".to_owned(); // eth0 is gone, eth9 is new
     writer.snapshot(&changed).unwrap();
     assert_eq!(writer.left_out(), 4);
-    let recording = read(&String::from_utf8(writer.finish().unwrap()).unwrap());
+    let recording = read(&String::from_utf8(writer.finish(&[]).unwrap()).unwrap());
     let received = recording.column("NET", "eth0-read-KB/s").unwrap().stat;
     assert_eq!((received.count(), received.missing()), (1, 1));
     assert!(recording.column("NET", "eth9-read-KB/s").is_none());
@@ -130,7 +130,7 @@ fn more_than_150_disks_stand_in_several_sections() {
         (0..320).map(|at| plumb_nmon::Disk { name: format!("hd{at}x"), ..disk.clone() }).collect();
     let mut writer = Writer::new(Vec::new(), host(10)).unwrap();
     writer.snapshot(&many).unwrap();
-    let recording = read(&String::from_utf8(writer.finish().unwrap()).unwrap());
+    let recording = read(&String::from_utf8(writer.finish(&[]).unwrap()).unwrap());
     assert_eq!(recording.section("DISKREAD2").unwrap().columns.len(), 20);
     let disks = recording.disks().unwrap();
     assert_eq!((disks.counted.len(), disks.read.max()), (320, Some(320.0 * 4.0)));
@@ -145,7 +145,7 @@ fn an_interval_below_a_second_is_refused() {
 #[test]
 fn a_recording_without_a_snapshot_holds_its_facts() {
     let writer = Writer::new(Vec::new(), host(10)).unwrap();
-    let text = String::from_utf8(writer.finish().unwrap()).unwrap();
+    let text = String::from_utf8(writer.finish(&[]).unwrap()).unwrap();
     assert!(text.starts_with("AAA,progname,plumb\n"), "{text}");
     assert_eq!(read(&text).sections.len(), 0);
 }

@@ -5,7 +5,7 @@ use crate::fields::{Words, lines};
 use crate::label::Label;
 
 /// What an interface stands for. Sums are made over hardware where there is any: a bond, bridge
-/// or VLAN repeats what its hardware counts.
+/// or VLAN repeats what the interfaces below it count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InterfaceKind {
@@ -14,9 +14,12 @@ pub enum InterfaceKind {
     /// A network adapter whose traffic another one counts as well, through which it goes: a virtual
     /// function below the adapter of the hypervisor.
     Lower,
-    /// Made of software: bond, bridge, VLAN, tunnel, veth.
+    /// Made of software, not known to be upon others: veth, macvlan whose lower interface belongs to
+    /// another container.
     #[default]
     Virtual,
+    /// Made of software upon other interfaces of this machine: bond, bridge, VLAN, tunnel.
+    Stacked,
     /// The machine talking to itself.
     Loopback,
 }

@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use super::{ProcessCounters, ProcessStat, Switches};
 use crate::fields::{Words, lines};
+use crate::label::Label;
 use crate::root::Root;
 
 /// Processes followed at once.
@@ -53,15 +54,16 @@ impl Wanted {
     fn is(&self, stat: &ProcessStat) -> bool {
         match self {
             Self::Pid(pid) => stat.pid == *pid,
-            Self::Name(name) => stat.name.as_bytes() == kept_name(name),
+            Self::Name(name) => stat.name == kept_name(name),
         }
     }
 }
 
-/// What the kernel keeps of the name of a process.
+/// What the kernel keeps of the name of a process, fifteen bytes, as a process of that name is called
+/// here.
 #[must_use]
-pub fn kept_name(name: &str) -> &[u8] {
-    &name.as_bytes()[..name.len().min(15)]
+pub fn kept_name(name: &str) -> Label {
+    Label::new(&name.as_bytes()[..name.len().min(15)])
 }
 
 /// One process that is followed.
@@ -214,6 +216,19 @@ mod tests {
         assert_eq!("postgres".parse(), Ok(Wanted::Name("postgres".into())));
         assert_eq!("".parse::<Wanted>(), Err(WantedError));
         assert_eq!("99999999999".parse::<Wanted>(), Err(WantedError));
+    }
+
+    #[test]
+    fn a_name_in_another_script_is_found_also_when_the_kernel_cut_it() {
+        let is = |wanted: &str, kept: &[u8]| {
+            let name = Label::new(kept);
+            let wanted: Wanted = wanted.parse().unwrap();
+            wanted.is(&ProcessStat { name, ..ProcessStat::default() })
+        };
+        assert!(is("ä€ß", "ä€ß".as_bytes()));
+        assert!(!is("ä€ß", "ß€ä".as_bytes()));
+        let long = "ääääääääää";
+        assert!(is(long, &long.as_bytes()[..15]));
     }
 
     #[test]

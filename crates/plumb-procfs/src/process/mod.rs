@@ -26,7 +26,7 @@ use crate::label::Label;
 pub struct ProcessCounters {
     /// Its number.
     pub pid: u32,
-    /// Its name, as the kernel keeps it: up to fifteen characters.
+    /// Its name, as the kernel keeps it: up to fifteen bytes.
     pub name: Label,
     /// When it was begun, clock ticks after the machine; tells it from an earlier one of that
     /// number.

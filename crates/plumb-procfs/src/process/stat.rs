@@ -11,7 +11,7 @@ use crate::label::Label;
 pub struct ProcessStat {
     /// Its number.
     pub pid: u32,
-    /// Its name, up to fifteen characters.
+    /// Its name, up to fifteen bytes.
     pub name: Label,
     /// Who began it, or who took it over.
     pub parent: u32,
