@@ -10,7 +10,7 @@ use plumb_folder::{Found, read_record};
 use plumb_measure::statistics::half_width;
 use plumb_measure::{
     AcceptedLoad, Distribution, Finding, FindingKind, ForeignLook, HostUse, PartRecord,
-    ResultRecord, RunRecord, Span, Status, counted, hdr, real, times_that_add_up,
+    ResultRecord, RunRecord, Status, counted, hdr, real, times_that_add_up,
 };
 use plumb_size::ladder::{FailedStep, Ladder, LadderError, Step};
 use serde::Serialize;
@@ -337,22 +337,14 @@ fn step(
     })
 }
 
-/// The time within which the operations of a result began, seconds. A load of a given length begins
-/// nothing behind its end, and waits for what is under way: until the result is over less and less
-/// is asked, so that its operations over its whole time are fewer a second than they were.
+/// The time within which the operations of a result began, seconds; a scenario has its length in its text.
 fn begun_within_s(record: &RunRecord, result: &ResultRecord) -> f64 {
-    let whole_s = seconds(result.duration_ns);
-    let option = |name: &str| record.plan.options.get(name)?.as_str().map(str::to_owned);
     let of_scenario = || {
-        let text = option("scenario-text")?;
+        let text = record.plan.options.get("scenario-text")?.as_str()?;
         let scenario: toml::Table = text.parse().ok()?;
-        scenario.get("for")?.as_str().map(str::to_owned)
+        scenario.get("for")?.as_str()?.parse().ok()
     };
-    let asked: Option<Span> = option("for").or_else(of_scenario).and_then(|it| it.parse().ok());
-    match asked.map(|span| seconds(span.ns())) {
-        Some(asked_s) if asked_s > 0.0 && asked_s < whole_s => asked_s,
-        _ => whole_s,
-    }
+    seconds(result.begun_within_ns(record.asked_for().or_else(of_scenario)))
 }
 
 /// Half the interval of the mean, from the means of batches.

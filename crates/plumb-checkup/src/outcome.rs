@@ -10,7 +10,7 @@ use super::{AcknowledgedAtOnce, Middle, Waited};
 use plumb_measure::{
     Account, Attribution, Calls, CpuQuota, Distribution, Estimate, FailureKind, FindingKind,
     ForeignProcess, HostUse, Interval, PairRecord, PartKind, ResultRecord, RoundTripMeans,
-    RunRecord, TcpTotals, TimePart, Transport, Validity, is_whole_time, times_that_add_up,
+    RunRecord, TcpTotals, TimePart, Transport, Validity, is_whole_time, real, times_that_add_up,
 };
 
 /// The host of a socket file.
@@ -49,7 +49,8 @@ pub struct CheckupOutcome {
     /// to the end of an interval; absent where they came until the end, or nothing failed behind it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub answered_until_ns: Option<u64>,
-    /// Correct answers a second.
+    /// Correct answers a second of the time in which their operations began; in checkups of earlier
+    /// versions of the time until the last answer.
     pub throughput_per_s: f64,
     /// The median, and how well it is known; absent without times.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -144,7 +145,11 @@ impl CheckupOutcome {
         let host = record.target.transport.as_ref().map(host_of);
         match record.results.first() {
             Some(result) => {
-                Self { folder: Some(folder), host, ..Self::of_result(result, &record.validity) }
+                let of = Self::of_result(result, &record.validity);
+                let begun_ns = result.begun_within_ns(record.asked_for());
+                let throughput_per_s =
+                    of.throughput_per_s * real(result.duration_ns) / real(begun_ns);
+                Self { folder: Some(folder), host, throughput_per_s, ..of }
             }
             None => Self {
                 folder: Some(folder),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Attribution, BatchMeans, ClientFigures, Delivery, Distribution, Figure, HostUse, Http2Figures,
     Interval, LengthFigures, NipingFigures, Overlap, PairRecord, PartRecord, RoundTrip,
-    ScenarioFigures, SlowSample, StreamFigures, TcpTotals, ThresholdRecord, Tick, Ticks,
+    ScenarioFigures, SlowSample, Span, StreamFigures, TcpTotals, ThresholdRecord, Tick, Ticks,
     TransportUse, Validity,
 };
 
@@ -159,6 +159,19 @@ impl ResultRecord {
         match (self.observed, &self.attribution) {
             (0, Some(attribution)) => attribution.observed,
             (observed, _) => observed,
+        }
+    }
+
+    /// The time within which its operations began, nanoseconds, 1 or more: a load that was `asked` to begin
+    /// operations for so long begins nothing behind that, and waits for what is under way. Until the result
+    /// is over less and less is asked, so that its operations over its whole time are fewer a second than
+    /// they were.
+    #[must_use]
+    pub fn begun_within_ns(&self, asked: Option<Span>) -> u64 {
+        let whole_ns = self.duration_ns.max(1);
+        match asked.map(Span::ns) {
+            Some(ns) if ns > 0 => ns.min(whole_ns),
+            _ => whole_ns,
         }
     }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Distribution, FarHost, ResultRecord, Transport, Validity};
+use crate::{Distribution, FarHost, ResultRecord, Span, Transport, Validity};
 
 /// Name and version of the form; a reader refuses another name or a higher number.
 pub const SCHEMA: &str = "plumb.run/1";
@@ -110,6 +110,13 @@ impl RunRecord {
     /// [`RecordError::Json`] names line and column; [`RecordError::Schema`] names the version.
     pub fn from_json(text: &str) -> Result<Self, RecordError> {
         read_versioned(text, SCHEMA)
+    }
+
+    /// How long operations were to be begun, by the option `for`; `None` where the plan bounds something
+    /// else, or has its length elsewhere.
+    #[must_use]
+    pub fn asked_for(&self) -> Option<Span> {
+        self.plan.options.get("for")?.as_str()?.parse().ok()
     }
 }
 

@@ -9,7 +9,7 @@ use super::told::queue;
 use super::{Evidence, one_a_server, transfer};
 use crate::finding::{CheckupFinding, CheckupRemark, FaultCost, FaultKind};
 use crate::{CheckupLayer, CheckupOutcome, CheckupPart, Middle};
-use plumb_measure::{Calls, PartKind, is_whole_time, real, show_count, show_ns};
+use plumb_measure::{Calls, ForeignLimit, PartKind, is_whole_time, real, show_count, show_ns};
 
 /// Less waiting than this nobody notices.
 const WAIT_MIN_NS: u64 = 1_000_000;
@@ -56,6 +56,8 @@ struct Knee<'a> {
     /// Users that ask at once, or the connections that they share: who waits for one of these waits for
     /// this tool.
     many: u64,
+    /// Users behind these.
+    users: u64,
     /// Of the time that the server was asked.
     medians: [Middle; 2],
 }
@@ -96,13 +98,13 @@ impl<'a> Knee<'a> {
                 && other.server == part.server
                 && other.operation == part.operation
         };
-        let mut ladder: Vec<(u64, &CheckupOutcome)> = evidence
+        let mut ladder: Vec<(u64, u64, &CheckupOutcome)> = evidence
             .timed()
             .filter(|(other, it)| same(other) && it.pair.is_none() && it.bits_per_s.is_none())
-            .map(|(other, outcome)| (other.at_once(), outcome))
+            .map(|(other, outcome)| (other.at_once(), other.users, outcome))
             .collect();
-        ladder.sort_by_key(|(many, _)| *many);
-        let [.., (before, lower), (many, last)] = ladder[..] else { return None };
+        ladder.sort_by_key(|(many, ..)| *many);
+        let [.., (before, _, lower), (many, users, last)] = ladder[..] else { return None };
         let medians = [first.median?, last.over_connection.or(last.median)?];
         let waits = medians[1].low_ns.saturating_sub(medians[0].high_ns);
         let waited = waits >= WAIT_MIN_NS && waits / many.max(2) >= WAIT_A_USER_MIN_NS;
@@ -110,7 +112,7 @@ impl<'a> Knee<'a> {
         let more = real(many) / real(before.max(1)) - 1.0;
         let grown = last.throughput_per_s / lower.throughput_per_s - 1.0;
         let flat = carried <= CARRIED_MAX * real(many) && grown <= GROWTH_MAX * more;
-        (many > 1 && waited && flat).then_some(Self { part, first, last, many, medians })
+        (many > 1 && waited && flat).then_some(Self { part, first, last, many, users, medians })
     }
 
     fn limit(&self) -> Limit {
@@ -121,7 +123,7 @@ impl<'a> Knee<'a> {
             _ if is_the_limit(self.last) => Limit::Nobody, // which is said of the quota
             Some(share) if share >= WAITS_ARE => Limit::Pool,
             _ if busy.is_some_and(|pct| pct >= BUSY_PCT) => match self.last.server_is_here {
-                true if self.busy_without_others() <= IDLE_PCT => Limit::Untold,
+                true if self.is_kept_busy_by_others() => Limit::Untold,
                 true => Limit::ThisMachine,
                 false => Limit::FarMachine,
             },
@@ -142,19 +144,28 @@ impl<'a> Knee<'a> {
         }
     }
 
-    /// The same of the machine that asked, without what others took there.
-    fn busy_without_others(&self) -> f64 {
+    /// The same in words, with what others took where they are known and took more than is usual: `100 %
+    /// busy, 98 % by others`.
+    fn said_busy(&self) -> Option<String> {
+        let usual = 100.0 * ForeignLimit::DEFAULT.of_one();
+        let here = self.last.foreign_pct.filter(|_| self.last.server_is_here);
+        let by = here.filter(|pct| *pct > usual);
+        let by = by.map_or_else(String::new, |pct| format!(", {pct:.0} % by others"));
+        Some(format!("{:.0} % busy{by}", self.busy()?))
+    }
+
+    /// True where the machine that asks and serves would have idle processors without its other programs.
+    fn is_kept_busy_by_others(&self) -> bool {
         let others = self.last.foreign_pct.unwrap_or(0.0);
-        (self.last.busy_pct.unwrap_or(0.0) - others).max(0.0)
+        self.last.server_is_here
+            && self.last.busy_pct.is_some_and(|pct| pct >= BUSY_PCT && pct - others <= IDLE_PCT)
     }
 
     /// That others kept the processors busy, so that nobody knows what is full.
     fn untold(&self) -> Option<CheckupRemark> {
         let text = format!(
-            "with many users the processors were {:.0} % busy, {:.0} % by others: {}. Measure again \
-             when these rest",
-            self.busy()?,
-            self.last.foreign_pct?,
+            "with many users the processors were {}: {}. Measure again when these rest",
+            self.said_busy()?,
             uncapitalised(&self.described()),
         );
         let untold = format!("whether the {} is full", self.part.server);
@@ -169,13 +180,17 @@ impl<'a> Knee<'a> {
         Some(real(waited) / real(added))
     }
 
-    /// Operations that are worked on at once, with most users: the rate times the time that an
-    /// operation does not wait (Little's law).
+    /// Operations that are worked on at once, with most users: as many as there are users, who ask all the
+    /// time, times the share of an operation in which it does not wait (Little's law). Where nobody reports
+    /// the wait, that is what an operation takes with one user. A rate is no part of it: of a few long
+    /// operations it is known to one of them a user.
     fn at_once(&self) -> f64 {
-        match (self.last.mean_ns, queue(self.last)) {
-            (Some(mean), Some(queue)) => {
-                self.last.throughput_per_s * real(mean.saturating_sub(queue)) / 1e9
+        let users = real(self.users);
+        match (self.first.mean_ns, self.last.mean_ns, queue(self.last)) {
+            (_, Some(mean), Some(queue)) => {
+                users * real(mean.saturating_sub(queue)) / real(mean.max(1))
             }
+            (Some(alone), Some(mean), None) => users * real(alone) / real(mean.max(1)),
             _ => self.last.throughput_per_s / self.first.throughput_per_s,
         }
     }
@@ -247,8 +262,8 @@ impl<'a> Knee<'a> {
     fn evidence(&self, limit: Limit) -> String {
         let knee = self.described();
         let busy = self
-            .busy()
-            .map_or_else(String::new, |pct| format!("; its processors were {pct:.0} % busy"));
+            .said_busy()
+            .map_or_else(String::new, |busy| format!("; its processors were {busy}"));
         // a mean: of the median it would be no part
         let waited =
             queue(self.last).zip(self.last.mean_ns).map_or_else(String::new, |(ns, mean)| {
@@ -328,6 +343,11 @@ impl<'a> Knee<'a> {
         match limit {
             _ if self.is_network() => LINE_NEXT,
             Limit::Transfer => LINE_NEXT,
+            Limit::Pool if self.is_kept_busy_by_others() => {
+                "Raise the number of its work processes, threads or connections (of plumb app \
+                 serve: --work-processes), and shorten the step. Measure again when the other programs \
+                 rest: without them its processors idle."
+            }
             Limit::Pool => {
                 "Raise the number of its work processes, threads or connections (of plumb app \
                  serve: --work-processes) while processors idle, and shorten the step; stop where \
@@ -378,9 +398,9 @@ fn served(at_once: f64) -> String {
 fn remark(who: &str, busy: &[Knee<'_>]) -> Option<CheckupRemark> {
     let most = busy.iter().max_by_key(|knee| knee.medians[1].ns)?;
     let text = format!(
-        "{who} asks and serves, and with many users its processors were the limit ({:.0} % \
-         busy): {}. What the {} does on a machine of its own is not known from here",
-        most.busy().unwrap_or_default(),
+        "{who} asks and serves, and with many users its processors were the limit ({}): {}. What \
+         the {} does on a machine of its own is not known from here",
+        most.said_busy()?,
         uncapitalised(&most.described()),
         most.part.server
     );

@@ -1,7 +1,7 @@
 //! What a record comes to.
 
 use super::*;
-use plumb_measure::{FasterCalls, Histogram};
+use plumb_measure::{FasterCalls, Histogram, HostFacts, Plan, Program, Status, Target};
 
 /// These times in a histogram.
 pub(crate) fn times(values: impl IntoIterator<Item = u64>) -> Distribution {
@@ -195,4 +195,72 @@ fn when_answers_end_is_known_where_only_failures_follow() {
     assert_eq!(ended(&[(9, 0), (0, 5), (3, 0)]), None, "it came back");
     assert_eq!(ended(&[(9, 0), (0, 0)]), None, "nobody asked any more");
     assert_eq!((ended(&[(0, 9)]), ended(&[])), (None, None));
+}
+
+/// The record of a run with this plan and result.
+fn run(plan: Plan, result: ResultRecord) -> RunRecord {
+    let text = String::new;
+    RunRecord {
+        schema: plumb_measure::SCHEMA.into(),
+        plumb: Program { version: text() },
+        started: text(),
+        status: Status::Complete,
+        plan,
+        host: HostFacts {
+            name: text(),
+            kernel: text(),
+            cpus: 2,
+            placement: text(),
+            clock: text(),
+            clock_read_ns: 20,
+            facts: BTreeMap::new(),
+        },
+        far: None,
+        target: Target { address: text(), transport: None, server: None },
+        validity: Validity::default(),
+        floor: None,
+        results: vec![result],
+    }
+}
+
+fn plan() -> Plan {
+    let text = String::new;
+    let (command, options) = (Vec::new(), BTreeMap::new());
+    Plan { layer: text(), verb: text(), command, options, load: text(), seed: 1 }
+}
+
+fn of_pages() -> PairRecord {
+    let text = String::new;
+    let (first_byte, last_byte) = (None, None);
+    PairRecord { dynamic: text(), fixed: text(), method: text(), blocks: 0, first_byte, last_byte }
+}
+
+#[test]
+fn a_rate_is_of_the_time_in_which_operations_began() {
+    // ten users of four places that take 400 ms each: the last answer came a second behind the end
+    let of = |asked: Option<&str>, pair: bool| {
+        let duration_ns = 3_463_658_040;
+        let part = plumb_measure::PartRecord {
+            operations: 24,
+            throughput_per_s: 24e9 / real(duration_ns),
+            ..plumb_measure::PartRecord::default()
+        };
+        let result = ResultRecord {
+            operations: if pair { 48 } else { 24 },
+            duration_ns,
+            throughput_per_s: if pair { 48e9 } else { 24e9 } / real(duration_ns),
+            pair: pair.then(of_pages),
+            parts: vec![part],
+            ..ResultRecord::default()
+        };
+        let asked = asked.map(|it| ("for".to_owned(), it.into()));
+        let plan = Plan { options: asked.into_iter().collect(), ..plan() };
+        CheckupOutcome::of(&run(plan, result), String::new()).throughput_per_s
+    };
+    let near = |rate: f64, expected: f64| (rate / expected - 1.0).abs() < 1e-9;
+    for pair in [false, true] {
+        assert!(near(of(Some("2500ms"), pair), 9.6));
+        assert!(near(of(Some("1h"), pair), 24e9 / 3_463_658_040.0), "it was ended early");
+        assert!(near(of(None, pair), 24e9 / 3_463_658_040.0));
+    }
 }

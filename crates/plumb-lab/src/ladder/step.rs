@@ -139,7 +139,7 @@ fn complete(lines: &[hdr::LogLine], longest_ns: u64, length: Span) -> &[hdr::Log
 /// Operations a second of the time in which they began: a step waits for what is under way behind its
 /// `length`.
 fn begun_per_s(result: &ResultRecord, length: Span) -> f64 {
-    let begun_ns = length.ns().clamp(1, result.duration_ns.max(1));
+    let begun_ns = result.begun_within_ns(Some(length));
     result.throughput_per_s * count(result.duration_ns) / count(begun_ns)
 }
 

@@ -17,6 +17,16 @@ fn a_server_with_one_work_process_is_a_full_pool() {
     // without a report it is full while processors idle
     let said = only(FaultKind::Pool, ladder(5 * MS, 2, 55.0, false));
     assert!(said.contains("it serves about 2 at a time"), "{said}");
+    // of a few long operations a rate is known to one of them a user: the times tell how many
+    for (tell, rate) in [(true, 70.0), (false, 70.0), (false, 120.0)] {
+        let mut parts = ladder(40 * MS, 4, 55.0, tell);
+        let last = parts.last_mut().unwrap().outcome.as_mut().unwrap();
+        last.mean_ns = Some(100 * MS);
+        last.told_ns.entry("queue".into()).and_modify(|ns| *ns = 60 * MS);
+        last.throughput_per_s = rate;
+        let said = only(FaultKind::Pool, parts);
+        assert!(said.contains("it serves about 4 at a time"), "{said}");
+    }
 }
 
 #[test]

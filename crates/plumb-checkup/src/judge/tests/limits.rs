@@ -369,5 +369,27 @@ fn processors_that_others_keep_busy_leave_open_whether_a_pool_is_full() {
         outcome.foreign_pct = Some(9.0);
     }
     let busy = checkup(parts);
-    assert!(busy.verdict.remarks[0].text.contains("its processors were the limit (99 % busy)"));
+    assert!(busy.verdict.remarks[0].text.contains("the limit (99 % busy, 9 % by others)"));
+}
+
+#[test]
+fn a_pool_that_is_full_says_who_keeps_its_processors_busy() {
+    let mut parts = ladder(5 * MS, 2, 99.0, true);
+    for outcome in parts.iter_mut().filter_map(|part| part.outcome.as_mut()) {
+        outcome.foreign_pct = Some(97.0);
+    }
+    let said = only(FaultKind::Pool, parts.clone());
+    assert!(said.contains("its processors were 99 % busy, 97 % by others."), "{said}");
+    let next = |parts| checkup(parts).verdict.findings[0].next.clone();
+    assert!(next(parts.clone()).ends_with("without them its processors idle."));
+    // so little is usual; of another machine what others took is not known
+    for (foreign, here) in [(4.0, true), (97.0, false)] {
+        for outcome in parts.iter_mut().filter_map(|part| part.outcome.as_mut()) {
+            outcome.foreign_pct = Some(foreign);
+            (outcome.server_is_here, outcome.far_busy_pct) = (here, Some(99.0));
+        }
+        let said = only(FaultKind::Pool, parts.clone());
+        assert!(said.contains("its processors were 99 % busy."), "{said}");
+        assert!(next(parts.clone()).ends_with("stop where the rate grows no more."));
+    }
 }
