@@ -15,7 +15,7 @@ pub(super) struct Ladder {
     pub(super) levels: String,
     /// Whether it shows a knee.
     pub(super) verdict: &'static str,
-    /// How many of its runs count, where the knee lies, and what is known of drift.
+    /// How many of its runs count, the level at which a knee is shown, and what is known of drift.
     pub(super) detail: String,
     /// The limit of foreign load that was raised for those that count.
     pub(super) accepted_load: Option<AcceptedLoad>,
@@ -46,7 +46,7 @@ impl Ladder {
         let count = steps.iter().filter(|step| step["counts"] == true).count();
         let runs = counted(steps.len() as u64, "run");
         let verb = if count == 1 { "counts" } else { "count" };
-        let knee_at = knee.map(|level| format!("; the knee lies at {}", load(&stepped, level)));
+        let knee_at = knee.map(|level| format!("; the knee is shown at {}", load(&stepped, level)));
         let drifted = match drift {
             Some(both) if both.iter().any(LadderDrift::is_shown) => "; the machine drifted",
             Some(both) if both.iter().all(LadderDrift::is_known) => "",
@@ -95,7 +95,7 @@ mod tests {
             json!([of, of])
         };
         let none = drift(0.01, Some(0.02));
-        let knee = "3 of 4 runs count; the knee lies at 8 users";
+        let knee = "3 of 4 runs count; the knee is shown at 8 users";
         let ended = json!({"knee": 8, "drift": none});
         assert_eq!(of(&steps, &ended), ["users 1 to 8", "knee shown", knee]);
         let interrupted = json!({"interrupted": true});
