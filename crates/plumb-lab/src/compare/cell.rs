@@ -63,6 +63,16 @@ impl<'a> Cell<'a> {
         self.sound.iter().map(|blocks| blocks.first().map(|block| &block.record)).collect()
     }
 
+    /// The first run of each variant: that counts, or was measured.
+    pub(super) fn measured(&self, variants: &'a [VariantBlocks]) -> Vec<Option<&'a RunRecord>> {
+        let first = |variant: &'a VariantBlocks| {
+            let mut blocks = variant.blocks.iter().filter(|it| it.turn.cell == self.number);
+            blocks.next().map(|block| &block.record)
+        };
+        let sound = self.samples().into_iter();
+        sound.zip(variants).map(|(sound, variant)| sound.or_else(|| first(variant))).collect()
+    }
+
     /// Those that there are.
     pub(super) fn known(&self) -> Vec<&'a RunRecord> {
         self.samples().into_iter().flatten().collect()
@@ -134,12 +144,11 @@ impl<'a> Cell<'a> {
         let of = |number: &usize| {
             let variant = &variants[*number];
             let (count, reason) = self.none_counts(*number, variant)?;
-            let what = match count {
-                1 => "the only block".to_owned(),
-                count => format!("none of the {count} blocks"),
-            };
-            let verb = if count == 1 { "does not count" } else { "counts" };
-            Some(format!("{what} of {} {verb} ({reason})", variant.name))
+            let name = &variant.name;
+            Some(match count {
+                1 => format!("the only block of {name} does not count ({reason})"),
+                _ => format!("none of the {count} blocks of {name} counts (the first: {reason})"),
+            })
         };
         let all: Vec<String> = numbers.iter().filter_map(of).collect();
         (!all.is_empty()).then(|| all.join(", "))

@@ -101,7 +101,7 @@ pub fn interleaved(
             .enumerate()
             .map(|(number, variant)| described(experiment, &cells, number, variant))
             .collect(),
-        differences: all_differences(&cells),
+        differences: all_differences(&cells, variants),
         shared: shared(&cells.iter().flat_map(Cell::known).collect::<Vec<_>>()),
         accepted_load,
         warnings,
@@ -140,15 +140,18 @@ fn described(
     }
 }
 
-/// In what else the variants differ: every difference once, whatever cell shows it.
-fn all_differences(cells: &[Cell<'_>]) -> Vec<Difference> {
+/// In what else the variants differ: every difference once, whatever cell shows it. Where no cell has a block
+/// that counts of every variant, those that were measured tell it.
+fn all_differences<'a>(cells: &[Cell<'a>], variants: &'a [VariantBlocks]) -> Vec<Difference> {
+    let counting = cells.iter().map(Cell::samples);
+    let mut samples: Vec<Vec<Option<&RunRecord>>> =
+        counting.filter(|samples| samples.iter().all(Option::is_some)).collect();
+    if samples.is_empty() {
+        samples = cells.iter().map(|cell| cell.measured(variants)).collect();
+    }
     let mut all: Vec<Difference> = Vec::new();
-    for cell in cells {
-        let samples: Vec<Option<&RunRecord>> = cell.samples();
-        if samples.iter().any(Option::is_none) && cells.len() > 1 {
-            continue; // another cell may tell it of all variants
-        }
-        let new = differences(&samples).into_iter().filter(|it| !all.contains(it));
+    for of_cell in samples {
+        let new = differences(&of_cell).into_iter().filter(|it| !all.contains(it));
         let new: Vec<Difference> = new.collect();
         all.extend(new);
     }

@@ -374,17 +374,25 @@ mod tests {
         let wrong = Some((FindingKind::UnexpectedStatus, Scope::Everything));
         let of = |variant: usize, found| -> Vec<Block> {
             let turn = Turn { cell: 0, variant };
-            let run = |round| fixture::block(turn, round, fixture::run("closed", 10_000, found));
+            let run = |round| {
+                let mut run = fixture::run("closed", 10_000, found);
+                run.plan.options.insert("url".into(), ["a", "b"][variant].into());
+                fixture::block(turn, round, run)
+            };
             (1..=10).map(run).collect()
         };
         let broken = compared(&["1B"], &[variant("a", of(0, None)), variant("b", of(1, wrong))]);
         assert_eq!(few(&broken), [""; 0]);
         assert_eq!(broken.warnings, ["b could not be measured: found."]);
-        assert_eq!(broken.differences, []);
+        let [differs] = &broken.differences[..] else { panic!("{:?}", broken.differences) };
+        assert_eq!(
+            (&differs.name[..], &differs.values[..]),
+            ("option url", &["a".into(), "b".into()][..])
+        );
         assert_eq!(
             broken.contrasts[0].sentence,
-            "At size 1B: none of the 10 blocks of b counts (found): b cannot be compared with a: there \
-             is no figure of a pair of both."
+            "At size 1B: none of the 10 blocks of b counts (the first: found): b cannot be compared with \
+             a: there is no figure of a pair of both."
         );
         let mut one = of(0, wrong);
         one.truncate(1);

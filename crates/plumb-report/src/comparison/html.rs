@@ -367,7 +367,7 @@ fn around(comparison: &Comparison) -> Markup {
             h2 { "What differs" }
             @match &differences {
                 Some(table) => { (sheet::table("What differs between the variants", table)) },
-                None => { p class="about" { "No difference between the variants is recorded." } },
+                None => { p class="about" { (no_difference(comparison)) } },
             }
         }
         @if let Some(table) = &left_out {
@@ -377,6 +377,17 @@ fn around(comparison: &Comparison) -> Markup {
             }
         }
     }
+}
+
+/// That nothing differs, as far as blocks were measured that count.
+fn no_difference(comparison: &Comparison) -> String {
+    let without = comparison.variants.iter().filter(|it| it.blocks == 0);
+    let without: Vec<&str> = without.map(|it| it.name.as_str()).collect();
+    let beside = match without.is_empty() {
+        true => String::new(),
+        false => format!("; of {} no block counts", without.join(" and ")),
+    };
+    format!("No difference between the variants is recorded{beside}.")
 }
 
 fn repeat(comparison: &Comparison) -> Markup {
