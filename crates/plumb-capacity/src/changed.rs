@@ -22,6 +22,7 @@ pub(crate) fn page(
     asked: &str,
     what_if: Option<&WhatIf>,
     refused: Option<String>,
+    tail_factor: f64,
 ) {
     let changes: Vec<&str> = asked.split(',').map(str::trim).collect();
     let heading = format!("What if {}", changes.join(", "));
@@ -39,7 +40,7 @@ pub(crate) fn page(
         ));
     }
     figures(page, what_if);
-    agreement(page, what_if);
+    agreement(page, what_if, tail_factor);
     let found = &what_if.simulated;
     let failed = failures(found);
     if !failed.is_empty() {
@@ -137,23 +138,17 @@ fn load(load: Load) -> String {
     }
 }
 
-fn agreement(page: &mut Page, what_if: &WhatIf) {
+fn agreement(page: &mut Page, what_if: &WhatIf, tail_factor: f64) {
     let unknown = what_if.unknown_to_model.join(", ");
-    let Some(model) = &what_if.model else {
+    if what_if.model.is_none() {
         page.sentence(format!(
             "The model knows nothing of {unknown}: without them more arrives than can be done, and ever \
              more would wait, so that it has no figures."
         ));
         return;
-    };
-    if let (Some(model_s), Some(p95_s)) = (what_if.model_p95_s, what_if.simulated.p95_s)
-        && (model_s / p95_s.value - 1.0).abs() > P95_APART_MAX
-    {
-        page.sentence(format!(
-            "The 95th percentiles are apart: the model's is multiplied by {:.2}, what those of the ladder \
-             were of it, and the simulation has only what it draws.",
-            model_s / model.p95_s
-        ));
+    }
+    if let (Some(model_s), Some(p95_s)) = (what_if.model_p95_s, what_if.simulated.p95_s) {
+        p95_apart(model_s, p95_s.value, tail_factor).into_iter().for_each(|it| page.sentence(it));
     }
     if !unknown.is_empty() {
         page.sentence(format!(
@@ -175,6 +170,17 @@ fn agreement(page: &mut Page, what_if: &WhatIf) {
     ));
 }
 
+/// That the 95th percentiles of model and simulation, seconds, are apart, and why: what lies between the
+/// mean and that of the model is multiplied by `factor`, the ladder's.
+fn p95_apart(model_s: f64, simulated_s: f64, factor: f64) -> Option<String> {
+    ((model_s / simulated_s - 1.0).abs() > P95_APART_MAX).then(|| {
+        format!(
+            "The 95th percentiles are apart: the model's lies {factor:.2} times as far above the mean as \
+             computed, as those of the ladder do, and the simulation has only what it draws."
+        )
+    })
+}
+
 /// What was turned away, given up, tried again and failed, as far as there was any.
 fn failures(found: &Simulated) -> Vec<String> {
     let all = [
@@ -194,4 +200,18 @@ fn failures(found: &Simulated) -> Vec<String> {
         words.push(format!("beside {} operations done", found.operations));
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_that_are_apart_name_the_factor_of_the_ladder() {
+        assert_eq!(p95_apart(0.1, 0.1, 0.61), None);
+        for model_s in [0.2, 0.5] {
+            let said = p95_apart(model_s, 0.1, 0.61).unwrap();
+            assert!(said.contains("lies 0.61 times as far above the mean as computed"), "{said}");
+        }
+    }
 }

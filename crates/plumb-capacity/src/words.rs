@@ -105,7 +105,7 @@ pub(crate) fn page(report: &Report) -> Page {
     if let Some(asked) = &report.what_if_asked {
         let drifted = report.runs.repeated.iter().find_map(Repeated::refusal);
         let why = drifted.as_deref().map(refused);
-        changed::page(&mut page, asked, report.what_if.as_ref(), why);
+        changed::page(&mut page, asked, report.what_if.as_ref(), why, sizing.model.tail.factor);
     }
     ladder(&mut page, report);
     demands(&mut page, sizing);
