@@ -136,8 +136,7 @@ fn a_variant_that_is_only_answered_wrongly_is_given_up_with_its_reason() {
     let document = ended.json();
     assert_eq!(document["design"]["rounds"], 3);
     let sentence = document["contrasts"][0]["sentence"].as_str().expect("a sentence");
-    let begin =
-        "none of the 3 blocks of candidate counts (every answer had a status that was not expected";
+    let begin = "none of the 3 blocks of candidate counts (the first: every answer had a status that was not expected";
     assert!(sentence.starts_with(begin), "{sentence}");
     assert!(
         document["design"]["cut_short"].as_str().is_some_and(|it| it.contains("failed 3 times"))
@@ -145,7 +144,7 @@ fn a_variant_that_is_only_answered_wrongly_is_given_up_with_its_reason() {
     let warnings = document["warnings"].as_array().expect("a list");
     let about_rounds = |it: &&Value| it.as_str().is_some_and(|it| it.contains("rounds"));
     assert_eq!(warnings.iter().find(about_rounds), None);
-    assert_eq!(document["differences"], Value::Array(Vec::new()));
+    assert!(document["differences"].to_string().contains("/gone"), "{}", document["differences"]);
 }
 
 #[test]
