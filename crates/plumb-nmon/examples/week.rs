@@ -47,7 +47,7 @@ fn write(file: &Path, snapshots: u32) -> Result<(), Box<dyn Error>> {
         let time = started.checked_add(i64::from(second).seconds())?;
         writer.snapshot(&snapshot(time, &mut noise))?;
     }
-    writer.finish()?;
+    writer.finish(&[])?;
     Ok(())
 }
 
