@@ -161,6 +161,8 @@ pub(crate) fn counts(record: &RunRecord) -> String {
     let dropped = total(record.results.iter().map(|result| result.dropped));
     let mut text = Noun::of(record).count(operations);
     text += &match failures {
+        // what was only accepted may have failed since
+        0 if only_accepted(record) => ", all accepted".into(),
         0 => ", none failed".into(),
         n => format!(", {} failed", grouped(n)),
     };
@@ -176,6 +178,12 @@ pub(crate) fn counts(record: &RunRecord) -> String {
         text += &format!(", {} dropped", grouped(dropped));
     }
     text
+}
+
+/// True of messages that were answered before they were done.
+fn only_accepted(record: &RunRecord) -> bool {
+    let accepted = |result: &ResultRecord| result.codes.contains_key("202");
+    record.plan.layer == "flow" && record.results.iter().any(accepted)
 }
 
 /// The run in one or two sentences.

@@ -1,16 +1,25 @@
 //! What is looked at before and after a load: the table and the queue.
 
+use std::num::NonZeroU64;
+
 use plumb_engine::Stop;
 use plumb_engine::clock::MonotonicClock;
-use plumb_measure::{Clock as _, Delivery, Span};
+use plumb_measure::{
+    Clock as _, Delivery, Figure, Finding, FindingKind, ResultRecord, Scope, Span, Validity,
+    counted,
+};
 use serde_json::Value;
 
+use super::log_on::LogOn;
+use super::options::MessageLoadOptions;
 use super::runtime_use::{InUse, RuntimeAccount};
 use super::sender::Tally;
 use super::sink::{Sink, Which};
 use crate::FlowError;
 use crate::verbs::Client;
 
+/// How long it is waited for messages unless somebody says.
+pub(super) const DRAIN: Span = Span::from_ms(60_000);
 /// Between two looks at a queue that drains.
 const LOOK_NS: u64 = 100_000_000;
 
@@ -57,6 +66,23 @@ impl QueueState {
 }
 
 impl After {
+    /// Who counts in `sink`, and asks the server as whoever sends.
+    ///
+    /// # Errors
+    /// As [`LogOn::manager`].
+    pub(super) fn of(
+        options: &MessageLoadOptions,
+        log_on: &LogOn,
+        sink: Sink,
+    ) -> Result<Self, FlowError> {
+        Ok(Self {
+            sink,
+            manager: log_on.manager(options)?,
+            rows_each: options.sink.rows.map_or(1, NonZeroU64::get),
+            drain: options.sink.drain.unwrap_or(DRAIN),
+        })
+    }
+
     /// The state before messages with these numbers are sent.
     ///
     /// # Errors
@@ -167,11 +193,62 @@ impl After {
     }
 }
 
+/// What became of the messages, and what that says of the figures.
+pub(super) fn add_delivery(result: &mut ResultRecord, delivery: Delivery) {
+    if let Some(rate) = delivery.rows_per_s() {
+        result.figures.push(Figure {
+            name: "rows".into(),
+            value: rate,
+            unit: "rows/s".into(),
+            formula: "rows / (last - first), by the time stamps of the table".into(),
+        });
+    }
+    let validity: Validity = std::mem::take(&mut result.validity);
+    result.validity =
+        delivery.findings().into_iter().fold(validity, |validity, it| validity.with(Some(it)));
+    result.validity = std::mem::take(&mut result.validity).with(none_arrived(&delivery));
+    result.delivery = Some(delivery);
+}
+
+/// What became of the messages could not be looked at: the figures stand, but nobody knows of what.
+pub(super) fn add_unknown(result: &mut ResultRecord, error: &FlowError) {
+    let text = format!("what became of the accepted messages could not be counted: {error}");
+    let finding = Finding { kind: FindingKind::CountsDiffer, scope: Scope::Unchecked, text };
+    result.validity = std::mem::take(&mut result.validity).with(Some(finding));
+}
+
+/// A load of messages that all fail is a load of nothing.
+fn none_arrived(delivery: &Delivery) -> Option<Finding> {
+    let all_dead = i128::from(delivery.dead) >= i128::from(delivery.accepted);
+    if delivery.accepted == 0 || delivery.in_the_table() > 0 || !all_dead {
+        return None;
+    }
+    let text = format!(
+        "none of {} came into the table: {}; plumb flow list URL --state failed says why they fail",
+        counted(delivery.accepted, "accepted message"),
+        delivery.sentence()
+    );
+    Some(Finding { kind: FindingKind::Failures, scope: Scope::Everything, text })
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn messages_that_are_all_dead_are_no_valid_load() {
+        let of = |accepted, rows, dead| {
+            none_arrived(&Delivery { accepted, rows, rows_each: 1, dead, ..Delivery::default() })
+        };
+        let dead = of(300, 0, 300).unwrap();
+        assert_eq!((dead.kind, dead.scope), (FindingKind::Failures, Scope::Everything));
+        assert!(dead.text.starts_with("none of 300 accepted messages came"), "{dead:?}");
+        for none in [of(300, 1, 299), of(300, 0, 299), of(0, 0, 0)] {
+            assert_eq!(none, None);
+        }
+    }
 
     #[test]
     fn what_waits_and_what_runs_is_on_its_way() {

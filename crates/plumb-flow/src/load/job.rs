@@ -15,24 +15,22 @@ use plumb_engine::{
     Stop, clock, floor, load, part_record, reachable, result_record,
 };
 use plumb_measure::statistics::SplitMix64;
-use plumb_measure::{
-    Delivery, Figure, Finding, FindingKind, PartRecord, RemoteSelector, ResultRecord, Scope, Span,
-    Validity,
-};
+use plumb_measure::{PartRecord, RemoteSelector, ResultRecord, Span};
 use plumb_trace::{Traces, Tracing};
 use plumb_wire::http::{Scheme, Url};
 use plumb_wire::percent::form_encoded;
 use serde_json::{Value, json};
 
-use super::after::After;
+use super::after::{After, DRAIN, add_delivery, add_unknown};
 use super::attribution::{self, told};
+use super::fate::{self, Fate};
 use super::log_on::LogOn;
 use super::messages::{self, NUMBER_END, Requests};
 use super::options::{MessageLoadOptions, ModeName};
 use super::sender::{Sender, Tally};
 use super::sink::Sink;
 use crate::FlowError;
-use crate::verbs::{Client, WHO_ASKS};
+use crate::verbs::WHO_ASKS;
 
 /// The protocol that is asked for in a handshake.
 const ALPN: &[&[u8]] = &[b"http/1.1"];
@@ -53,6 +51,8 @@ pub struct MessageLoad {
     /// The next number that was not sent.
     next_number: u64,
     after: Option<After>,
+    /// Who tells what became of the messages where nobody looks into a table.
+    fate: Option<Fate>,
     tracing: Option<Tracing>,
 }
 
@@ -79,7 +79,7 @@ impl MessageLoad {
             ));
         }
         let first_number = first_number(&options)?;
-        let after = sink.map(|sink| after(&options, &log_on, sink)).transpose()?;
+        let after = sink.map(|sink| After::of(&options, &log_on, sink)).transpose()?;
         let proof = log_on.authorization();
         let requests = Requests::new(&contents, &url.authority(), &target, proof.as_deref());
         let seed = options.load.seed.unwrap_or_else(clock::seed);
@@ -89,6 +89,7 @@ impl MessageLoad {
         let tls = encryption(&options, &url)?;
         let transport = &options.measurement.transport.transport;
         options.load.stamps.check(transport, tls.is_some())?;
+        let fate = if after.is_none() { Some(Fate::of(&options, &log_on)?) } else { None };
         let tracing = Tracing::new(&options.traces, &[])?;
         let next_number = first_number;
         let requests = Arc::new(requests);
@@ -103,6 +104,7 @@ impl MessageLoad {
             first_number,
             next_number,
             after,
+            fate,
             tracing,
         })
     }
@@ -151,9 +153,13 @@ impl MessageLoad {
             Some(after) => Some(after.before(first, first + NUMBERS_MAX, stop)?),
             None => None,
         };
+        let gate = watch.gate();
+        // of a part of a load the runtime counts the others, too
+        let fate = self.fate.as_ref().filter(|_| gate.is_none());
+        let fate = fate.filter(|_| self.options.mode != Some(ModeName::Sync));
+        let counts = fate.map(|fate| fate.look(stop));
         let numbers = Arc::new(AtomicU64::new(first));
         let traces = self.tracing.as_mut().map(Tracing::begin);
-        let gate = watch.gate();
         let mut driven = {
             let samplers: &mut [&mut dyn Sampler] = &mut [watch.point(&labels)];
             let mut stage = Stage { endpoint, stop, samplers, gate: gate.as_deref() };
@@ -186,6 +192,10 @@ impl MessageLoad {
                 }
                 Err(error) => add_unknown(&mut result, &error),
             }
+        }
+        if let Some((fate, counts)) = self.fate.as_ref().zip(counts) {
+            let finding = fate.finding(counts, tally.queued, stop)?;
+            result.validity = std::mem::take(&mut result.validity).with(finding);
         }
         if let Some(transport) = driven.transports.first() {
             watch.reached(transport.clone());
@@ -277,39 +287,6 @@ fn encryption(options: &MessageLoadOptions, url: &Url) -> Result<Option<TlsConne
             Ok(None)
         }
     }
-}
-
-fn after(options: &MessageLoadOptions, log_on: &LogOn, sink: Sink) -> Result<After, FlowError> {
-    let (user, secret) = (log_on.user.as_deref(), log_on.secret.as_deref());
-    Ok(After {
-        sink,
-        manager: Client::new(&options.url, &options.measurement.trust, user, secret)?,
-        rows_each: options.sink.rows.map_or(1, NonZeroU64::get),
-        drain: options.sink.drain.unwrap_or(Span::from_ms(60_000)),
-    })
-}
-
-/// What became of the messages, and what that says of the figures.
-fn add_delivery(result: &mut ResultRecord, delivery: Delivery) {
-    if let Some(rate) = delivery.rows_per_s() {
-        result.figures.push(Figure {
-            name: "rows".into(),
-            value: rate,
-            unit: "rows/s".into(),
-            formula: "rows / (last - first), by the time stamps of the table".into(),
-        });
-    }
-    let validity: Validity = std::mem::take(&mut result.validity);
-    result.validity =
-        delivery.findings().into_iter().fold(validity, |validity, it| validity.with(Some(it)));
-    result.delivery = Some(delivery);
-}
-
-/// What became of the messages could not be looked at: the figures stand, but nobody knows of what.
-fn add_unknown(result: &mut ResultRecord, error: &FlowError) {
-    let text = format!("what became of the accepted messages could not be counted: {error}");
-    let finding = Finding { kind: FindingKind::CountsDiffer, scope: Scope::Unchecked, text };
-    result.validity = std::mem::take(&mut result.validity).with(Some(finding));
 }
 
 impl Measure for MessageLoad {
@@ -405,6 +382,11 @@ impl Spread for MessageLoad {
 
     fn conclude(&mut self, _: usize, result: &mut ResultRecord, parts: &SpreadParts<'_>) {
         self.account(result, parts.whole);
+        if let Some(accepted) = result.codes.get("202").copied().filter(|count| *count > 0) {
+            let why = "nobody looks at it where several remotes send";
+            let finding = fate::untold(accepted, why);
+            result.validity = std::mem::take(&mut result.validity).with(Some(finding));
+        }
     }
 }
 
@@ -432,7 +414,7 @@ fn words(options: &MessageLoadOptions) -> BTreeMap<String, Value> {
         words.insert("column".into(), json!(sink.column));
         words.insert("number-column".into(), json!(sink.number_column));
         words.insert("rows".into(), json!(sink.rows));
-        words.insert("drain".into(), json!(sink.drain));
+        words.insert("drain".into(), json!(sink.drain.unwrap_or(DRAIN)));
     }
     words
 }

@@ -2,9 +2,9 @@
 
 use plumb_serve::accounts::authorization;
 
-use super::options::LogOnOptions;
+use super::options::{LogOnOptions, MessageLoadOptions};
 use crate::FlowError;
-use crate::verbs::secret;
+use crate::verbs::{Client, secret};
 
 const PASSWORD: &str = "PLUMB_FLOW_PASSWORD";
 const TOKEN: &str = "PLUMB_FLOW_TOKEN";
@@ -13,7 +13,7 @@ const TOKEN: &str = "PLUMB_FLOW_TOKEN";
 #[derive(Clone, Default)]
 pub(super) struct LogOn {
     pub(super) user: Option<String>,
-    pub(super) secret: Option<String>,
+    secret: Option<String>,
 }
 
 impl std::fmt::Debug for LogOn {
@@ -54,6 +54,15 @@ impl LogOn {
             return refused("the first line of --password-file is empty".into());
         }
         Ok(Self { user: options.user.clone(), secret })
+    }
+
+    /// The transaction manager of the server that `options` name, asked by whoever sends.
+    ///
+    /// # Errors
+    /// As [`Client::new`].
+    pub(super) fn manager(&self, options: &MessageLoadOptions) -> Result<Client, FlowError> {
+        let (user, secret) = (self.user.as_deref(), self.secret.as_deref());
+        Client::new(&options.url, &options.measurement.trust, user, secret)
     }
 
     /// The value of an `Authorization` line; `None` when nobody logs on.

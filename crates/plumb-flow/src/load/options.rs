@@ -128,8 +128,8 @@ pub struct SinkOptions {
     #[arg(long, value_name = "N", default_value = "1")]
     pub rows: Option<NonZeroU64>,
 
-    /// Wait so long for messages that are still on their way
-    #[arg(long, value_name = "TIME", default_value = "60s")]
+    /// Wait so long for messages that are still on their way [default: 60s; without --sink 1s]
+    #[arg(long, value_name = "TIME")]
     pub drain: Option<Span>,
 }
 

@@ -41,11 +41,8 @@ impl RuntimeAccount {
         let back_ends = figures.get("back_ends").and_then(Value::as_array);
         let only_data = back_ends.is_none_or(Vec::is_empty);
         let nodes = answer.get("nodes").and_then(Value::as_array).map_or(0, Vec::len);
-        let of_nodes = answer.get("nodes").and_then(Value::as_array).into_iter().flatten();
-        let began = std::iter::once(figures).chain(of_nodes).map(|it| it.get("began"));
-        let began = began.map(|it| it.and_then(Value::as_str).unwrap_or_default().to_owned());
         Some(Self {
-            began: began.collect(),
+            began: began(answer)?,
             execution_ns: number("/queued/execution_ns")?,
             workers: number("/pools/workers/limit")?,
             data_ns: number("/queued/data_ns")? + number("/executions/data_ns")?,
@@ -100,6 +97,15 @@ impl RuntimeAccount {
         }));
         figures
     }
+}
+
+/// When each process of the runtime began that gave this answer, an empty text for one that does not
+/// tell; `None` of an answer without figures.
+pub(super) fn began(answer: &Value) -> Option<Vec<String>> {
+    let figures = answer.get("figures")?;
+    let of_nodes = answer.get("nodes").and_then(Value::as_array).into_iter().flatten();
+    let began = std::iter::once(figures).chain(of_nodes).map(|it| it.get("began"));
+    Some(began.map(|it| it.and_then(Value::as_str).unwrap_or_default().to_owned()).collect())
 }
 
 /// `part` of `whole` in percent, `None` of nothing.

@@ -47,6 +47,8 @@ pub(super) struct Tally {
     pub(super) sent: u64,
     /// Answered as they should be.
     pub(super) accepted: u64,
+    /// Of these, answered with 202: in the queue, and not done yet.
+    pub(super) queued: u64,
     /// Answered otherwise: refused or failed.
     pub(super) rejected: u64,
 }
@@ -61,6 +63,7 @@ impl Tally {
         Self {
             sent: self.sent + other.sent,
             accepted: self.accepted + other.accepted,
+            queued: self.queued + other.queued,
             rejected: self.rejected + other.rejected,
         }
     }
@@ -211,7 +214,10 @@ impl Sender {
         let status = coming.head.status;
         let outcome = outcome(status, self.mode, coming.execution);
         match outcome {
-            Outcome::Ok => self.tally.accepted += 1,
+            Outcome::Ok => {
+                self.tally.accepted += 1;
+                self.tally.queued += u64::from(status == 202);
+            }
             Outcome::Refused => {
                 user.turned_away = true;
                 self.tally.rejected += 1;

@@ -168,6 +168,41 @@ fn dead_messages_are_counted_as_dead() {
 }
 
 #[test]
+fn messages_that_all_fail_behind_their_acceptance_are_no_valid_load() {
+    // there is no such table
+    let flow = runtime("", &[]);
+    let words = ["--transaction=orders", "--count=10", "--drain=60s", "--foreign-limit=100%"];
+    let said = load(&flow, &words).with(1).stdout;
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("10 messages were accepted with 202"), "{said}");
+    assert!(said.contains("0 done meanwhile, 10 failed and 0 still on the way"), "{said}");
+    assert!(!said.contains("none failed"), "{said}");
+}
+
+#[test]
+fn accepted_messages_that_nobody_counts_are_called_accepted() {
+    let flow = runtime("", &[TABLE]);
+    let words = ["--transaction=orders", "--count=10", "--drain=60s", "--foreign-limit=100%"];
+    let found = result(&load(&flow, &[&words[..], &["--json"]].concat()));
+    assert_eq!(reason(&found, "counts-differ"), "", "{found:#}");
+    assert_eq!(reason(&found, "untold"), "", "{found:#}");
+    let said = load(&flow, &words).stdout;
+    let waits = Flow::of(
+        "[retry]\ninterval = \"1h\"\n",
+        &[
+            ("orders.toml", ORDERS),
+            ("data-servers.toml", "[server.plant]\nurl = \"postgres://nobody@127.0.0.1:1/none\"\n"),
+        ],
+    );
+    let words = ["--transaction=orders", "--count=10", "--drain=0s", "--json"];
+    let found = result(&load(&waits, &words));
+    let text = reason(&found, "counts-differ");
+    let expected =
+        "by the counts of the runtime 0 done meanwhile, 0 failed and 10 still on the way";
+    assert!(text.contains(expected), "{text}: {said}");
+}
+
+#[test]
 fn a_synchronous_runtime_tells_where_the_time_goes() {
     let flow = runtime("", &[TABLE]);
     let ended = load(&flow, &["--transaction=orders", "--mode=sync", "--count=200", "--json"]);
