@@ -60,6 +60,9 @@ fn with_commands(mut message: clap::Error, all: &Command, command: &Command) -> 
     } else if is_in_layer && message.get(ContextKind::SuggestedSubcommand).is_none() {
         let there = command.get_subcommands().map(Command::get_name);
         let there: Vec<&str> = there.filter(|name| *name != "help").collect();
+        if there.is_empty() {
+            return message;
+        }
         let tip = format!("there are: {}", there.join(", "));
         message.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
@@ -124,6 +127,9 @@ mod tests {
         let load = said(&["plumb", "lock", "load", "orders", "h"]);
         assert!(load.contains("tip: there are: ") && load.contains(" sd"), "{load}");
         assert!(!load.contains("help,") && !load.contains(", help"), "{load}");
+        for none in [&["plumb", "help", "nett"][..], &["plumb", "help", "net", "pin"]] {
+            assert!(!said(none).contains("there are:"), "{}", said(none));
+        }
     }
 
     #[test]

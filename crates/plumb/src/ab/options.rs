@@ -51,8 +51,10 @@ pub(crate) struct AbOptions {
     #[arg(value_name = "COMMAND", required = true, num_args = 2..)]
     commands: Vec<String>,
 
-    /// The commands are shell commands: the last number that each prints is its figure, or else what it
-    /// takes is (wall, user and system time, memory)
+    /// The commands are shell commands: --figure says what decides about them
+    ///
+    /// Runs of less than 20 ms count only with `--foreign-limit 100%`: what other processes took meanwhile
+    /// cannot be told of them.
     #[arg(long)]
     pub(super) exec: bool,
 

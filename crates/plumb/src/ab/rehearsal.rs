@@ -3,7 +3,10 @@
 use std::io::{self, Write as _};
 
 use plumb_engine::Stop;
+use plumb_engine::clock::MonotonicClock;
 use plumb_experiment::shell::{self, ShellError};
+use plumb_host::WINDOW_MIN_NS;
+use plumb_measure::{Clock as _, Span};
 
 use super::options::{AbOptions, CommandFigure};
 use crate::progress;
@@ -19,21 +22,58 @@ pub(super) fn figure(options: &AbOptions, stop: &Stop) -> anyhow::Result<Option<
     }
     let all = options.all_commands()?;
     let Some((variant, first)) = all.first() else { return Ok(None) };
-    let printed = prepared(*variant, options, stop, || {
+    let rehearsed = prepared(*variant, options, stop, || {
         progress::say(&format!("once before all else: {first}"));
-        shell::run(first, options.patience(), stop)
+        let began_ns = MonotonicClock.now_ns();
+        let printed = shell::run(first, options.patience(), stop)?;
+        Ok((printed, MonotonicClock.now_ns().saturating_sub(began_ns)))
     });
     progress::clear();
-    if is_one_figure(first, &printed?)? {
+    let (printed, took_ns) = rehearsed?;
+    let limit = options.output.host.foreign_limit.share.of_one();
+    if took_ns < WINDOW_MIN_NS && limit < 1.0 {
+        warn(&too_short(first, took_ns));
+    }
+    if is_one_figure(first, &printed)? {
         return Ok(Some(CommandFigure::Printed));
     }
-    // nobody may be there to read it
-    let _ = writeln!(
-        io::stderr(),
-        "plumb: `{first}` prints no figure: what it takes is measured, and the wall time decides; \
-         --figure names another"
-    );
+    warn(&format!(
+        "`{first}` {}: what it takes is measured, and the wall time decides; --figure names another",
+        seen(first, &printed)
+    ));
     Ok(Some(CommandFigure::Wall))
+}
+
+/// A remark before anything is measured; nobody may be there to read it.
+fn warn(text: &str) {
+    let _ = writeln!(io::stderr(), "plumb: {text}");
+}
+
+/// What is said of a command whose runs are too short to tell what other processes took.
+fn too_short(command: &str, took_ns: u64) -> String {
+    format!(
+        "`{command}` took {}: what other processes take cannot be told of less than {}, and no run so \
+         short counts; do more in one run, or take all with --foreign-limit 100%",
+        Span::from_ns(took_ns / 10_000 * 10_000),
+        Span::from_ns(WINDOW_MIN_NS)
+    )
+}
+
+/// What a command printed that is not one figure.
+fn seen(command: &str, printed: &str) -> String {
+    let mut lines = printed.lines().map(str::trim).filter(|line| !line.is_empty());
+    let Some(last) = lines.next_back() else { return "prints no figure".into() };
+    let several = lines.next().is_some();
+    let end = last.split_whitespace().next_back().unwrap_or_default();
+    match shell::figure(command, printed) {
+        Ok(_) => {
+            format!("prints several lines, of which --figure printed takes the last number, {end}")
+        }
+        Err(_) if !several && last.contains(|char: char| char.is_ascii_digit()) => {
+            format!("prints no figure, for its line ends with `{end}` and not with a number")
+        }
+        Err(_) => "prints no figure".into(),
+    }
 }
 
 /// True when a command printed one line, with a number at its end. Numbers at the end of more lines may
@@ -88,12 +128,31 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_command_that_is_too_short_is_told_what_to_do() {
+        let said = too_short("echo", 1_234_567);
+        assert!(said.starts_with("`echo` took 1.23 ms: what other"), "{said}");
+        assert!(said.contains("of less than 20 ms, and no run so short counts"), "{said}");
+    }
+
+    #[test]
     fn a_number_at_the_end_of_much_is_no_figure() {
         for printed in ["12.5\n", "took 12.5\n\n", "errors: 0\n"] {
             assert!(is_one_figure("x", printed).unwrap(), "{printed:?}");
         }
         for printed in ["", "done\n", "1\n2\n3\n", "12 ms\n"] {
             assert!(!is_one_figure("x", printed).unwrap(), "{printed:?}");
+        }
+        for (printed, expected) in [
+            ("", "prints no figure"),
+            ("done\n", "prints no figure"),
+            ("1\ndone 2 times\n", "prints no figure"),
+            ("12 ms\n", "prints no figure, for its line ends with `ms` and not with a number"),
+            (
+                "setup 7\nresult 12\n",
+                "prints several lines, of which --figure printed takes the last number, 12",
+            ),
+        ] {
+            assert_eq!(seen("x", printed), expected);
         }
         let refused = is_one_figure("x", "change: -3\n").unwrap_err().to_string();
         assert!(refused.contains("printed -3; a figure of zero or more"), "{refused}");

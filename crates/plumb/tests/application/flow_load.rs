@@ -170,7 +170,7 @@ fn dead_messages_are_counted_as_dead() {
 #[test]
 fn messages_that_all_fail_behind_their_acceptance_are_no_valid_load() {
     // there is no such table
-    let flow = runtime("", &[]);
+    let flow = runtime("", &["CREATE TABLE others (number TEXT)"]);
     let words = ["--transaction=orders", "--count=10", "--drain=60s", "--foreign-limit=100%"];
     let said = load(&flow, &words).with(1).stdout;
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
