@@ -93,6 +93,13 @@ impl FindingKind {
     pub fn is_of_operations(self) -> bool {
         matches!(self, Self::UnexpectedStatus | Self::NoOperations | Self::Failures)
     }
+
+    /// True of what the target did with its work: operations failed, were answered wrongly, or were due and
+    /// not answered in time.
+    #[must_use]
+    pub fn is_of_target(self) -> bool {
+        self.is_of_operations() || matches!(self, Self::Dropped | Self::Outlasting)
+    }
 }
 
 /// How a complaint of a handshake begins.

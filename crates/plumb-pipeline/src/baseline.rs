@@ -72,21 +72,41 @@ impl Held {
 }
 
 /// The figure by which `contrast` stands to its baseline: the primary one, or a throughput that is worse
-/// than the `tolerance` where that is not, for few very slow operations leave a median as it is. `None`
-/// where there is no figure.
+/// than the `tolerance`, or may be by its own estimate, where that is not: few very slow operations leave
+/// a median as it is. `None` where there is no figure.
 #[must_use]
 pub fn deciding(contrast: &Contrast, tolerance: Option<f64>) -> Option<&Endpoint> {
     let primary = contrast.endpoints.first()?;
-    let is_beyond = |it: &&Endpoint| Held::of_figure(it, tolerance) == Held::Beyond;
-    let rate = contrast.endpoints.iter().find(|it| it.key == THROUGHPUT).filter(is_beyond);
-    Some(rate.filter(|_| !is_beyond(&primary)).unwrap_or(primary))
+    let Some(rate) = rate_beside(contrast) else { return Some(primary) };
+    let seems_worse = |it: &Endpoint| {
+        let change = it.ratio.map(|ratio| it.improvement(ratio));
+        change.zip(tolerance).is_some_and(|(change, tolerance)| change < -100.0 * tolerance - 1e-9)
+    };
+    let of_both = [primary, rate].map(|it| Held::of_figure(it, tolerance));
+    let by_rate = match of_both {
+        [Held::Beyond, _] => false,
+        [_, Held::Beyond] => true,
+        [Held::Within, Held::Undecided(_)] => seems_worse(rate),
+        _ => false,
+    };
+    Some(if by_rate { rate } else { primary })
 }
 
-/// By which figures the contrasts are held against their baselines, in words.
-fn by_figures(contrasts: &[Contrast]) -> String {
+/// The throughput beside a primary figure.
+fn rate_beside(contrast: &Contrast) -> Option<&Endpoint> {
+    contrast.endpoints.iter().skip(1).find(|it| it.key == THROUGHPUT)
+}
+
+/// By which figures all of the contrasts are held against their baselines, in words. A throughput is one
+/// where it is known to be within the `tolerance`.
+fn by_figures(contrasts: &[Contrast], tolerance: Option<f64>) -> String {
+    let is_known = |it: &Contrast| {
+        rate_beside(it).is_none_or(|rate| Held::of_figure(rate, tolerance) == Held::Within)
+    };
+    let known = contrasts.iter().all(is_known);
     let mut names: Vec<&str> = Vec::new();
     for contrast in contrasts {
-        let rate = contrast.endpoints.iter().skip(1).filter(|it| it.key == THROUGHPUT);
+        let rate = rate_beside(contrast).filter(|_| known);
         for figure in contrast.endpoints.first().into_iter().chain(rate) {
             if !names.contains(&figure.name.as_str()) {
                 names.push(&figure.name);
@@ -122,7 +142,7 @@ impl Verdict {
         let mut verdict = Self::of_comparison(comparison, title, everything);
         let held: Vec<Held> =
             comparison.contrasts.iter().map(|it| Held::of(it, tolerance)).collect();
-        let figures = by_figures(&comparison.contrasts);
+        let figures = by_figures(&comparison.contrasts, tolerance);
         verdict.sentence = under(summed_up(&held, &figures, tolerance), comparison);
         for (case, contrast) in verdict.cases.iter_mut().zip(&comparison.contrasts) {
             case.remarks.retain(|remark| remark.grade == Grade::Notes);

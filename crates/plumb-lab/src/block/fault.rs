@@ -72,6 +72,13 @@ impl Block {
         reasons.any(|it| it.scope == Scope::Everything && it.kind.is_of_operations())
     }
 
+    /// True when the block does not count for what the target did: it belongs to the outcome of its variant.
+    #[must_use]
+    pub fn is_failed_by_target(&self) -> bool {
+        let mut reasons = self.record.validity.reasons.iter();
+        reasons.any(|it| it.scope == Scope::Everything && it.kind.is_of_target())
+    }
+
     fn unsettled(&self) -> Option<String> {
         if self.points.is_empty() {
             return Some("the run has no result".into());

@@ -185,7 +185,7 @@ impl<'a> Cell<'a> {
     fn failed_rounds(&self, variant: &VariantBlocks) -> Vec<u64> {
         let broken = variant.blocks.iter().filter(|block| {
             block.turn.cell == self.number
-                && block.is_broken()
+                && block.is_failed_by_target()
                 && block.left_out(self.experiment.faults).is_some()
         });
         let failed = variant
@@ -287,8 +287,8 @@ mod tests {
 
     #[test]
     fn a_candidate_that_fails_now_and_then_is_not_called_better_for_the_rest() {
-        let failed = Some((FindingKind::Failures, Scope::Everything));
-        let of = |variant: usize, ns: u64, fails: fn(u64) -> bool| {
+        let of = |variant: usize, ns: u64, kind, fails: fn(u64) -> bool| {
+            let failed = Some((kind, Scope::Everything));
             let turn = Turn { cell: 0, variant };
             let run = |round| fixture::run("closed", ns + round, failed.filter(|_| fails(round)));
             let blocks = (1..=14).map(|round| fixture::block(turn, round, run(round)));
@@ -303,21 +303,23 @@ mod tests {
         };
         let cells = vec![CellRecord::default()];
         let experiment = Experiment { rounds: 14, cells, ..Experiment::fixture() };
-        let said = |fails: fn(u64) -> bool| {
-            let variants = [of(0, 60_000, |_| false), of(1, 40_000, fails)];
+        let said = |kind, fails: fn(u64) -> bool| {
+            let variants = [of(0, 60_000, kind, |_| false), of(1, 40_000, kind, fails)];
             let found =
                 interleaved(&fixture::plumb(), "now".into(), &experiment, &variants).unwrap();
             let contrast = found.contrasts.into_iter().next().unwrap();
             (contrast.endpoints[0].verdict.unwrap(), contrast.sentence)
         };
-        let (verdict, sentence) = said(|round| round % 7 > 3);
-        assert_eq!(verdict, Verdict::None);
-        let why = "new failed in 6 of its 14 blocks and these count in no figure";
-        assert!(
-            sentence.starts_with("no verdict on new: ") && sentence.contains(why),
-            "{sentence}"
-        );
-        let (verdict, sentence) = said(|round| round == 9);
+        for kind in [FindingKind::Failures, FindingKind::Dropped] {
+            let (verdict, sentence) = said(kind, |round| round % 7 > 3);
+            assert_eq!(verdict, Verdict::None, "{kind:?}");
+            let why = "new failed in 6 of its 14 blocks and these count in no figure";
+            let none = sentence.starts_with("no verdict on new: ");
+            assert!(none && sentence.contains(why), "{kind:?} {sentence}");
+        }
+        let (verdict, _) = said(FindingKind::ForeignLoad, |round| round % 7 > 3);
+        assert_eq!(verdict, Verdict::Better, "others did that");
+        let (verdict, sentence) = said(FindingKind::Failures, |round| round == 9);
         assert_eq!(verdict, Verdict::Better, "whatever that one would have been");
         assert!(sentence.contains("new failed in 1 of its 14 blocks"), "{sentence}");
     }

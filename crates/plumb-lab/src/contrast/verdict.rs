@@ -27,14 +27,28 @@ pub struct FailedRounds {
 /// Adjusts the tests of all primary figures for each other (Holm), and draws their verdicts. One that
 /// holds only as long as nobody asks for the rounds that failed is none.
 pub fn judge(primaries: &mut [(&mut Endpoint, FailedRounds)], margin: Option<f64>) -> Tests {
-    let all: Vec<f64> = primaries.iter().filter_map(|(endpoint, _)| endpoint.p).collect();
-    let adjusted = holm(&all);
+    let tested = || primaries.iter().filter(|(endpoint, _)| endpoint.p.is_some());
+    let all: Vec<f64> = tested().filter_map(|(endpoint, _)| endpoint.p).collect();
+    let at_worst: Vec<Vec<f64>> =
+        tested().map(|(endpoint, failed)| effects_at_worst(endpoint, *failed)).collect();
+    // effects of nothing but zero have no test, and a p all the same
+    let p_at_worst = at_worst.iter().map(|effects| wilcoxon(effects).map_or(1.0, |it| it.p));
+    let (adjusted, adjusted_at_worst) = (holm(&all), holm(&p_at_worst.collect::<Vec<_>>()));
     let mut place = 0;
     for (endpoint, failed) in primaries {
         if endpoint.p.is_some() {
             endpoint.p_adjusted = Some(adjusted[place]);
             let found = verdict(endpoint, &all, place, margin);
-            let holds = holds_with(*failed, found, endpoint, &all, place);
+            let shown = shown(adjusted_at_worst[place]);
+            let is_better = goes_better(&at_worst[place], endpoint.better);
+            let holds = match found {
+                Verdict::Better => shown && is_better,
+                Verdict::Worse => shown && !is_better,
+                Verdict::NoDifferenceShown => !shown,
+                // its interval knows nothing of them
+                Verdict::Equivalent => *failed == FailedRounds::default(),
+                Verdict::Untestable | Verdict::None => true,
+            };
             endpoint.verdict = Some(if holds { found } else { Verdict::None });
             place += 1;
         } else {
@@ -69,36 +83,18 @@ fn verdict(endpoint: &Endpoint, all: &[f64], at: usize, margin: Option<f64>) -> 
     }
 }
 
-/// Whether the verdict `found` on the figure of place `at` among `all` unadjusted p is the same when each
-/// round that failed counts as a change for the worse of whoever failed, above all that were measured:
-/// what is left of a variant that fails now and then are its better moments.
+/// The effects of the pairs, and each round that failed as a change for the worse of whoever failed, above
+/// all that were measured: what is left of a variant that fails now and then are its better moments.
 ///
 /// # Source
 /// Worst ranks for values that are missing for a reason: Lachin, Worst-rank score analysis with
 /// informatively missing observations in clinical trials, Controlled Clinical Trials 20, 1999.
-fn holds_with(
-    failed: FailedRounds,
-    found: Verdict,
-    endpoint: &Endpoint,
-    all: &[f64],
-    at: usize,
-) -> bool {
-    if failed == FailedRounds::default() || matches!(found, Verdict::Untestable | Verdict::None) {
-        return true;
-    }
+fn effects_at_worst(endpoint: &Endpoint, failed: FailedRounds) -> Vec<f64> {
     let worse = if endpoint.better == Better::Lower { f64::INFINITY } else { f64::NEG_INFINITY };
     let mut effects = effects(&endpoint.blocks);
     effects.extend(std::iter::repeat_n(worse, failed.candidate));
     effects.extend(std::iter::repeat_n(-worse, failed.baseline));
-    let mut with = all.to_vec();
-    with[at] = wilcoxon(&effects).map_or(1.0, |it| it.p);
-    let shown = shown(holm(&with)[at]);
-    match found {
-        Verdict::Better => shown && goes_better(&effects, endpoint.better),
-        Verdict::Worse => shown && !goes_better(&effects, endpoint.better),
-        Verdict::NoDifferenceShown => !shown,
-        _ => false, // the interval of an equivalence knows nothing of them
-    }
+    effects
 }
 
 /// Which way a difference that is shown goes: that of the test, for the estimate counts pairs without
@@ -318,5 +314,26 @@ mod tests {
         assert_eq!(of(&equal, 0, 8, None), Verdict::None);
         assert_eq!(of(&equal, 0, 0, Some(0.1)), Verdict::Equivalent);
         assert_eq!(of(&equal, 0, 1, Some(0.1)), Verdict::None);
+    }
+
+    #[test]
+    fn a_verdict_that_is_withdrawn_pays_for_no_other() {
+        let faster: Vec<_> = (0..8).map(|n| (6.0, 4.0 + f64::from(n) / 100.0)).collect();
+        // three of fourteen go the other way: p lies between 0.025 and 0.05
+        let size = |n: u32| 1.0 + f64::from(n) / 100.0;
+        let pair =
+            |n| if [6, 8, 9].contains(&n) { (4.0, 4.0 * size(n)) } else { (4.0, 4.0 / size(n)) };
+        let unclear: Vec<_> = (1..=14).map(pair).collect();
+        let of = |failed: usize| {
+            let (mut one, mut other) = (of_pairs(&faster), of_pairs(&unclear));
+            let lost = FailedRounds { baseline: 0, candidate: failed };
+            judge(&mut [(&mut one, lost), (&mut other, FailedRounds::default())], None);
+            (one.verdict.unwrap(), other.verdict.unwrap(), other.p.unwrap())
+        };
+        let (one, other, p) = of(0);
+        assert!(p > 0.025 && p <= 0.05, "{p}");
+        assert_eq!((one, other), (Verdict::Better, Verdict::Better));
+        let (one, other, _) = of(6);
+        assert_eq!((one, other), (Verdict::None, Verdict::None));
     }
 }

@@ -23,9 +23,11 @@ use super::{Event, LockServer};
 const PLACES_A_SLICE: u32 = 1_000;
 /// Commands of fewer bytes are not worth a turn of their own.
 const PIECE_BYTES_MIN: usize = 2 << 10;
-/// With a replica: what so many bytes of commands change fits in one packet, which TCP need not
-/// acknowledge by itself.
+/// The same with a replica: what as many bytes of single locks change fits in one packet, which TCP need
+/// not acknowledge by itself.
 const REPLICATED_BYTES_MIN: usize = 1_400;
+/// With a replica longer pipelines are served in halves, too: each turn costs a packet there and back.
+const QUARTERED_BYTES_MAX: usize = 8 << 10;
 const MS: u64 = 1_000_000;
 
 impl<C: Clock, R: Rules> LockServer<'_, C, R> {
@@ -188,16 +190,19 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     }
 
     /// So many bytes of a client's commands are served in a turn. Of a long pipeline that is half: the
-    /// client reads these replies while the rest is served. With a replica it is a quarter: some wait
-    /// for the replica, and the client reads others, while the rest is served.
+    /// client reads these replies while the rest is served. With a replica a short one is served in four
+    /// pieces: some wait for the replica, and the client reads others, while the rest is served.
     pub(super) fn piece_of(&self, commands: &[u8]) -> usize {
         let replica = match &self.replicated.role {
             Role::Primary(primary) => primary.replica().is_some(),
             Role::Replica(_) | Role::Fenced { .. } | Role::Witness(_) => false,
         };
-        let (parts, least) = if replica { (4, REPLICATED_BYTES_MIN) } else { (2, PIECE_BYTES_MIN) };
+        let syncs = self.notes.syncs_every_turn();
+        let quarters = replica && !syncs && commands.len() < QUARTERED_BYTES_MAX;
+        let (parts, least) =
+            if quarters { (4, REPLICATED_BYTES_MIN) } else { (2, PIECE_BYTES_MIN) };
         // where nothing but the disk is waited for, a turn more is a wait more
-        let whole = commands.len() < 2 * least || self.notes.syncs_every_turn() && !replica;
+        let whole = commands.len() < 2 * least || syncs && !replica;
         if whole { usize::MAX } else { (commands.len() / parts).max(least) }
     }
 

@@ -111,9 +111,22 @@ fn a_throughput_that_the_median_does_not_show_decides_where_it_is_worse() {
         contrast.endpoints.extend(rate(change, bound).endpoints);
         contrast
     };
+    let wide = |change: f64| {
+        let mut contrast = both(0.8, change, None);
+        if let Some(interval) = &mut contrast.endpoints[1].interval {
+            (interval.low, interval.high) = (interval.low - 0.3, interval.high + 0.3);
+        }
+        contrast
+    };
     for (contrast, held, key) in [
         (both(0.8, -55.9, None), Held::Beyond, "throughput"),
-        (both(0.8, -55.9, Some(LowerBound::Candidate)), Held::Within, "p50"),
+        (
+            both(0.8, -55.9, Some(LowerBound::Candidate)),
+            Held::Undecided(Doubt::LowerBound),
+            "throughput",
+        ),
+        (wide(-30.0), Held::Undecided(Doubt::Unsteady), "throughput"),
+        (wide(-4.0), Held::Within, "p50"),
         (both(0.8, -5.5, None), Held::Within, "p50"),
         (both(-20.0, -55.9, None), Held::Beyond, "p50"),
         (both(0.8, 30.0, None), Held::Within, "p50"),
@@ -130,6 +143,11 @@ fn a_throughput_that_the_median_does_not_show_decides_where_it_is_worse() {
         "By median response time and throughput none of 1 point is worse than the baseline by \
          more than 5 %."
     );
+    let all = comparison(vec![wide(-4.0)]);
+    let unsteady = Verdict::of_baseline(&all, Some(0.05), "t".into(), String::new());
+    let by_median =
+        "By median response time none of 1 point is worse than the baseline by more than 5 %.";
+    assert_eq!(unsteady.sentence, by_median, "of the throughput nobody can tell");
     let worse = of(-55.9);
     assert_eq!(worse.state(), State::Failed);
     assert!(worse.cases[0].found.contains("-55.9 %"), "{}", worse.cases[0].found);

@@ -193,13 +193,15 @@ proptest! {
             matches_not: vec![r"\berror\b".into()],
             ..file::Check::default()
         };
-        let checker = Checker::new(&check).expect("a check");
+        let mut names = Names::default();
+        let checker = Checker::new(&check, &mut names).expect("a check");
+        let variables = Variables::new(Arc::default());
         let head = changed(HEAD, &changes);
         for sample in [JSON, XML, CSV, PAGE] {
             let content = changed(sample, &changes);
             let answer = Answer { status: 200, address: "", length: 1, took_ns: 1, head: &head, content: &content };
-            if let Err(failed) = checker.judge(&answer) {
-                prop_assert!(!checker.words(failed, &answer).is_empty());
+            if let Err(failed) = checker.judge(&answer, &variables) {
+                prop_assert!(!checker.words(failed, &answer, &names).is_empty());
             }
             all_ways(&answer);
         }

@@ -61,12 +61,12 @@ fn last(runs: &Path, wanted: impl Fn(&Path, &RunRecord) -> Wanted) -> Option<(Pa
         alone.filter_map(|run| Some((written_at(&run.path)?, run))).collect();
     // most are read only if the later ones are of other plans
     dated.sort_by_key(|(written, _)| std::cmp::Reverse(*written));
-    let mut passed_over = Vec::new();
+    let (mut passed_over, mut another) = (Vec::new(), false);
     let last = dated.into_iter().find_map(|(_, run)| {
         let record = read_record(&run.path).ok()?;
         match wanted(&run.path, &record) {
             Wanted::Yes => {}
-            Wanted::Nearly if passed_over.is_empty() => {
+            Wanted::Nearly if !std::mem::replace(&mut another, true) => {
                 let plan = record.plan.command.join(" ");
                 let path = run.path.display();
                 passed_over

@@ -107,9 +107,12 @@ fn a_block_that_fails_is_marked_its_pair_dropped_and_another_taken() {
     // it is run once before the rounds, and fails in the third
     let flaky = "echo x >> count; test $(wc -l < count) -ne 4 || { echo no luck >&2; exit 7; }; \
                  echo 10";
-    let document = exec(&["--pairs", "6"], &[flaky, "echo 11"], at.path()).with(0).json();
-    assert_eq!(document["design"]["rounds"], 7);
-    assert_eq!(document["design"]["complete_rounds"], 6);
+    let document = exec(&["--pairs", "12"], &[flaky, "echo 11"], at.path()).with(0).json();
+    assert_eq!(document["design"]["rounds"], 13);
+    assert_eq!(document["design"]["complete_rounds"], 12);
+    let sentence = document["contrasts"][0]["sentence"].as_str().expect("a sentence");
+    let failed = "baseline failed in 1 of its 13 blocks and these count in no figure";
+    assert!(sentence.contains(failed), "{sentence}");
     let left_out = &document["variants"][0]["left_out"][0];
     assert_eq!(left_out["round"], 3);
     assert!(left_out["reason"].as_str().is_some_and(|it| it.contains("no luck")), "{left_out}");
