@@ -6,7 +6,7 @@ use plumb_engine::Stop;
 use plumb_engine::clock::MonotonicClock;
 use plumb_experiment::shell::{self, ShellError};
 use plumb_host::WINDOW_MIN_NS;
-use plumb_measure::{Clock as _, Span};
+use plumb_measure::{Clock as _, show_ns};
 
 use super::options::{AbOptions, CommandFigure};
 use crate::progress;
@@ -54,8 +54,8 @@ fn too_short(command: &str, took_ns: u64) -> String {
     format!(
         "`{command}` took {}: what other processes take cannot be told of less than {}, and no run so \
          short counts; do more in one run, or take all with --foreign-limit 100%",
-        Span::from_ns(took_ns / 10_000 * 10_000),
-        Span::from_ns(WINDOW_MIN_NS)
+        show_ns(took_ns),
+        show_ns(WINDOW_MIN_NS)
     )
 }
 
@@ -131,7 +131,7 @@ mod tests {
     fn a_command_that_is_too_short_is_told_what_to_do() {
         let said = too_short("echo", 1_234_567);
         assert!(said.starts_with("`echo` took 1.23 ms: what other"), "{said}");
-        assert!(said.contains("of less than 20 ms, and no run so short counts"), "{said}");
+        assert!(said.contains("of less than 20.0 ms, and no run so short counts"), "{said}");
     }
 
     #[test]
