@@ -18,7 +18,7 @@ pub(crate) const WHO_ASKS: &str = "name --user and --password-file";
 /// An answer takes no longer than this.
 const PATIENCE: Span = Span::from_ms(60_000);
 /// Bytes of an answer at most.
-const ANSWER_MAX: u64 = 64 << 20;
+const ANSWER_MAX: usize = 64 << 20;
 
 /// Whom to ask, and who asks.
 #[derive(Clone)]
@@ -110,8 +110,14 @@ impl Client {
         let mut link = links.take().ok_or(io::ErrorKind::NotConnected)?;
         link.ask_fresh(PATIENCE, |connection| {
             connection.get_mut().write_all(request.as_bytes())?;
-            let mut answer = Vec::new();
-            connection.take(ANSWER_MAX).read_to_end(&mut answer)?;
+            let (mut answer, mut part) = (Vec::new(), [0; 16 << 10]);
+            // a server may keep the connection although nobody asked it to
+            while !is_whole(&answer) && answer.len() < ANSWER_MAX {
+                match connection.read(&mut part)? {
+                    0 => break,
+                    count => answer.extend_from_slice(&part[..count]),
+                }
+            }
             Ok(answer)
         })
     }
@@ -136,7 +142,23 @@ impl Client {
     }
 }
 
-/// Status and body of an answer that ends with its connection.
+/// True once an answer that tells its length has come.
+fn is_whole(answer: &[u8]) -> bool {
+    let end = answer.windows(4).position(|it| it == b"\r\n\r\n");
+    let head = end.and_then(|end| Some((end, std::str::from_utf8(&answer[..end]).ok()?)));
+    head.and_then(|(end, head)| Some((end, length(head)?)))
+        .is_some_and(|(end, length)| answer.len() >= end + 4 + length)
+}
+
+/// What a head says of the length of its body, bytes.
+fn length(head: &str) -> Option<usize> {
+    head.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
+    })
+}
+
+/// Status and body of an answer.
 fn parse(answer: &[u8]) -> io::Result<(u16, &[u8])> {
     let odd = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
     let end = answer.windows(4).position(|it| it == b"\r\n\r\n");
@@ -146,11 +168,7 @@ fn parse(answer: &[u8]) -> io::Result<(u16, &[u8])> {
     let status = status.and_then(|digits| digits.get(..3)?.parse().ok());
     let status = status.ok_or_else(|| odd("it speaks no HTTP"))?;
     let body = &answer[end + 4..];
-    let length = head.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
-    });
-    match length {
+    match length(head) {
         Some(length) if length != body.len() => Err(odd("its answer is cut")),
         _ => Ok((status, body)),
     }
