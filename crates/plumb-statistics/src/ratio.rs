@@ -11,8 +11,7 @@ const PARTS_MIN: usize = 10;
 /// Groups of neighbours that the parts are put into.
 const GROUPS: usize = PARTS_MIN;
 /// The same where neighbouring groups are alike.
-const GROUPS_LEAST: usize = GROUPS / 2;
-const LEAST_GROUPS: f64 = 5.0;
+const GROUPS_OF_ALIKE: u8 = 5;
 /// However unlike neighbours are, they are not taken to be each other's opposite.
 const LIKENESS_MIN: f64 = -0.99;
 
@@ -28,8 +27,9 @@ const LIKENESS_MIN: f64 = -0.99;
 /// # Source
 /// The ratio estimator: Cochran, Sampling Techniques, 3rd edition, 1977, chapter 6. Batch means:
 /// Schmeiser, Batch size effects in the analysis of simulation output, Oper. Res. 30, 1982. The likeness
-/// of neighbours: an autoregressive series of the first order, its coefficient corrected as by Kendall,
-/// Note on bias in the estimation of autocorrelation, Biometrika 41, 1954.
+/// of neighbours: an autoregressive series of the first order, its coefficient corrected by the bias of
+/// its regression estimate, which falls a little short of that of this one: Kendall, Note on bias in the
+/// estimation of autocorrelation, Biometrika 41, 1954.
 #[must_use]
 pub fn ratio_half_width(parts: &[(f64, f64)]) -> Option<f64> {
     let (of, all) = parts.iter().fold((0.0, 0.0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
@@ -40,12 +40,11 @@ pub fn ratio_half_width(parts: &[(f64, f64)]) -> Option<f64> {
     let off: Vec<f64> = parts.iter().map(|(of, all)| of - ratio * all).collect();
     let ten = sums(&off, GROUPS);
     let neighbours: f64 = ten.windows(2).map(|pair| pair[0] * pair[1]).sum();
-    let groups = if neighbours > 0.0 { sums(&off, GROUPS_LEAST) } else { ten };
+    let groups = if neighbours > 0.0 { sums(&off, usize::from(GROUPS_OF_ALIKE)) } else { ten };
     Some(half_width_of_sum(&groups, 1.0)?.max(half_width_of_neighbours(&off)?) / all)
 }
 
 /// Half the width around the sum of these values, of which `alike` count as one; `None` below two.
-/// They count as the fewest groups at least.
 fn half_width_of_sum(values: &[f64], alike: f64) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "at most some thousands of parts")]
     let count = values.len() as f64;
@@ -55,8 +54,7 @@ fn half_width_of_sum(values: &[f64], alike: f64) -> Option<f64> {
         reason = "from 0 to their number"
     )]
     let worth = (count / alike).min(count).round() as usize;
-    let freedom = worth.max(GROUPS_LEAST) - 1;
-    Some(student(freedom) * standard_deviation(values)? * (count * alike).sqrt())
+    Some(student(worth.saturating_sub(1)) * standard_deviation(values)? * (count * alike).sqrt())
 }
 
 /// The same around the sum of parts of which each is as much like the one before as these are.
@@ -65,8 +63,8 @@ fn half_width_of_neighbours(off: &[f64]) -> Option<f64> {
     let count = off.len() as f64;
     let found = autocorrelation(off).unwrap_or(0.0); // parts that do not vary have no width
     let likeness = (found + (1.0 + 3.0 * found) / count).max(LIKENESS_MIN);
-    // a group of those that count as one is no longer than the longest of the other way
-    let most = count / LEAST_GROUPS;
+    // as many values are left as there are groups of alike neighbours, at least
+    let most = count / f64::from(GROUPS_OF_ALIKE);
     let alike = if likeness < 1.0 { (1.0 + likeness) / (1.0 - likeness) } else { most };
     half_width_of_sum(off, alike.min(most))
 }
