@@ -210,20 +210,24 @@ mod tests {
         assert!(!folder.path().join("h.csv").exists());
     }
 
-    #[test]
-    fn an_interface_that_came_later_is_named_in_the_nmon_file() {
-        use crate::sample::InterfaceSample;
-        let folder = tempfile::tempdir().unwrap();
-        let facts = HostFacts::default();
-        let mut files = Files::create(&FilesPlan {
-            folder: folder.path(),
+    /// The files of a recording of each second, which follows nobody.
+    fn files_in(folder: &std::path::Path) -> Files {
+        Files::create(&FilesPlan {
+            folder,
             stem: "h",
-            facts: &facts,
+            facts: &HostFacts::default(),
             every: Span::from_ms(1_000),
             command: "test",
             followed: &[],
         })
-        .unwrap();
+        .unwrap()
+    }
+
+    #[test]
+    fn an_interface_that_came_later_is_named_in_the_nmon_file() {
+        use crate::sample::InterfaceSample;
+        let folder = tempfile::tempdir().unwrap();
+        let mut files = files_in(folder.path());
         let interface = |name: &str| InterfaceSample {
             name: plumb_procfs::Label::new(name.as_bytes()),
             ..InterfaceSample::default()
@@ -245,16 +249,7 @@ mod tests {
     #[test]
     fn every_second_has_its_line_also_after_one_that_came_late() {
         let folder = tempfile::tempdir().unwrap();
-        let facts = HostFacts::default();
-        let mut files = Files::create(&FilesPlan {
-            folder: folder.path(),
-            stem: "h",
-            facts: &facts,
-            every: Span::from_ms(1_000),
-            command: "test",
-            followed: &[],
-        })
-        .unwrap();
+        let mut files = files_in(folder.path());
         let at = |ms: u64| Snapshot { at_ns: ms * 1_000_000, ..Snapshot::default() };
         let mut written = Vec::new();
         for ms in [7_000, 8_000, 8_995, 10_400, 11_000, 12_900, 13_001, 13_900, 15_000] {
