@@ -1,14 +1,15 @@
-//! One link or another, where the connections of one load differ.
+//! One link or another: connections of one load differ, and a loop of its own for each link would be
+//! compiled for each protocol.
 
 use std::io;
 use std::os::fd::BorrowedFd;
 
 use plumb_engine::tls::Tls;
-use plumb_engine::{Link, Plain, Received};
+use plumb_engine::{Link, Plain, Received, Stamps};
 
 use crate::tunnel::Tunnel;
 
-/// The link of a connection to one of several servers.
+/// The link of a connection.
 #[derive(Debug)]
 pub(crate) enum AnyLink {
     Plain(Plain),
@@ -45,18 +46,30 @@ impl Link for AnyLink {
         each!(self, link => link.resumed())
     }
 
+    #[inline]
     fn holds_back(&self) -> bool {
         each!(self, link => link.holds_back())
+    }
+
+    fn stamp(&mut self, socket: BorrowedFd<'_>) -> io::Result<()> {
+        each!(self, link => link.stamp(socket))
+    }
+
+    #[inline]
+    fn stamps(&mut self) -> Option<&mut Stamps> {
+        each!(self, link => link.stamps())
     }
 
     fn finish(&mut self, socket: BorrowedFd<'_>) {
         each!(self, link => link.finish(socket));
     }
 
+    #[inline]
     fn recv(&mut self, socket: BorrowedFd<'_>, into: &mut Vec<u8>) -> io::Result<Received> {
         each!(self, link => link.recv(socket, into))
     }
 
+    #[inline]
     fn send(&mut self, socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
         each!(self, link => link.send(socket, bytes))
     }

@@ -291,23 +291,8 @@ impl Route {
     ) -> Result<LoadResult<P>, EngineError> {
         let Supervision { samplers, stop, gate } = by;
         let stage = &mut Stage { endpoint: &self.endpoint, stop, samplers, gate };
-        let routes = &self.destinations[..];
-        if self.links.len() > 1 || !self.of_identities.is_empty() {
-            let link = |route: u16, identity: u32| self.links_of(route, identity).link();
-            return load::run_crews(crews, stage, routes, shape, protocol, link);
-        }
-        match self.links_of(0, 0) {
-            Links::Plain => {
-                load::run_crews(crews, stage, routes, shape, protocol, |_, _| Plain::default())
-            }
-            Links::Tls(tls) => {
-                load::run_crews(crews, stage, routes, shape, protocol, |_, _| tls.link())
-            }
-            Links::Tunnel(opening, tls) => {
-                let link = |_, _| Tunnel::new(Arc::clone(opening), tls.link());
-                load::run_crews(crews, stage, routes, shape, protocol, link)
-            }
-        }
+        let link = |route: u16, identity: u32| self.links_of(route, identity).link();
+        load::run_crews(crews, stage, &self.destinations, shape, protocol, link)
     }
 
     /// The version of HTTP that is spoken.
