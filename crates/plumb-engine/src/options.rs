@@ -28,6 +28,13 @@ pub use server::ServerLoopOptions;
 pub use stamps::StampOptions;
 pub use transport::{TransportKind, TransportOptions};
 
+/// The variable of the environment that an option is taken from: `None` of one that is set to nothing, as
+/// pipelines do with what they do not know.
+fn variable(name: &'static str) -> Option<&'static str> {
+    let is_empty = std::env::var_os(name).is_some_and(|value| value.is_empty());
+    (!is_empty).then_some(name)
+}
+
 /// How much load, how fast, and how it is driven.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Load")]

@@ -30,7 +30,12 @@ pub(crate) fn with_tips(
     let tip = match message.kind() {
         ErrorKind::InvalidSubcommand => return with_commands(message, all, command),
         ErrorKind::UnknownArgument => elsewhere(&message, command),
-        ErrorKind::ValueValidation => number(&message),
+        ErrorKind::ValueValidation => {
+            if let Some(variable) = variable(&message, command, words) {
+                message.insert(ContextKind::InvalidArg, ContextValue::String(variable));
+            }
+            number(&message)
+        }
         _ => None,
     };
     if let Some(tip) = tip {
@@ -86,6 +91,18 @@ fn elsewhere(message: &clap::Error, command: &Command) -> Option<String> {
         }
         false => None,
     }
+}
+
+/// The variable of the environment that the wrong value of an option is from; `None` where `words` hold it.
+fn variable(message: &clap::Error, command: &Command, words: &[OsString]) -> Option<String> {
+    let named = invalid(message, ContextKind::InvalidArg)?;
+    let option = command.get_arguments().find(|arg| arg.to_string() == named)?;
+    let (name, long) = (option.get_env()?, format!("--{}", option.get_long()?));
+    let gives = |word: &OsString| {
+        let word = word.to_string_lossy();
+        word.strip_prefix(&long).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+    };
+    (!words.iter().any(gives)).then(|| format!("{} of the environment", name.to_string_lossy()))
 }
 
 /// What is a number, where letters stand in the place of one.
@@ -153,6 +170,23 @@ mod tests {
             let text = said(&["plumb", "http", "ping", "http://h/", other, "5"]);
             assert!(!text.contains("niping"), "{text}");
         }
+    }
+
+    #[test]
+    fn a_wrong_value_of_the_environment_is_told_by_its_variable() {
+        // that this variable is there and no number is all that counts
+        let limit = clap::Arg::new("limit").long("limit").env("PATH");
+        let limit = limit.value_parser(clap::value_parser!(u64)).hide_env_values(true);
+        let mut all = Command::new("plumb").arg(limit);
+        let mut said = |line: &[&str]| {
+            let message = all.try_get_matches_from_mut(line).unwrap_err();
+            let words: Vec<OsString> = line.iter().map(Into::into).collect();
+            with_tips(message, &all, &words).to_string()
+        };
+        let of_environment = said(&["plumb"]);
+        assert!(of_environment.contains(" for 'PATH of the environment': "), "{of_environment}");
+        let of_line = said(&["plumb", "--limit=x"]);
+        assert!(of_line.contains("'x' for '--limit <limit>'"), "{of_line}");
     }
 
     #[test]

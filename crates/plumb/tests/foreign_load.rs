@@ -38,6 +38,20 @@ fn ping<'a>(address: &'a str, words: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
+fn a_limit_of_the_environment_that_is_none_is_named_and_an_empty_one_is_as_good_as_none() {
+    let at = tempfile::tempdir().unwrap();
+    let words = ["net", "ping", "127.0.0.1", "--print-options"];
+    let wrong = plumb_under("5", &words, at.path()).with(2);
+    let said = "for 'PLUMB_FOREIGN_LIMIT of the environment': `5` has no unit";
+    assert!(wrong.stderr.contains(said), "{wrong:?}");
+    let own = [&words[..], &["--foreign-limit=7"]].concat();
+    let wrong = plumb_under("5%", &own, at.path()).with(2);
+    assert!(wrong.stderr.contains("'7' for '--foreign-limit <PERCENT>'"), "{wrong:?}");
+    let usual = plumb_under("", &words, at.path()).with(0);
+    assert!(usual.stdout.contains("foreign-limit = \"5%\""), "{usual:?}");
+}
+
+#[test]
 fn others_that_work_are_named_also_in_a_short_run() {
     let at = tempfile::tempdir().unwrap();
     let echo = Server::start(&[]);

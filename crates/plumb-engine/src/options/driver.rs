@@ -34,7 +34,7 @@ pub struct DriverOptions {
 
     /// Round trips by which this program's own cost, the floor, is measured before a load; 0: it is not
     /// measured [default: 20000; 10000 of a driver of databases]
-    #[arg(long, value_name = "N", env = "PLUMB_FLOOR", hide_env_values = true)]
+    #[arg(long, value_name = "N", env = super::variable("PLUMB_FLOOR"), hide_env_values = true)]
     pub floor: Option<u64>,
 
     /// Keep the tick of processors that wait, to see the floor of a round trip: on both sides, which

@@ -24,7 +24,7 @@ pub struct ForeignShare {
         long,
         value_name = "PERCENT",
         default_value = "5%",
-        env = "PLUMB_FOREIGN_LIMIT",
+        env = super::variable("PLUMB_FOREIGN_LIMIT"),
         hide_env_values = true
     )]
     pub foreign_limit: Share,
