@@ -36,6 +36,18 @@ pub enum Doubt {
     LowerBound,
 }
 
+impl Doubt {
+    /// Its name, for machines.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unsteady => "unsteady",
+            Self::NoIntervals => "no-intervals",
+            Self::LowerBound => "lower-bound",
+        }
+    }
+}
+
 impl Held {
     /// That of `contrast` where the candidate may be worse by `tolerance`, a share of the baseline
     /// from 0 to 1. Without an interval of the change nothing is decided.

@@ -8,6 +8,7 @@ use plumb_comparison::{Comparison, Contrast, Endpoint, signed};
 use plumb_folder::{Baseline, Baselines, RECORD, read_record};
 use plumb_lab::{Admission, Faults, SeparateRun};
 use plumb_measure::{RunRecord, Share};
+use plumb_page::table::escaped;
 use plumb_pipeline::{Held, Verdict, deciding, interval_words, limit, undecided};
 use plumb_report::{comparison, terminal};
 use serde::Serialize;
@@ -106,7 +107,12 @@ pub(super) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
             say(&compared, baseline, tolerance)?;
             experiment::print(&compared, Form::Text, None)?;
         }
-        Form::Markdown => experiment::print(&compared, Form::Markdown, None)?,
+        Form::Markdown => {
+            let said = decisions(&compared, tolerance);
+            let said: String = said.iter().map(|line| format!("- {}\n", escaped(line))).collect();
+            exit::print(&format!("## Baseline {}\n\n{said}\n", escaped(&baseline.name)))?;
+            experiment::print(&compared, Form::Markdown, None)?;
+        }
     }
     Ok(exit(&compared, tolerance))
 }
@@ -154,6 +160,8 @@ struct DecidedPoint<'a> {
     /// Its 95 % interval, the worse end first.
     interval_pct: Option<(f64, f64)>,
     decided: &'static str,
+    /// Why it is neither within the tolerance nor worse.
+    why: Option<&'static str>,
 }
 
 impl<'a> Checked<'a> {
@@ -161,17 +169,20 @@ impl<'a> Checked<'a> {
         let point = |contrast: &'a Contrast| {
             let found = deciding(contrast, tolerance);
             let change = found.and_then(|it| Some(it.improvement(it.ratio?)));
+            let (decided, why) = match Held::of(contrast, tolerance) {
+                Held::Within => ("within", None),
+                Held::Beyond => ("worse", None),
+                Held::Undecided(doubt) => ("undecided", Some(doubt.name())),
+                Held::Unknown if tolerance.is_none() => ("unknown", Some("no-tolerance")),
+                Held::Unknown => ("unknown", Some("not-comparable")),
+            };
             DecidedPoint {
                 labels: &contrast.labels,
                 figure: found.map(|it| it.key.as_str()),
                 change_pct: change.filter(|it| it.is_finite()),
                 interval_pct: found.and_then(Endpoint::improvement_interval),
-                decided: match Held::of(contrast, tolerance) {
-                    Held::Within => "within",
-                    Held::Beyond => "worse",
-                    Held::Undecided(_) => "undecided",
-                    Held::Unknown => "unknown",
-                },
+                decided,
+                why,
             }
         };
         let points = compared.contrasts.iter().map(point).collect();
@@ -188,8 +199,16 @@ impl<'a> Checked<'a> {
 
 /// How each figure stands to its tolerance: that comes first.
 fn say(compared: &Comparison, baseline: &Baseline, tolerance: Option<f64>) -> anyhow::Result<()> {
-    let mut text = String::new();
-    for contrast in &compared.contrasts {
+    let lines = decisions(compared, tolerance).into_iter();
+    let text: String = lines
+        .map(|line| terminal::paragraph(&format!("baseline {}: {line}", baseline.name)))
+        .collect();
+    exit::print(&(text + "\n"))
+}
+
+/// How the figure that decides stands to its tolerance at each point, in words.
+fn decisions(compared: &Comparison, tolerance: Option<f64>) -> Vec<String> {
+    let decision = |contrast: &Contrast| {
         let found = deciding(contrast, tolerance);
         let figure = found.map_or("figures", |it| it.name.as_str());
         let change = found.and_then(|it| signed(it.improvement(it.ratio?)));
@@ -207,13 +226,9 @@ fn say(compared: &Comparison, baseline: &Baseline, tolerance: Option<f64>) -> an
         let point = if point.is_empty() { String::new() } else { format!("{point}: ") };
         let accepted = compared.accepted_load.map(|it| format!("; {}", it.words()));
         let accepted = accepted.unwrap_or_default();
-        let line = format!(
-            "baseline {}: {point}{figure} {change} %{interval}, {said}{accepted}",
-            baseline.name
-        );
-        text += &terminal::paragraph(&line);
-    }
-    exit::print(&(text + "\n"))
+        format!("{point}{figure} {change} %{interval}, {said}{accepted}")
+    };
+    compared.contrasts.iter().map(decision).collect()
 }
 
 fn exit(compared: &Comparison, tolerance: Option<f64>) -> Exit {

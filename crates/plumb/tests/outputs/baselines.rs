@@ -109,6 +109,17 @@ fn worse_than_the_tolerance_fails_and_without_one_nobody_can_tell() {
     let point = &decided["points"][0];
     assert_eq!((&point["figure"], &point["decided"]), (&"p50".into(), &"worse".into()), "{point}");
     assert!(point["change_pct"].as_f64().is_some_and(|it| it < -50.0), "{point}");
+    assert!(point["why"].is_null(), "{point}");
+    let markdown = [&worse[1..], &["--markdown"]].concat();
+    let text = baseline(&markdown, at).with(1).stdout;
+    assert!(text.starts_with("## Baseline fast\n\n- connections 1, size 1000B: median "), "{text}");
+    assert!(
+        text.contains("WORSE than the tolerance of 50 %") && text.contains("### Method"),
+        "{text}"
+    );
+    let open = baseline(&["check", "fast", &second, "--json"], at).with(3).json();
+    let point = &open["baseline"]["points"][0];
+    assert_eq!((&point["decided"], &point["why"]), (&"unknown".into(), &"no-tolerance".into()));
     // without its intervals nothing is known of how well a median is known, but of a throughput it is
     fs::remove_file(Path::new(&second).join("intervals.hlog")).expect("it was written");
     let ended = baseline(&worse[1..], at).with(1);
@@ -116,6 +127,9 @@ fn worse_than_the_tolerance_fails_and_without_one_nobody_can_tell() {
     baseline(&["set", "slow", &second], at).with(0);
     let ended = baseline(&["check", "slow", &first, "--tolerance=50%"], at).with(3);
     assert!(said(&ended).contains("keep intervals.hlog of both runs"), "{ended:?}");
+    let open = ["check", "slow", &first, "--tolerance=50%", "--json"];
+    let point = &baseline(&open, at).with(3).json()["baseline"]["points"][0];
+    assert_eq!((&point["decided"], &point["why"]), (&"undecided".into(), &"no-intervals".into()));
 }
 
 #[test]
