@@ -169,7 +169,8 @@ impl<'a> Logged<'a> {
     }
 
     fn whole(&self, at: usize) -> WholeRun<'_> {
-        WholeRun { log: &self.log, result: &self.run.record.results[at] }
+        let record = &self.run.record;
+        WholeRun { plan: &record.plan, log: &self.log, result: &record.results[at] }
     }
 }
 

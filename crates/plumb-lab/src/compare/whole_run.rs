@@ -2,8 +2,8 @@
 
 use plumb_comparison::{Better, BlockFigures, Endpoint, FigureUnit, Role, Verdict};
 use plumb_folder::IntervalLog;
-use plumb_measure::ResultRecord;
 use plumb_measure::statistics::{self, Bounded, quotient_interval};
+use plumb_measure::{Plan, ResultRecord};
 
 use super::quotient::{answers, median, parts_of, throughput};
 use crate::LabError;
@@ -15,9 +15,10 @@ const INTERVALS_MAX: usize = 100;
 /// The key of the median response time.
 pub(super) const P50: &str = "p50";
 
-/// One result of a run, and the interval log of the run.
+/// One result of a run, and the plan and the interval log of the run.
 #[derive(Clone, Copy)]
 pub(super) struct WholeRun<'a> {
+    pub(super) plan: &'a Plan,
     pub(super) log: &'a IntervalLog,
     pub(super) result: &'a ResultRecord,
 }
@@ -57,6 +58,12 @@ pub(super) fn endpoints_of(
     if let Some(first) = endpoints.first_mut() {
         first.role = Role::Primary;
         first.verdict = Some(Verdict::None);
+        let [asked, planned] = runs.map(WholeRun::planned_operations);
+        if asked.is_some() && asked == planned {
+            let total = ("total-time", "total time", FigureUnit::Ns, Better::Lower);
+            let [baseline, candidate] = runs.map(WholeRun::total_time);
+            endpoints.extend(endpoint_of(total, Some(baseline), Some(candidate)));
+        }
         let [baseline, candidate] = runs.map(WholeRun::client_cpu);
         // the price of an answer is none itself
         endpoints.extend(endpoint_of(client, baseline, candidate));
@@ -100,14 +107,42 @@ impl WholeRun<'_> {
     }
 
     fn client_cpu(self) -> Option<Measured> {
-        let whole = self.result.cpu?.client_ns_per_op as f64;
-        Some(Measured { whole, bounded: None, sought_in: 0, by_interval: Vec::new() })
+        Some(Measured::alone(self.result.cpu?.client_ns_per_op as f64))
+    }
+
+    /// From the first operation to the last answer.
+    fn total_time(self) -> Measured {
+        Measured::alone(self.result.duration_ns as f64)
+    }
+
+    /// How many operations a plan that says how many, and not for how long, had: all that were answered, failed
+    /// or turned away. `None` of another plan, and where the load generator was the limit.
+    fn planned_operations(self) -> Option<u64> {
+        let Self { plan, result, .. } = self;
+        let has_length = plan.options.get("for").is_some_and(|length| !length.is_null());
+        let are_done =
+            |it: &plumb_measure::ScenarioFigures| it.ended.values().sum::<u64>() == it.begun;
+        let users_end =
+            !result.scenarios.is_empty() && (!has_length || result.scenarios.iter().all(are_done));
+        let is_counted = plan.options.contains_key("count") || users_end;
+        let failed: u64 = result.failures.values().sum();
+        let all =
+            result.operations + failed.saturating_sub(result.connect_failures) + result.refused;
+        let is_known = is_counted && plan.load == "closed" && result.stream.is_none();
+        Some(all).filter(|all| is_known && *all > 0 && !result.validity.is_driver_limited())
     }
 
     /// The intervals that are as long as the plan wanted.
     fn intervals(&self) -> impl Iterator<Item = &plumb_measure::Interval> {
         let longest = self.result.intervals.iter().map(|it| it.duration_ns).max().unwrap_or(0);
         self.result.intervals.iter().filter(move |it| it.duration_ns * 2 > longest)
+    }
+}
+
+impl Measured {
+    /// A figure of which nothing but itself is known.
+    fn alone(whole: f64) -> Self {
+        Self { whole, bounded: None, sought_in: 0, by_interval: Vec::new() }
     }
 }
 
@@ -148,11 +183,57 @@ mod tests {
     use plumb_measure::{Distribution, Histogram};
 
     use super::*;
+    use crate::fixture;
 
     fn endpoints(results: [&ResultRecord; 2], deciding: &[&str]) -> Vec<Endpoint> {
+        of_plans([&fixture::run("closed", 1, None).plan; 2], results, deciding)
+    }
+
+    fn of_plans(
+        plans: [&Plan; 2],
+        results: [&ResultRecord; 2],
+        deciding: &[&str],
+    ) -> Vec<Endpoint> {
         let log = &IntervalLog::of("none".as_ref());
-        let runs = results.map(|result| WholeRun { log, result });
+        let runs = [0, 1].map(|at| WholeRun { plan: plans[at], log, result: results[at] });
         endpoints_of(runs, deciding).unwrap()
+    }
+
+    #[test]
+    fn the_time_of_a_number_of_operations_is_shown_where_both_had_that_number() {
+        let plan = |load: &str, options: &[(&str, serde_json::Value)]| {
+            let mut plan = fixture::run(load, 1, None).plan;
+            plan.options = options.iter().map(|(name, it)| ((*name).into(), it.clone())).collect();
+            plan
+        };
+        let result = |right: u64, failed: u64, seconds: u64| ResultRecord {
+            failures: [("timeout".to_owned(), failed)].into(),
+            duration_ns: seconds * 1_000_000_000,
+            ..run(&[right])
+        };
+        let (quick, slow) = (result(401, 0, 17), result(397, 4, 60));
+        let total = |plans: [&Plan; 2], results: [&ResultRecord; 2]| {
+            let found = of_plans(plans, results, &[THROUGHPUT]);
+            found.into_iter().find(|it| it.key == "total-time").map(|it| (it.role, it.ratio, it.p))
+        };
+        let counted = plan("closed", &[("count", 401.into())]);
+        let found = total([&counted; 2], [&slow, &quick]);
+        assert_eq!(found, Some((Role::Described, Some(17.0 / 60.0), None)));
+        assert_eq!(total([&counted; 2], [&result(400, 0, 17), &quick]), None);
+        let lasting = plan("closed", &[("for", "10s".into())]);
+        assert_eq!(total([&lasting; 2], [&slow, &quick]), None, "a time was planned");
+        let open = plan("open", &[("count", 401.into())]);
+        assert_eq!(total([&open; 2], [&slow, &quick]), None, "the plan sets it");
+        let users = |ended: u64| plumb_measure::ScenarioFigures {
+            begun: 20,
+            ended: [("flights.csv ran dry".to_owned(), ended)].into(),
+            ..plumb_measure::ScenarioFigures::default()
+        };
+        let of_users = |ended| ResultRecord { scenarios: vec![users(ended)], ..quick.clone() };
+        let endless = plan("closed", &[("for", serde_json::Value::Null)]);
+        assert!(total([&endless; 2], [&of_users(0), &of_users(0)]).is_some());
+        assert!(total([&lasting; 2], [&of_users(20), &of_users(20)]).is_some());
+        assert_eq!(total([&lasting; 2], [&of_users(19), &of_users(20)]), None);
     }
 
     /// A run of seconds with so many answers each.
