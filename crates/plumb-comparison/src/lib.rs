@@ -7,6 +7,7 @@
 mod block_figures;
 mod change;
 mod lower_bound;
+mod order_effect;
 
 use std::collections::BTreeMap;
 
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 pub use block_figures::BlockFigures;
 pub use change::{CONVENTION, signed};
 pub use lower_bound::LowerBound;
+pub use order_effect::OrderEffect;
 
 /// Name and version of the form; a reader refuses another name or a higher number.
 pub const COMPARISON_SCHEMA: &str = "plumb.comparison/1";
@@ -261,7 +263,7 @@ pub enum FigureUnit {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Endpoint {
     /// For machines: `p50`, `mean`, `av2`, `tr2`, `p95`, `p99`, `throughput`, `client-cpu`,
-    /// `server-cpu`, `figure`, and of commands `wall`, `user`, `system`, `memory`.
+    /// `server-cpu`, `total-time`, `figure`, and of commands `wall`, `user`, `system`, `memory`.
     pub key: String,
     /// For people, for example `median response time`.
     pub name: String,
@@ -414,6 +416,10 @@ pub struct Checks {
     /// range of all others, as it does when something was still cold.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub without_first: Option<f64>,
+    /// What is taken second in a round against what is taken first, whoever it is; absent with too few
+    /// rounds of either order.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub order: Option<OrderEffect>,
     /// What of this the reader must know, in sentences.
     pub remarks: Vec<String>,
 }

@@ -32,6 +32,8 @@ pub struct Block {
     pub turn: Turn,
     /// Number of the round, from one.
     pub round: u64,
+    /// Its place among all blocks of the experiment in order of time, from one.
+    pub number: u64,
     /// The run as it was written down.
     pub record: RunRecord,
     /// What stands for it, one entry a point of the plan.
@@ -109,11 +111,11 @@ pub struct OrderFacts {
 }
 
 impl Block {
-    /// Reads the run in `folder` as the block of `turn` in `round`.
+    /// Reads the run in `folder` as the block of `turn` in `round`, which has that `number` in the experiment.
     ///
     /// # Errors
     /// [`LabError::Folder`] when the run or its interval log cannot be read.
-    pub fn read(folder: &Path, turn: Turn, round: u64) -> Result<Self, LabError> {
+    pub fn read(folder: &Path, turn: Turn, (round, number): (u64, u64)) -> Result<Self, LabError> {
         let record = read_record(folder)?;
         let log = IntervalLog::of(folder);
         let points = record
@@ -121,7 +123,7 @@ impl Block {
             .iter()
             .map(|result| Point::of(result, &log))
             .collect::<Result<_, _>>()?;
-        Ok(Self { turn, round, record, points })
+        Ok(Self { turn, round, number, record, points })
     }
 }
 

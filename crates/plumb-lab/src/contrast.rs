@@ -1,8 +1,11 @@
 //! One candidate against the baseline, at one point of the plan.
 
 mod checks;
+mod level;
+mod order_effect;
 mod tails;
 mod verdict;
+mod withdrawn;
 
 use std::collections::BTreeMap;
 
@@ -16,10 +19,10 @@ use self::tails::{Pooled, tail};
 use crate::block::Point;
 use crate::figures::{Figure, PRINTED, TAIL, THROUGHPUT, in_order};
 
-pub use verdict::{FailedRounds, Tests, judge, pairs_needed};
+pub use level::LEVEL;
+pub use verdict::{Judged, Tests, judge, pairs_needed};
+pub use withdrawn::{FailedRounds, Withdrawn};
 
-/// The level that intervals have at least, and one minus the level of the tests.
-pub const LEVEL: f64 = 0.95;
 const RESAMPLES: usize = 2_000;
 
 /// The blocks of both variants in one complete round, at one point.
@@ -31,6 +34,8 @@ pub struct Pair<'a> {
     pub baseline: &'a Point,
     /// The block of the candidate.
     pub candidate: &'a Point,
+    /// Whether that was taken before the one of the baseline.
+    pub candidate_first: bool,
 }
 
 /// What is compared, and under which rules.
@@ -230,7 +235,8 @@ mod tests {
     /// What is remarked of one pair whose blocks have so many operations.
     fn remarked(baseline: u64, candidate: u64, figure: &str) -> String {
         let (baseline, candidate) = (block(baseline), block(candidate));
-        let pair = Pair { round: 1, baseline: &baseline, candidate: &candidate };
+        let pair =
+            Pair { round: 1, baseline: &baseline, candidate: &candidate, candidate_first: false };
         contrast(&question(figure), &[pair]).checks.remarks.join(" ")
     }
 
@@ -264,7 +270,12 @@ mod tests {
         let (calm, slow) = (tail(0), tail(90));
         let pairs: Vec<Pair<'_>> = (1..)
             .zip([&calm, &calm, &slow])
-            .map(|(round, candidate)| Pair { round, baseline: &calm, candidate })
+            .map(|(round, candidate)| Pair {
+                round,
+                baseline: &calm,
+                candidate,
+                candidate_first: false,
+            })
             .collect();
         let contrast = contrast(&question("p50"), &pairs);
         let found = contrast.endpoints.iter().find(|it| it.key == TAIL).unwrap();
@@ -286,7 +297,12 @@ mod tests {
             (1..=6).map(|n| (block(1_000), block(1_000 + n))).collect();
         let pairs: Vec<Pair<'_>> = (1..)
             .zip(&points)
-            .map(|(round, (baseline, candidate))| Pair { round, baseline, candidate })
+            .map(|(round, (baseline, candidate))| Pair {
+                round,
+                baseline,
+                candidate,
+                candidate_first: round % 2 == 0,
+            })
             .collect();
         for figure in ["p50", "p95", "throughput"] {
             let endpoints = contrast(&question(figure), &pairs).endpoints;
@@ -302,8 +318,9 @@ mod tests {
 
     /// The contrast of six pairs of `baseline` and `candidate`.
     fn of_six(question: &Question, baseline: &Point, candidate: &Point) -> Contrast {
-        let pairs: Vec<Pair<'_>> =
-            (1..=6).map(|round| Pair { round, baseline, candidate }).collect();
+        let pairs: Vec<Pair<'_>> = (1..=6)
+            .map(|round| Pair { round, baseline, candidate, candidate_first: round % 2 == 0 })
+            .collect();
         contrast(question, &pairs)
     }
 

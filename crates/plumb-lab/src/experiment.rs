@@ -136,7 +136,7 @@ pub struct BlockRecord {
     /// Why it came to nothing; absent when it did not.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub failed: Option<String>,
-    /// How it came to nothing; absent when it did not.
+    /// How it came to nothing; absent when it did not, and where nobody knows whose doing it was.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub failure: Option<Failure>,
 }

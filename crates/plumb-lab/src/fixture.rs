@@ -65,9 +65,9 @@ pub(crate) fn run(load: &str, p50_ns: u64, found: Option<(FindingKind, Scope)>) 
     }
 }
 
-/// `record` as the block of `turn` in `round`.
+/// `record` as the block of `turn` in `round`, of which the variants have their turns in order.
 pub(crate) fn block(turn: Turn, round: u64, record: RunRecord) -> Block {
     let log = IntervalLog::of(Path::new(""));
     let points = record.results.iter().map(|result| Point::of(result, &log).unwrap()).collect();
-    Block { turn, round, record, points }
+    Block { turn, round, number: 100 * round + turn.variant as u64, record, points }
 }

@@ -14,6 +14,7 @@ mod random;
 mod rank;
 mod ratio;
 mod series;
+mod shift;
 mod signed_rank;
 mod warmup;
 
@@ -31,5 +32,6 @@ pub use ratio::{quotient_interval, ratio_half_width};
 pub use series::{
     Drift, autocorrelation, correlation_time, drift, mean, median, standard_deviation, trend,
 };
+pub use shift::{Shift, shift};
 pub use signed_rank::{hodges_lehmann, interval, wilcoxon};
 pub use warmup::{MSER5_DECIDES, WarmUp, moves_one_way, mser5};

@@ -27,9 +27,10 @@ const LIKENESS_MIN: f64 = -0.99;
 /// # Source
 /// The ratio estimator: Cochran, Sampling Techniques, 3rd edition, 1977, chapter 6. Batch means:
 /// Schmeiser, Batch size effects in the analysis of simulation output, Oper. Res. 30, 1982. The likeness
-/// of neighbours: an autoregressive series of the first order, its coefficient corrected by the bias of
-/// its regression estimate, which falls a little short of that of this one: Kendall, Note on bias in the
-/// estimation of autocorrelation, Biometrika 41, 1954.
+/// of neighbours: an autoregressive series of the first order, its coefficient `r` corrected by the bias
+/// `-(1 + 4 r) / n` of the quotient of two sums over `n` parts around their mean: Marriott and Pope, Bias in the
+/// estimation of autocorrelations, Biometrika 41, 1954. (That of the regression on the part before is
+/// `-(1 + 3 r) / n`: Kendall, ibid.)
 #[must_use]
 pub fn ratio_half_width(parts: &[(f64, f64)]) -> Option<f64> {
     let (of, all) = parts.iter().fold((0.0, 0.0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
@@ -61,12 +62,18 @@ fn half_width_of_sum(values: &[f64], alike: f64) -> Option<f64> {
 fn half_width_of_neighbours(off: &[f64]) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "at most some thousands of parts")]
     let count = off.len() as f64;
-    let found = autocorrelation(off).unwrap_or(0.0); // parts that do not vary have no width
-    let likeness = (found + (1.0 + 3.0 * found) / count).max(LIKENESS_MIN);
+    let likeness = likeness(off);
     // as many values are left as there are groups of alike neighbours, at least
     let most = count / f64::from(GROUPS_OF_ALIKE);
     let alike = if likeness < 1.0 { (1.0 + likeness) / (1.0 - likeness) } else { most };
     half_width_of_sum(off, alike.min(most))
+}
+
+/// How much each part is like the one before, from -0.99: 1 where they are alike, or more by chance.
+#[expect(clippy::cast_precision_loss, reason = "at most some thousands of parts")]
+fn likeness(off: &[f64]) -> f64 {
+    let found = autocorrelation(off).unwrap_or(0.0); // parts that do not vary have no width
+    (found + (1.0 + 4.0 * found) / off.len() as f64).max(LIKENESS_MIN)
 }
 
 /// The sums of so many groups of neighbours.
@@ -100,6 +107,8 @@ pub fn quotient_interval(of: Bounded, by: Bounded, level: f64) -> Option<Interva
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::number::real;
+    use crate::random::SplitMix64;
 
     #[test]
     fn a_ratio_is_known_the_better_the_steadier_its_parts_are() {
@@ -130,6 +139,53 @@ mod tests {
             let parts: Vec<_> = (0..count).map(|n| (at(n), 1.0)).collect();
             let half = ratio_half_width(&parts).unwrap();
             assert!((0.003..0.012).contains(&half), "{count}: {half}");
+        }
+    }
+
+    /// A series of `count` parts around zero, each like the one before by `memory`.
+    fn remembering(memory: f64, count: usize, random: &mut SplitMix64) -> Vec<f64> {
+        let mut noise = || (0..12).map(|_| random.uniform()).sum::<f64>() - 6.0;
+        let mut state = noise() / (1.0 - memory * memory).sqrt();
+        let mut next = || {
+            let this = state;
+            state = memory * state + noise();
+            this
+        };
+        (0..count).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn the_likeness_of_neighbours_is_found_as_it_is_at_the_mean() {
+        let mut random = SplitMix64::new(11);
+        for (count, memory, off) in [
+            (50, 0.0, 0.008),
+            (50, 0.5, 0.011),
+            (50, 0.8, 0.018),
+            (20, 0.0, 0.025),
+            (20, 0.5, 0.04),
+        ] {
+            let runs = 6_000;
+            let sum: f64 =
+                (0..runs).map(|_| likeness(&remembering(memory, count, &mut random))).sum();
+            let mean = sum / f64::from(runs);
+            // the correction is made of what was found, which is too small itself: a second order in 1 / n
+            assert!((mean - memory).abs() < off, "{count} {memory}: {mean}");
+        }
+    }
+
+    #[test]
+    fn independent_parts_are_known_nearly_as_well_as_can_be() {
+        let mut random = SplitMix64::new(12);
+        for (count, most) in [(10, 1.6), (20, 1.5), (50, 1.4), (100, 1.4)] {
+            let runs = 400;
+            let width = |_| {
+                let parts = remembering(0.0, count, &mut random);
+                let parts: Vec<_> = parts.into_iter().map(|it| (10.0 + it, 1.0)).collect();
+                ratio_half_width(&parts).unwrap()
+            };
+            let mean = (0..runs).map(width).sum::<f64>() / f64::from(runs);
+            let best = 1.96 / real(count as u64).sqrt();
+            assert!((best..most * best).contains(&mean), "{count}: {}", mean / best);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use plumb_comparison::{
     Better, BlockFigures, COMPARISON_SCHEMA, Checks, Comparison, Contrast, Design, DesignKind,
-    Difference, Endpoint, FigureUnit, Role, Tail, Variant, Verdict,
+    Difference, Endpoint, FigureUnit, OrderEffect, Role, Tail, Variant, Verdict,
 };
 use plumb_measure::Program;
 use plumb_measure::statistics::{
@@ -156,6 +156,7 @@ fn contrast(sides: &Sides, pairs: u64, random: &mut SplitMix64) -> Contrast {
             within_blocks: Some(sides.noise / 5.0),
             pairs_for_one_percent: Some(9),
             without_first: None,
+            order: Some(OrderEffect { ratio: 1.004, p: 0.31 }),
             remarks: Vec::new(),
         },
         tails: ["baseline", sides.candidate]

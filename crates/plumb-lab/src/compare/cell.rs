@@ -109,11 +109,9 @@ impl<'a> Cell<'a> {
                 let pairs: Vec<Pair<'_>> = self
                     .rounds_with(&self.sound[at])
                     .filter_map(|round| {
-                        Some(Pair {
-                            round,
-                            baseline: point(&self.sound[0], round, of_baseline)?,
-                            candidate: point(&self.sound[at], round, of_candidate)?,
-                        })
+                        let (before, baseline) = point(&self.sound[0], round, of_baseline)?;
+                        let (number, candidate) = point(&self.sound[at], round, of_candidate)?;
+                        Some(Pair { round, baseline, candidate, candidate_first: number < before })
                     })
                     .collect();
                 let labels =
@@ -181,11 +179,13 @@ impl<'a> Cell<'a> {
     }
 
     /// The rounds in which operations of the `variant` failed so that its block does not count, or its
-    /// measurement as a whole.
+    /// measurement as a whole. A block that met too much foreign load is left out whatever the target did in
+    /// it, so it is none: others have chosen it, and not what the variant did.
     fn failed_rounds(&self, variant: &VariantBlocks) -> Vec<u64> {
         let broken = variant.blocks.iter().filter(|block| {
             block.turn.cell == self.number
                 && block.is_failed_by_target()
+                && !block.is_crowded()
                 && block.left_out(self.experiment.faults).is_some()
         });
         let failed = variant
@@ -267,9 +267,10 @@ fn points(
     matched((baseline.0, &labels(baseline.1)), (candidate.0, &labels(candidate.1)))
 }
 
-fn point<'a>(blocks: &[&'a Block], round: u64, labels: &Labels) -> Option<&'a Point> {
+/// The point with these `labels` in the block of `round`, and the number of that block.
+fn point<'a>(blocks: &[&'a Block], round: u64, labels: &Labels) -> Option<(u64, &'a Point)> {
     let block = blocks.iter().find(|block| block.round == round)?;
-    block.points.iter().find(|point| point.labels == *labels)
+    Some((block.number, block.points.iter().find(|point| point.labels == *labels)?))
 }
 
 fn latency(blocks: &[&Block]) -> bool {
@@ -279,48 +280,119 @@ fn latency(blocks: &[&Block]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::interleaved;
+    use super::super::variant_blocks::FailedBlock;
     use super::*;
     use crate::fixture;
     use crate::order::Turn;
     use plumb_comparison::Verdict;
-    use plumb_measure::{FindingKind, Scope};
+    use plumb_measure::{Finding, FindingKind, Scope, Validity};
+
+    /// A variant with these blocks.
+    fn variant(name: &str, blocks: impl Iterator<Item = Block>) -> VariantBlocks {
+        VariantBlocks {
+            name: name.into(),
+            command: name.into(),
+            same_as_baseline: false,
+            blocks: blocks.collect(),
+            failed: Vec::new(),
+        }
+    }
+
+    /// The only contrast of these variants in fourteen rounds.
+    fn contrast_of(variants: &[VariantBlocks]) -> Contrast {
+        let cells = vec![CellRecord::default()];
+        let experiment = Experiment { rounds: 14, cells, ..Experiment::fixture() };
+        let found = interleaved(&fixture::plumb(), "now".into(), &experiment, variants).unwrap();
+        found.contrasts.into_iter().next().unwrap()
+    }
+
+    /// A run of a median of so many nanoseconds of which these were found.
+    fn run(ns: u64, kinds: &[FindingKind]) -> RunRecord {
+        let mut run = fixture::run("closed", ns, None);
+        let finding = |kind: &FindingKind| Finding {
+            kind: *kind,
+            scope: Scope::Everything,
+            text: "found".into(),
+        };
+        run.validity = Validity::of(kinds.iter().map(finding));
+        run
+    }
+
+    /// The verdict and the sentence on a candidate that is faster where nothing was found, in other rounds
+    /// these `kinds`.
+    fn said(kinds: &[FindingKind], fails: fn(u64) -> bool) -> (Verdict, String) {
+        let block =
+            |variant: usize, round: u64, run| fixture::block(Turn { cell: 0, variant }, round, run);
+        let old = (1..=14).map(|round| block(0, round, run(60_000 + round, &[])));
+        let found = |round| if fails(round) { kinds } else { &[] };
+        let new = (1..=14).map(|round| block(1, round, run(40_000 + round, found(round))));
+        let contrast = contrast_of(&[variant("old", old), variant("new", new)]);
+        (contrast.endpoints[0].verdict.unwrap(), contrast.sentence)
+    }
 
     #[test]
     fn a_candidate_that_fails_now_and_then_is_not_called_better_for_the_rest() {
-        let of = |variant: usize, ns: u64, kind, fails: fn(u64) -> bool| {
-            let failed = Some((kind, Scope::Everything));
-            let turn = Turn { cell: 0, variant };
-            let run = |round| fixture::run("closed", ns + round, failed.filter(|_| fails(round)));
-            let blocks = (1..=14).map(|round| fixture::block(turn, round, run(round)));
-            let name = ["old", "new"][variant].to_owned();
-            VariantBlocks {
-                command: name.clone(),
-                name,
-                same_as_baseline: false,
-                blocks: blocks.collect(),
-                failed: Vec::new(),
-            }
-        };
-        let cells = vec![CellRecord::default()];
-        let experiment = Experiment { rounds: 14, cells, ..Experiment::fixture() };
-        let said = |kind, fails: fn(u64) -> bool| {
-            let variants = [of(0, 60_000, kind, |_| false), of(1, 40_000, kind, fails)];
-            let found =
-                interleaved(&fixture::plumb(), "now".into(), &experiment, &variants).unwrap();
-            let contrast = found.contrasts.into_iter().next().unwrap();
-            (contrast.endpoints[0].verdict.unwrap(), contrast.sentence)
-        };
         for kind in [FindingKind::Failures, FindingKind::Dropped] {
-            let (verdict, sentence) = said(kind, |round| round % 7 > 3);
+            let (verdict, sentence) = said(&[kind], |round| round % 7 > 3);
             assert_eq!(verdict, Verdict::None, "{kind:?}");
-            let why = "new failed in 6 of its 14 blocks and these count in no figure";
+            let why = "new failed in 6 of its 14 blocks and these count in no figure, so it is not called \
+                       better: a round that failed counts as a change for the worse of whoever failed (";
             let none = sentence.starts_with("no verdict on new: ");
             assert!(none && sentence.contains(why), "{kind:?} {sentence}");
         }
-        let (verdict, _) = said(FindingKind::ForeignLoad, |round| round % 7 > 3);
-        assert_eq!(verdict, Verdict::Better, "others did that");
-        let (verdict, sentence) = said(FindingKind::Failures, |round| round == 9);
+        let (verdict, sentence) = said(&[FindingKind::Failures], |round| round == 9);
         assert_eq!(verdict, Verdict::Better, "whatever that one would have been");
         assert!(sentence.contains("new failed in 1 of its 14 blocks"), "{sentence}");
+        assert!(!sentence.contains("not called"), "{sentence}");
+    }
+
+    #[test]
+    fn what_others_took_from_a_block_is_no_failure_of_its_variant() {
+        for kinds in
+            [&[FindingKind::ForeignLoad][..], &[FindingKind::ForeignLoad, FindingKind::Failures]]
+        {
+            let (verdict, sentence) = said(kinds, |round| round % 7 > 3);
+            assert_eq!(verdict, Verdict::Better, "{kinds:?} {sentence}");
+            assert!(!sentence.contains("failed"), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn a_block_that_came_to_nothing_counts_for_its_variant_where_that_is_known() {
+        let of = |failure| {
+            let block = |variant: usize, round: u64, ns| {
+                fixture::block(Turn { cell: 0, variant }, round, run(ns + round, &[]))
+            };
+            let old = (1..=14).map(|round| block(0, round, 60_000));
+            let mut new = variant("new", (1..=8).map(|round| block(1, round, 40_000)));
+            new.failed = (9..=14)
+                .map(|round| FailedBlock { round, cell: 0, failure, reason: "gone".into() })
+                .collect();
+            contrast_of(&[variant("old", old), new]).endpoints[0].verdict.unwrap()
+        };
+        assert_eq!(of(Some(Failure::Measurement)), Verdict::None);
+        assert_eq!((of(None), of(Some(Failure::Disturbed))), (Verdict::Better, Verdict::Better));
+    }
+
+    #[test]
+    fn what_is_taken_second_is_told_whoever_it_is() {
+        let of = |percent: u64| {
+            let blocks = |variant: usize, ns: u64| {
+                (1..=14).map(move |round: u64| {
+                    // in even rounds the candidate has the first turn
+                    let is_second = round.is_multiple_of(2) == (variant == 0);
+                    let ns = if is_second { ns * percent / 100 } else { ns };
+                    let number = 2 * round + u64::from(is_second);
+                    let record = run(ns + 90 * (round * 7 % 5), &[]);
+                    Block { number, ..fixture::block(Turn { cell: 0, variant }, round, record) }
+                })
+            };
+            let variants = [variant("old", blocks(0, 60_000)), variant("new", blocks(1, 40_000))];
+            contrast_of(&variants).checks.order.unwrap()
+        };
+        let slower = of(118);
+        assert!(slower.p < 0.01 && (slower.ratio - 1.18).abs() < 0.01, "{slower:?}");
+        let alike = of(100);
+        assert!(alike.p > 0.05 && (alike.ratio - 1.0).abs() < 0.01, "{alike:?}");
     }
 }

@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use plumb_comparison::{
-    COMPARISON_SCHEMA, Comparison, Contrast, Design, DesignKind, Difference, Endpoint, LeftOut,
-    Variant,
+    COMPARISON_SCHEMA, Comparison, Contrast, Design, DesignKind, Difference, LeftOut, Variant,
 };
 use plumb_measure::{AcceptedLoad, Program, RunRecord};
 
@@ -12,10 +11,10 @@ use super::cell::{Cell, Found};
 use super::differences::{differences, shared};
 use super::origin;
 use super::variant_blocks::{Experiment, FailedBlock, VariantBlocks};
-use super::warnings::{Judged, imprecise, warnings};
+use super::warnings::{JudgedCells, imprecise, warnings};
 use crate::LabError;
 use crate::block::Block;
-use crate::contrast::{FailedRounds, Tests, judge};
+use crate::contrast::{FailedRounds, Judged, Tests, Withdrawn, judge};
 use crate::experiment::OrderRecord;
 use crate::sentence::{Around, sentence};
 use crate::tick::{TickOf, same_tick};
@@ -29,7 +28,7 @@ impl VariantBlocks {
     /// the others of its variant were, or is not the one that the experiment took.
     pub fn read(order: &OrderRecord, folder: &Path) -> Result<Vec<Self>, LabError> {
         let mut variants = Self::of(order);
-        for block in &order.blocks {
+        for (number, block) in (1..).zip(&order.blocks) {
             let (round, cell) = (block.round, block.cell);
             let variant = variants.get_mut(block.variant).filter(|_| cell < order.cells.len());
             let Some(variant) = variant else {
@@ -47,7 +46,7 @@ impl VariantBlocks {
                 }
                 None => {
                     let path = folder.join(&block.folder);
-                    variant.blocks.push(Block::read(&path, block.turn(), round)?);
+                    variant.blocks.push(Block::read(&path, block.turn(), (round, number))?);
                 }
             }
         }
@@ -80,7 +79,7 @@ pub fn interleaved(
     let accepted_load = AcceptedLoad::of(blocks.map(|block| &block.record));
     let (contrasts, tests) = judged(found, experiment, accepted_load);
     let complete = cells.iter().flat_map(Cell::pairs).map(|(_, pairs)| pairs).min().unwrap_or(0);
-    let judged = Judged { contrasts: &contrasts, in_cells: &in_cells, tests };
+    let judged = JudgedCells { contrasts: &contrasts, in_cells: &in_cells, tests };
     let warnings = warnings(experiment, variants, &cells, judged);
     let mut comparison = Comparison {
         schema: COMPARISON_SCHEMA.into(),
@@ -167,13 +166,19 @@ fn judged(
     let failed: Vec<FailedRounds> = found.iter().map(|it| it.failed).collect();
     let (mut contrasts, troubles): (Vec<Contrast>, Vec<Option<String>>) =
         found.into_iter().map(|it| (it.contrast, it.trouble)).unzip();
-    let of_contrasts = contrasts.iter_mut().zip(failed);
-    let mut primaries: Vec<(&mut Endpoint, FailedRounds)> =
-        of_contrasts.filter_map(|(it, failed)| Some((it.endpoints.first_mut()?, failed))).collect();
+    let mut primaries: Vec<Judged<'_>> = Vec::new();
+    for (contrast, failed) in contrasts.iter_mut().zip(failed) {
+        primaries.extend(contrast.endpoints.first_mut().map(|it| Judged::new(it, failed)));
+    }
     let tests = judge(&mut primaries, experiment.margin);
+    let mut withdrawn = primaries.iter().map(|it| it.withdrawn).collect::<Vec<_>>().into_iter();
     for (contrast, trouble) in contrasts.iter_mut().zip(troubles) {
-        let ended = experiment.cut_short.clone().filter(|_| contrast.endpoints.is_empty());
-        let trouble = trouble.or(ended);
+        let has_figure = !contrast.endpoints.is_empty();
+        let withdrawn = if has_figure { withdrawn.next().flatten() } else { None };
+        let ended = experiment.cut_short.clone().filter(|_| !has_figure);
+        let all = [trouble.or(ended), withdrawn.map(Withdrawn::words)];
+        let all: Vec<String> = all.into_iter().flatten().collect();
+        let trouble = (!all.is_empty()).then(|| all.join(", "));
         let around = Around { tests: Some(tests), trouble, accepted_load };
         contrast.sentence = sentence(contrast, &around);
     }

@@ -27,7 +27,7 @@ pub struct FailedBlock {
     pub round: u64,
     /// Number of the cell, from zero.
     pub cell: usize,
-    /// How; `None` where that was not written down.
+    /// How; `None` where nobody knows whose doing it was.
     pub failure: Option<Failure>,
     /// Why, in one sentence.
     pub reason: String,

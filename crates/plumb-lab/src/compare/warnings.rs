@@ -12,7 +12,7 @@ use crate::experiment::{Extent, PRECISION_ROUNDS_MAX};
 
 /// The contrasts of all cells after their tests.
 #[derive(Clone, Copy)]
-pub(super) struct Judged<'a> {
+pub(super) struct JudgedCells<'a> {
     /// In the order of the cells.
     pub(super) contrasts: &'a [Contrast],
     /// How many of them each cell has.
@@ -21,7 +21,7 @@ pub(super) struct Judged<'a> {
     pub(super) tests: Tests,
 }
 
-impl<'a> Judged<'a> {
+impl<'a> JudgedCells<'a> {
     /// Those of each cell.
     fn by_cell(self) -> impl Iterator<Item = &'a [Contrast]> {
         let mut rest = self.contrasts;
@@ -38,14 +38,14 @@ pub(super) fn warnings(
     experiment: &Experiment,
     variants: &[VariantBlocks],
     cells: &[Cell<'_>],
-    judged: Judged<'_>,
+    judged: JudgedCells<'_>,
 ) -> Vec<String> {
     let not_measured = not_measured(variants, cells);
     let few = few_pairs(experiment, variants, cells, judged);
     // what never counts is not mended by more rounds
     let few = few.filter(|_| not_measured.is_empty() || cells.iter().any(Cell::has_pairs));
     let mut warnings: Vec<String> = few.into_iter().collect();
-    let Judged { contrasts, .. } = judged;
+    let JudgedCells { contrasts, .. } = judged;
     if contrasts.len() > 1 {
         warnings.extend(same_treatment(variants)); // the sentence of a single one says so
     }
@@ -101,7 +101,7 @@ fn few_pairs(
     experiment: &Experiment,
     variants: &[VariantBlocks],
     cells: &[Cell<'_>],
-    judged: Judged<'_>,
+    judged: JudgedCells<'_>,
 ) -> Option<String> {
     let Tests { count, needed } = judged.tests;
     let mut places = 0;

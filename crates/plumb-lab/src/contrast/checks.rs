@@ -4,6 +4,7 @@ use plumb_comparison::{Checks, Endpoint, signed};
 use plumb_measure::counted;
 use plumb_measure::statistics::{Drift, drift, hodges_lehmann, mean, standard_deviation};
 
+use super::order_effect::order_effect;
 use super::{Pair, effects, ratio};
 use crate::block::Settling;
 use crate::figures::COST_KEYS;
@@ -48,6 +49,7 @@ pub(super) fn checks(primary: &Endpoint, pairs: &[Pair<'_>]) -> Checks {
             (pairs.ceil() as u64).max(6)
         }),
         without_first: without_first(primary),
+        order: order_effect(primary, pairs),
         remarks: Vec::new(),
     };
     checks.remarks = remarks(&checks, primary);

@@ -1,9 +1,11 @@
 //! What follows from the tests of the primary figures, taken together.
 
 use plumb_comparison::{Better, Endpoint, Verdict};
-use plumb_measure::statistics::{holm, wilcoxon};
+use plumb_measure::statistics::{Interval, holm, interval, wilcoxon};
 
-use super::{LEVEL, effects};
+use super::level::{LEVEL, share, shown};
+use super::withdrawn::{FailedRounds, Withdrawn};
+use super::{effects, ratio};
 
 /// The tests of a comparison, which pay for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,46 +16,60 @@ pub struct Tests {
     pub needed: u64,
 }
 
-/// Rounds that have no pair because only one of both failed in them: its operations, or all of its
-/// measurement.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FailedRounds {
-    /// Of the baseline.
-    pub baseline: usize,
-    /// Of the candidate.
-    pub candidate: usize,
+/// A primary figure with the rounds that failed, and what becomes of its verdict for these.
+#[derive(Debug)]
+pub struct Judged<'a> {
+    endpoint: &'a mut Endpoint,
+    failed: FailedRounds,
+    /// A verdict that it would have if nobody asked for these rounds, and that does not stand; set by [`judge`].
+    pub withdrawn: Option<Withdrawn>,
+}
+
+impl<'a> Judged<'a> {
+    /// `endpoint`, not judged yet, without a pair in the rounds that `failed`.
+    #[must_use]
+    pub fn new(endpoint: &'a mut Endpoint, failed: FailedRounds) -> Self {
+        Self { endpoint, failed, withdrawn: None }
+    }
 }
 
 /// Adjusts the tests of all primary figures for each other (Holm), and draws their verdicts. One that
-/// holds only as long as nobody asks for the rounds that failed is none.
-pub fn judge(primaries: &mut [(&mut Endpoint, FailedRounds)], margin: Option<f64>) -> Tests {
-    let tested = || primaries.iter().filter(|(endpoint, _)| endpoint.p.is_some());
-    let all: Vec<f64> = tested().filter_map(|(endpoint, _)| endpoint.p).collect();
+/// holds only as long as nobody asks for the rounds that failed does not stand: in the place of
+/// `equivalent` then comes what would be said without a margin, if that stands.
+pub fn judge(primaries: &mut [Judged<'_>], margin: Option<f64>) -> Tests {
+    let tested = || primaries.iter().filter(|it| it.endpoint.p.is_some());
+    let all: Vec<f64> = tested().filter_map(|it| it.endpoint.p).collect();
     let at_worst: Vec<Vec<f64>> =
-        tested().map(|(endpoint, failed)| effects_at_worst(endpoint, *failed)).collect();
+        tested().map(|it| effects_at_worst(it.endpoint, it.failed)).collect();
     // effects of nothing but zero have no test, and a p all the same
     let p_at_worst = at_worst.iter().map(|effects| wilcoxon(effects).map_or(1.0, |it| it.p));
     let (adjusted, adjusted_at_worst) = (holm(&all), holm(&p_at_worst.collect::<Vec<_>>()));
     let mut place = 0;
-    for (endpoint, failed) in primaries {
-        if endpoint.p.is_some() {
-            endpoint.p_adjusted = Some(adjusted[place]);
-            let found = verdict(endpoint, &all, place, margin);
-            let shown = shown(adjusted_at_worst[place]);
-            let is_better = goes_better(&at_worst[place], endpoint.better);
-            let holds = match found {
-                Verdict::Better => shown && is_better,
-                Verdict::Worse => shown && !is_better,
-                Verdict::NoDifferenceShown => !shown,
-                // its interval knows nothing of them
-                Verdict::Equivalent => *failed == FailedRounds::default(),
-                Verdict::Untestable | Verdict::None => true,
-            };
-            endpoint.verdict = Some(if holds { found } else { Verdict::None });
-            place += 1;
-        } else {
+    for Judged { endpoint, failed, withdrawn } in primaries {
+        if endpoint.p.is_none() {
             endpoint.verdict = Some(Verdict::None);
+            continue;
         }
+        endpoint.p_adjusted = Some(adjusted[place]);
+        let (shown, effects) = (shown(adjusted_at_worst[place]), &at_worst[place]);
+        let stands = |found: &Verdict| match found {
+            Verdict::Better => shown && goes_better(effects, endpoint.better),
+            Verdict::Worse => shown && !goes_better(effects, endpoint.better),
+            Verdict::NoDifferenceShown => !shown,
+            Verdict::Equivalent => {
+                *failed == FailedRounds::default()
+                    || margin.is_some_and(|margin| is_within(interval_of(effects), margin))
+            }
+            Verdict::Untestable | Verdict::None => true,
+        };
+        let found = verdict(endpoint, &all, place, margin);
+        let lesser = (found == Verdict::Equivalent).then(|| verdict(endpoint, &all, place, None));
+        let drawn = [Some(found), lesser].into_iter().flatten().find(stands);
+        if drawn != Some(found) {
+            *withdrawn = Some(Withdrawn::of(found, *failed, all.len()));
+        }
+        endpoint.verdict = Some(drawn.unwrap_or(Verdict::None));
+        place += 1;
     }
     Tests { count: all.len() as u64, needed: pairs_needed(all.len()) }
 }
@@ -68,10 +84,7 @@ pub fn pairs_needed(tests: usize) -> u64 {
 /// The verdict on the tested figure that has place `at` among `all` unadjusted p.
 fn verdict(endpoint: &Endpoint, all: &[f64], at: usize, margin: Option<f64>) -> Verdict {
     let Some(p) = endpoint.p_adjusted else { return Verdict::None };
-    let within = |margin: f64| {
-        endpoint.interval.is_some_and(|it| 1.0 - margin <= it.low && it.high <= 1.0 + margin)
-    };
-    if margin.is_some_and(within) {
+    if margin.is_some_and(|margin| is_within(endpoint.interval, margin)) {
         Verdict::Equivalent
     } else if shown(p) {
         let is_better = goes_better(&effects(&endpoint.blocks), endpoint.better);
@@ -81,6 +94,17 @@ fn verdict(endpoint: &Endpoint, all: &[f64], at: usize, margin: Option<f64>) -> 
     } else {
         Verdict::Untestable
     }
+}
+
+/// True where all of the `interval` of a ratio lies within the `margin`.
+fn is_within(interval: Option<Interval>, margin: f64) -> bool {
+    interval.is_some_and(|it| 1.0 - margin <= it.low && it.high <= 1.0 + margin)
+}
+
+/// The interval of the ratio that these `effects` have; `None` without one, and where an end of it has none.
+fn interval_of(effects: &[f64]) -> Option<Interval> {
+    let it = interval(effects, LEVEL)?;
+    Some(Interval { low: ratio(it.low)?, high: ratio(it.high)?, ..it })
 }
 
 /// The effects of the pairs, and each round that failed as a change for the worse of whoever failed, above
@@ -114,18 +138,9 @@ fn is_testable(endpoint: &Endpoint, all: &[f64], at: usize) -> bool {
     shown(holm(&best)[at])
 }
 
-/// True for a p, adjusted, that shows a difference.
-fn shown(p: f64) -> bool {
-    p <= 1.0 - LEVEL + 1e-12
-}
-
 /// The smallest two-sided p of the exact signed-rank test: all of so many pairs agree.
 fn smallest_p(pairs: u64) -> f64 {
     2.0_f64.powi(1 - i32::try_from(pairs).unwrap_or(i32::MAX))
-}
-
-fn share(tests: usize) -> f64 {
-    f64::from(u32::try_from(tests).unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]
@@ -140,17 +155,22 @@ mod tests {
         of_pairs(&effects.iter().map(|effect| (1.0, effect.exp())).collect::<Vec<_>>())
     }
 
-    /// A primary figure, good when it is low, with these pairs of baseline and candidate.
-    fn of_pairs(pairs: &[(f64, f64)]) -> Endpoint {
+    /// The figures of these pairs of baseline and candidate.
+    fn blocks_of(pairs: &[(f64, f64)]) -> Vec<BlockFigures> {
         let block = |(round, (baseline, candidate)): (u64, &(f64, f64))| BlockFigures {
             round,
             baseline: Some(*baseline),
             candidate: Some(*candidate),
         };
+        (1..).zip(pairs).map(block).collect()
+    }
+
+    /// A primary figure, good when it is low, with these pairs of baseline and candidate.
+    fn of_pairs(pairs: &[(f64, f64)]) -> Endpoint {
         let what = ("p50", "median response time", FigureUnit::Ns, Better::Lower);
         let mut endpoint = Endpoint {
             role: Role::Primary,
-            blocks: (1..).zip(pairs).map(block).collect(),
+            blocks: blocks_of(pairs),
             ..Endpoint::described(what, 1.0, 1.0)
         };
         estimate(&mut endpoint);
@@ -161,7 +181,7 @@ mod tests {
     /// The only figure of a comparison, judged.
     fn judged(pairs: &[(f64, f64)]) -> Endpoint {
         let mut endpoint = of_pairs(pairs);
-        judge(&mut [(&mut endpoint, FailedRounds::default())], None);
+        judge(&mut [Judged::new(&mut endpoint, FailedRounds::default())], None);
         endpoint
     }
 
@@ -176,7 +196,7 @@ mod tests {
 
     fn verdicts(all: &[Vec<f64>]) -> (Tests, Vec<Verdict>) {
         let mut endpoints: Vec<Endpoint> = all.iter().map(|effects| endpoint(effects)).collect();
-        let unfailed = endpoints.iter_mut().map(|it| (it, FailedRounds::default()));
+        let unfailed = endpoints.iter_mut().map(|it| Judged::new(it, FailedRounds::default()));
         let tests = judge(&mut unfailed.collect::<Vec<_>>(), None);
         (tests, endpoints.iter().filter_map(|endpoint| endpoint.verdict).collect())
     }
@@ -298,7 +318,7 @@ mod tests {
         let of = |pairs: &[(f64, f64)], baseline, candidate, margin| {
             let mut endpoint = of_pairs(pairs);
             let failed = FailedRounds { baseline, candidate };
-            judge(&mut [(&mut endpoint, failed)], margin);
+            judge(&mut [Judged::new(&mut endpoint, failed)], margin);
             endpoint.verdict.unwrap()
         };
         let faster: Vec<_> = (0..8).map(|n| (6.0, 4.0 + f64::from(n) / 100.0)).collect();
@@ -313,7 +333,26 @@ mod tests {
         assert_eq!(of(&equal, 0, 1, None), Verdict::NoDifferenceShown);
         assert_eq!(of(&equal, 0, 8, None), Verdict::None);
         assert_eq!(of(&equal, 0, 0, Some(0.1)), Verdict::Equivalent);
-        assert_eq!(of(&equal, 0, 1, Some(0.1)), Verdict::None);
+        // that the interval would reach beyond the margin leaves the lesser answer
+        assert_eq!(of(&equal, 1, 0, Some(0.1)), Verdict::NoDifferenceShown);
+        assert_eq!(of(&equal, 0, 8, Some(0.1)), Verdict::None);
+        let many = [equal.clone(), equal.clone(), equal].concat();
+        assert_eq!(of(&many, 1, 0, Some(0.1)), Verdict::Equivalent);
+        let close: Vec<_> = (0..8).map(|n| (4.0, 4.01 + f64::from(n) / 1_000.0)).collect();
+        assert_eq!(of(&close, 0, 1, Some(0.1)), Verdict::Worse, "without a margin it is");
+    }
+
+    #[test]
+    fn failed_rounds_beside_a_thousand_pairs_leave_a_verdict_that_they_cannot_turn() {
+        let faster: Vec<_> = (1..=1_001).map(|n| (6.0, 5.0 - f64::from(n) / 1e5)).collect();
+        let of = |candidate| {
+            let mut endpoint =
+                Endpoint { blocks: blocks_of(&faster), p: Some(1e-9), ..of_pairs(&[]) };
+            let failed = FailedRounds { baseline: 0, candidate };
+            judge(&mut [Judged::new(&mut endpoint, failed)], None);
+            endpoint.verdict.unwrap()
+        };
+        assert_eq!((of(2), of(900)), (Verdict::Better, Verdict::None));
     }
 
     #[test]
@@ -327,7 +366,8 @@ mod tests {
         let of = |failed: usize| {
             let (mut one, mut other) = (of_pairs(&faster), of_pairs(&unclear));
             let lost = FailedRounds { baseline: 0, candidate: failed };
-            judge(&mut [(&mut one, lost), (&mut other, FailedRounds::default())], None);
+            let unfailed = Judged::new(&mut other, FailedRounds::default());
+            judge(&mut [Judged::new(&mut one, lost), unfailed], None);
             (one.verdict.unwrap(), other.verdict.unwrap(), other.p.unwrap())
         };
         let (one, other, p) = of(0);

@@ -4,7 +4,7 @@ use plumb_comparison::Better;
 use plumb_measure::Program;
 use serde::Deserialize;
 
-use super::{BlockRecord, CellRecord, Failure, OrderRecord, VariantRecord};
+use super::{BlockRecord, CellRecord, OrderRecord, VariantRecord};
 use crate::LabError;
 
 /// Its name.
@@ -27,10 +27,6 @@ struct First {
 /// Reads an order of the first form.
 pub(super) fn read(text: &str) -> Result<OrderRecord, LabError> {
     let first: First = serde_json::from_str(text)?;
-    let mut blocks = first.blocks;
-    for block in &mut blocks {
-        block.failure = block.failed.as_ref().map(|_| Failure::Measurement);
-    }
     Ok(OrderRecord {
         schema: super::ORDER_SCHEMA.into(),
         plumb: first.plumb,
@@ -43,7 +39,7 @@ pub(super) fn read(text: &str) -> Result<OrderRecord, LabError> {
         asked: None,
         surroundings: None,
         inputs: Vec::new(),
-        blocks,
+        blocks: first.blocks, // how one failed was not written down
         cut_short: first.cut_short,
     })
 }
@@ -62,7 +58,8 @@ mod tests {
         let order = OrderRecord::from_json(text).unwrap();
         assert_eq!(order.cells[0].better, Some(Better::Higher));
         assert_eq!(order.cells[0].name(), "");
-        assert_eq!((order.blocks[0].cell, order.blocks[0].failure), (0, None));
-        assert_eq!(order.blocks[1].failure, Some(Failure::Measurement));
+        assert_eq!((order.blocks[0].cell, &order.blocks[0].failed), (0, &None));
+        let failed = &order.blocks[1];
+        assert_eq!((failed.failed.as_deref(), failed.failure), (Some("no luck"), None));
     }
 }

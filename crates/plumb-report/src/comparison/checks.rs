@@ -1,6 +1,6 @@
 //! Whether the statistics of a contrast may be used, in sentences.
 
-use plumb_comparison::{Checks, Contrast};
+use plumb_comparison::{Checks, Contrast, signed};
 use plumb_measure::counted;
 
 use super::figures::{probability, share};
@@ -12,6 +12,8 @@ const BETWEEN_RULES: f64 = 2.0;
 
 /// From this p on the order of the blocks shows no drift.
 const DRIFT_RULES: f64 = 0.05;
+/// From this p on the order within rounds shows nothing.
+const ORDER_RULES: f64 = 0.05;
 
 /// Every check that was made, and the remarks: what the first pair changes is one of these.
 pub(super) fn of(contrast: &Contrast) -> Vec<String> {
@@ -23,6 +25,7 @@ pub(super) fn of(contrast: &Contrast) -> Vec<String> {
         warm_up(checks),
         spread(checks),
         pairs_needed(checks),
+        order(contrast),
     ];
     made.into_iter().flatten().chain(checks.remarks.iter().cloned()).collect()
 }
@@ -98,10 +101,66 @@ fn spread(checks: &Checks) -> Option<String> {
     Some(format!("{from_block} and by {} within one: {advice}.", share(within)))
 }
 
+/// How what is taken second in a round fares for that alone.
+fn order(contrast: &Contrast) -> Option<String> {
+    let effect = contrast.checks.order?;
+    let change = contrast.endpoints.first()?.improvement(effect.ratio);
+    let (signed, p) = (signed(change)?, probability(Some(effect.p)));
+    if effect.p.is_nan() || effect.p >= ORDER_RULES {
+        return Some(format!(
+            "Order within a round: what is taken second is not shown to differ from what is taken first \
+             ({signed} % for it, p {p})."
+        ));
+    }
+    let (size, word) =
+        (signed.trim_start_matches(['+', '-']), if change < 0.0 { "worse" } else { "better" });
+    Some(format!(
+        "Order within a round: what is taken second is {size} % {word}, whoever it is (p {p}): a block leaves \
+         something to the next, such as heat, a cache or work that is not done. That widens the interval, and more \
+         pairs hardly help: give every block the same start, by a command or a pause before each."
+    ))
+}
+
 fn pairs_needed(checks: &Checks) -> Option<String> {
     let pairs = checks.pairs_for_one_percent?;
     Some(format!(
         "Pairs: an interval of 1 % to either side would need about {}.",
         counted(pairs, "pair")
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use plumb_comparison::{Better, Endpoint, FigureUnit, OrderEffect};
+
+    use super::*;
+
+    #[test]
+    fn the_order_within_a_round_is_told_with_what_to_do_where_it_matters() {
+        let said = |ratio: f64, p: f64| {
+            let time = ("p50", "median response time", FigureUnit::Ns, Better::Lower);
+            let contrast = Contrast {
+                baseline: "a".into(),
+                candidate: "b".into(),
+                labels: BTreeMap::new(),
+                same_treatment: false,
+                sentence: String::new(),
+                endpoints: vec![Endpoint::described(time, 1.0, 1.0)],
+                checks: Checks { order: Some(OrderEffect { ratio, p }), ..Checks::default() },
+                tails: Vec::new(),
+            };
+            of(&contrast).concat()
+        };
+        let slower = said(1.18, 0.004);
+        assert!(slower.contains("what is taken second is 18.0 % worse, whoever it is"), "{slower}");
+        assert!(slower.contains("more pairs hardly help"), "{slower}");
+        assert!(said(0.9, 0.004).contains("second is 10.0 % better"));
+        let none = said(1.18, 0.3);
+        assert!(
+            none.contains("is not shown to differ") && none.contains("(-18.0 % for it"),
+            "{none}"
+        );
+    }
 }

@@ -8,6 +8,7 @@ mod admission;
 mod block_plan;
 mod cells;
 mod of_shell;
+mod outcome;
 mod plan;
 mod probe;
 mod probe_section;

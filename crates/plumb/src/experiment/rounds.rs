@@ -4,7 +4,7 @@ use plumb_experiment::{
     Template,
     inputs::Inputs,
     names::{FOLDER, Values},
-    shell::{self, ShellError},
+    shell,
 };
 use std::path::Path;
 
@@ -15,13 +15,14 @@ use plumb_engine::clock::{self, MonotonicClock};
 use plumb_folder::{ExperimentFolder, record_digest};
 use plumb_lab::{
     Block, BlockRecord, BlockStatus, CROWDED_MAX, Detail, Experiment, Extent, FAILURES_MAX,
-    FailedBlock, Failure, Faults, ORDER_SCHEMA, Order, OrderRecord, Progress, Schedule, Turn,
+    FailedBlock, Failure, ORDER_SCHEMA, Order, OrderRecord, Progress, Schedule, Turn,
     VariantBlocks, VariantRecord, foreign_load, interleaved,
 };
 use plumb_measure::Clock as _;
 
 use super::Interrupted;
 use super::block_plan::{BlockPlan, Variant};
+use super::outcome::{failed, status, taken};
 use super::plan::Plan;
 use super::program;
 use super::servers::Servers;
@@ -143,10 +144,10 @@ impl<'a> Rounds<'a> {
         // whoever goes on with what had ended by itself has mended something: it is tried again
         let mended = order.cut_short.as_deref().is_some_and(|reason| reason != INTERRUPTED);
         for record in &order.blocks {
-            let status = match record.failure {
-                Some(_) if mended => BlockStatus::Disturbed,
-                Some(failure) => failure.into(),
-                None => {
+            let status = match (&record.failed, record.failure) {
+                (Some(_), _) if mended => BlockStatus::Disturbed,
+                (Some(_), failure) => failed(failure),
+                (None, _) => {
                     let blocks = &variants[record.variant].blocks;
                     let is_it = |it: &&Block| it.round == record.round && it.turn == record.turn();
                     let block = blocks.iter().find(is_it).context("a block is there no more")?;
@@ -280,15 +281,7 @@ impl<'a> Rounds<'a> {
         if stop.asked() {
             return Ok(()); // half a block is no block
         }
-        let read = measured.and_then(|()| {
-            Block::read(&path, turn, round)
-                .map_err(|error| (Failure::Measurement, anyhow::Error::from(error)))
-        });
-        let taken = read.map_err(|(failure, error)| {
-            let disturbed = matches!(error.downcast_ref(), Some(ShellError::Disturbed(_)));
-            let failure = if disturbed { Failure::Disturbed } else { failure };
-            (failure, without_secrets(&format!("{error:#}")))
-        });
+        let taken = taken(measured, || Block::read(&path, turn, (round, number)));
         let took_ns = MonotonicClock.now_ns() - began_ns;
         self.keep((round, turn), &path, took_ns, taken)
     }
@@ -299,7 +292,7 @@ impl<'a> Rounds<'a> {
         (round, turn): (u64, Turn),
         path: &Path,
         took_ns: u64,
-        taken: Result<Block, (Failure, String)>,
+        taken: Result<Block, (Option<Failure>, String)>,
     ) -> anyhow::Result<()> {
         let Turn { cell, variant } = turn;
         let folder = path.strip_prefix(self.folder.path()).unwrap_or(path).display().to_string();
@@ -321,9 +314,9 @@ impl<'a> Rounds<'a> {
                 (BlockRecord { record: Some(record_digest(path)?), ..blank }, status)
             }
             Err((failure, reason)) => {
-                let failed = Some(reason.clone());
-                of_variant.failed.push(FailedBlock { round, cell, failure: Some(failure), reason });
-                (BlockRecord { failed, failure: Some(failure), ..blank }, failure.into())
+                let record = BlockRecord { failed: Some(reason.clone()), failure, ..blank };
+                of_variant.failed.push(FailedBlock { round, cell, failure, reason });
+                (record, failed(failure))
             }
         };
         self.order.blocks.push(record);
@@ -433,14 +426,4 @@ fn same_machine(variants: &[VariantBlocks]) -> anyhow::Result<()> {
         );
     }
     Ok(())
-}
-
-/// What became of a block that was measured.
-fn status(block: &Block, faults: Faults) -> BlockStatus {
-    match block.left_out(faults) {
-        Some(_) if block.is_crowded() => BlockStatus::Crowded,
-        Some(_) if block.is_broken() => BlockStatus::Broken,
-        Some(_) => BlockStatus::Faulty,
-        None => BlockStatus::Sound,
-    }
 }

@@ -139,7 +139,7 @@ fn intervals_hold_the_truth_whatever_the_operations_are_like() {
         ("of two kinds", of_two),
     ] {
         let found = load.covered();
-        assert!(found.iter().all(|(given, held)| *given >= 98 && *held >= 94), "{name} {found:?}");
+        assert!(found.iter().all(|(given, held)| *given >= 98 && *held >= 95), "{name} {found:?}");
     }
 }
 
@@ -147,11 +147,11 @@ fn intervals_hold_the_truth_whatever_the_operations_are_like() {
 fn intervals_that_are_like_their_neighbours_are_not_taken_for_knowledge() {
     let short = Load { length: 40_000.0, intervals: 10, ..STEADY };
     for (load, memory, least) in [
-        (STEADY, 0.5, 94),
+        (STEADY, 0.5, 95),
         (STEADY, 0.8, 90),
-        (STEADY, 0.9, 85),
-        (short, 0.5, 90),
-        (short, 0.8, 80),
+        (STEADY, 0.9, 87),
+        (short, 0.5, 96),
+        (short, 0.8, 91),
     ] {
         let found = Load { memory, sway: 0.05, ..load }.covered();
         assert!(found.iter().all(|(_, held)| *held >= least), "{memory} {found:?}");
