@@ -29,6 +29,7 @@ use super::compile::Row;
 use super::options::ScenarioOptions;
 use super::origin::Origins;
 use super::player::Player;
+use super::refused::RefusedLogOns;
 use super::script::{CompiledScenario, Overrides, compile, seed_of};
 use super::timeline::{PlannedScenario, Times, dealt, part};
 use crate::HttpError;
@@ -94,6 +95,7 @@ impl ScenarioLoad {
             part: options.drive.spread.part(),
             close: options.close,
             initiators: Initiators::default(),
+            refused: RefusedLogOns::default(),
         };
         let seed = options.drive.seed.or(file.seed).unwrap_or_else(clock::seed);
         let mut points: Vec<Option<u64>> =
@@ -252,7 +254,11 @@ impl ScenarioLoad {
         if self.options.drive.spread.part.is_none() {
             judge(&mut result, &compiled.thresholds, &load); // those of all parts are the controller's
         }
-        result.validity = remarks(std::mem::take(&mut result.validity), &result, &load)
+        let validity = remarks(std::mem::take(&mut result.validity), &result, &load);
+        let refused = self.overrides.refused.findings();
+        result.validity = refused
+            .into_iter()
+            .fold(validity, |validity, refused| validity.with(Some(refused)))
             .with_left_out(*left_out.as_ref().unwrap_or(&0));
         let traced = self.tracing.as_mut().map_or(Ok(()), |tracing| {
             let of = (&mut result.parts[..], &rows[steps..]);
@@ -284,7 +290,7 @@ impl ScenarioLoad {
         floor(driver.floor(), Waiting::Epoll, &driver.pin, (watch, stop))?;
         let points = self.points.clone();
         for (left, point) in (0..points.len()).rev().zip(points) {
-            if stop.asked() {
+            if stop.asked() || self.overrides.refused.any() {
                 break;
             }
             self.measure((point, left == 0), extracted, (route, &mut jtl), (watch, stop))?;

@@ -11,6 +11,7 @@ mod options;
 mod origin;
 mod player;
 mod program;
+mod refused;
 mod request_template;
 mod resources;
 mod script;

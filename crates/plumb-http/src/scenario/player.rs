@@ -102,6 +102,8 @@ pub(crate) struct User {
     embeds: Embeds,
     digest: Option<Box<DigestSession>>,
     token: TokenState,
+    /// Its password was refused, in words by which server: it logs on no more.
+    refused: Option<String>,
     draw: Draw,
     cursor: Cursor,
     stage: Stage,
@@ -244,6 +246,7 @@ impl Protocol for Player {
                 exchange: Exchange::default(),
                 page: None,
                 token: user.token.at_rest(),
+                refused: None,
                 stage: Stage::Finish,
                 ..user
             };
@@ -256,6 +259,7 @@ impl Protocol for Player {
             embeds: Embeds::default(),
             digest: None,
             token: TokenState::default(),
+            refused: None,
             draw: Draw::of_user(self.script.seed, n as u64),
             cursor: Cursor::default(),
             stage: Stage::New,
@@ -293,7 +297,13 @@ impl Protocol for Player {
         };
         user.asked = true;
         user.exchange.aimed = None;
-        self.write(user, (number, number), out)
+        match self.write(user, (number, number), out) {
+            Next::Fail(..) if user.refused.is_some() => {
+                self.log_off(user, FailureKind::NotSent);
+                Next::Finish
+            }
+            next => next,
+        }
     }
 
     fn decode(

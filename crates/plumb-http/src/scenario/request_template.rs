@@ -138,6 +138,21 @@ impl RequestTemplate {
         }
     }
 
+    /// The value of its `Authorization` line at the server `route`, of a step that asked `first` first;
+    /// `None` where that has none.
+    pub(crate) fn authorization(
+        &self,
+        (route, first): (u16, u16),
+        variables: &Variables,
+    ) -> Option<String> {
+        let goes = |line: &&HeaderLine| {
+            line.name.eq_ignore_ascii_case("authorization") && line.goes_to.includes(route, first)
+        };
+        let mut value = Vec::new();
+        self.made.iter().find(goes)?.value.write(variables, &mut value).ok()?;
+        String::from_utf8(value).ok()
+    }
+
     /// The variables it needs.
     pub(crate) fn slots(&self) -> impl Iterator<Item = Slot> {
         let target = match &self.target {

@@ -22,6 +22,7 @@ use super::compile::{Compiler, FINISH, Manner, PREPARATION, Row, header_problem}
 use super::constants::{self, NoValue};
 use super::origin::Origins;
 use super::program::{Instruction, Program};
+use super::refused::RefusedLogOns;
 use super::threshold::Threshold;
 use super::token::Token;
 use super::user_script::Script;
@@ -44,6 +45,8 @@ pub(crate) struct Overrides {
     pub(crate) close: bool,
     /// Who asks with tickets.
     pub(crate) initiators: Initiators,
+    /// Who logs on no more.
+    pub(crate) refused: RefusedLogOns,
 }
 
 impl Overrides {

@@ -11,6 +11,7 @@ use super::certificate::Identities;
 use super::cursor::SharedTurns;
 use super::origin::Origins;
 use super::program::{Program, Step};
+use super::refused::RefusedLogOns;
 use super::token::Token;
 use crate::proof::Proof;
 
@@ -28,6 +29,8 @@ pub(crate) struct Script {
     pub(crate) token: Option<Token>,
     /// What answers challenges.
     pub(crate) proof: Option<Proof>,
+    /// Who logs on no more.
+    pub(crate) refused: RefusedLogOns,
     /// Each request has a connection of its own.
     pub(crate) close: bool,
     /// The certificates of its users.

@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use kit::http::{Reply, ReplyServer};
+use kit::scenario::{part, play_in, played, reasons, scenario, with_base};
 use kit::{PLUMB, Program, only_run};
 use serde_json::json;
 
@@ -86,6 +87,111 @@ fn a_wrong_password_is_tried_once() {
     let wanted = [&words[..6], &["--expect-status", "401", &url]].concat();
     Program::start_told(Path::new(PLUMB), &wanted, folder.path(), &WHO).wait().with(0);
     assert_eq!(site.asked().len(), 2 + 7, "a refusal that is expected is measured");
+}
+
+/// A server that says no to everybody but Ann and Bob, whoever asks.
+fn gate() -> ReplyServer {
+    ReplyServer::start(|head, _| {
+        let known = [ANN, BOB].iter().any(|known| head.contains(&format!(": {known}\r\n")));
+        match known {
+            true => Reply::page("welcome"),
+            false => Reply::answer(401, "WWW-Authenticate: Basic realm=\"x\"\r\n", "who?"),
+        }
+    })
+}
+
+/// `ann:one`, `bob:two` and `eve:three`, base64.
+const ANN: &str = "Basic YW5uOm9uZQ==";
+const BOB: &str = "Basic Ym9iOnR3bw==";
+const EVE: &str = "Basic ZXZlOnRocmVl";
+
+/// How often somebody asked with `line`.
+fn log_ons(site: &ReplyServer, line: &str) -> usize {
+    site.asked().iter().filter(|head| head.contains(line)).count()
+}
+
+#[test]
+fn users_of_a_load_send_a_wrong_password_once_each_and_the_load_ends() {
+    let site = gate();
+    let text = with_base(
+        &site,
+        "for = \"10m\"\n[[finish]]\nget = \"/end\"\n[[scenario]]\nname = \"a\"\nusers = 4\n\
+         [[scenario.step]]\nname = \"page\"\nget = \"/\"\n\
+         [[scenario.finish]]\nget = \"/log-off\"\n",
+    );
+    let folder = scenario(&text);
+    let ended = play_in(folder.path(), &["--users", "3,4", "--json"]).with(1);
+    let record = ended.json();
+    let first = field(&record, "/results/0/labels/users").as_str().unwrap_or_default().to_owned();
+    let most: usize = first.parse().expect("a number of users");
+    assert!((1..=most).contains(&site.asked().len()), "{first}: {:?}", site.asked());
+    assert_eq!(field(&record, "/results").as_array().map(Vec::len), Some(1));
+    let said = reasons(&record);
+    assert!(
+        said.contains(&format!("{} answered 401 to user demo (Basic)", site.url(""))),
+        "{said}"
+    );
+    assert!(said.contains(&format!("{first} users of a ended before the load did")), "{said}");
+    let all = field(&record, "/validity/reasons").to_string();
+    assert!(all.contains("not begun"), "{all}");
+    assert!(!everything(&ended, folder.path()).contains("ZGVtbzpkZW1v"), "the password is kept");
+}
+
+#[test]
+fn of_several_users_those_that_are_refused_log_on_no_more() {
+    let site = gate();
+    let text = with_base(
+        &site,
+        "[[scenario]]\nname = \"a\"\nusers = 3\niterations = 4\non-failure = \"restart\"\n\
+         data = [{ file = \"users.csv\", take = \"by-user\" }]\n\
+         headers = { Authorization = \"Basic ${base64(${user}:${password})}\" }\n\
+         [[scenario.step]]\nparallel = \"both\"\n\
+         [[scenario.step.step]]\nname = \"one\"\nget = \"/one\"\n\
+         [[scenario.step.step]]\nname = \"two\"\nget = \"/two\"\n\
+         [[scenario.finish]]\nget = \"/log-off\"\n",
+    );
+    let folder = scenario(&text);
+    let lines = "user,password\nann,one\neve,three\nbob,two\n";
+    fs::write(folder.path().join("users.csv"), lines).expect("a file");
+    let ended = play_in(folder.path(), &["--json"]).with(1);
+    let record = ended.json();
+    // both of what is asked for at the same time may be on their way when the first is refused
+    assert!((1..=2).contains(&log_ons(&site, EVE)), "{:?}", site.asked());
+    for line in [ANN, BOB] {
+        assert_eq!(log_ons(&site, line), 4 * 2 + 1, "{line}: {}", reasons(&record));
+    }
+    let said = reasons(&record);
+    assert!(said.contains("answered 401 to user eve (Basic), who logs on no more"), "{said}");
+    assert!(said.contains("1 user of a ended before the load did"), "{said}");
+    assert!(!everything(&ended, folder.path()).contains(&EVE["Basic ".len()..]));
+}
+
+#[test]
+fn a_password_that_digest_proves_wrong_is_proved_once_by_each_user() {
+    let site = ReplyServer::start(|_, before| {
+        let nonce = format!("WWW-Authenticate: Digest realm=\"x\", nonce=\"n{before}\"\r\n");
+        Reply::answer(401, &nonce, "who?")
+    });
+    let text = "for = \"10m\"\nauthentication = \"digest\"\n[[scenario]]\nname = \"a\"\n\
+                users = 2\n[[scenario.step]]\nget = \"/\"\n";
+    let record = played(&with_base(&site, text), &[], 1);
+    assert!((1..=2).contains(&log_ons(&site, "Authorization: Digest ")), "{:?}", site.asked());
+    assert!(reasons(&record).contains("answered 401 to user demo (Digest)"), "{record:#}");
+}
+
+#[test]
+fn a_refusal_that_is_expected_ends_nothing() {
+    let site = gate();
+    let text = "[[scenario]]\nname = \"a\"\niterations = 5\n[[scenario.step]]\nname = \"page\"\n\
+                get = \"/\"\ncheck = { status = \"401\" }\n";
+    let record = played(&with_base(&site, text), &[], 0);
+    assert_eq!(part(&record, "page")["operations"], 5, "{}", reasons(&record));
+    // a token that is no longer good is no password
+    let bearer = "[[scenario]]\nname = \"a\"\niterations = 5\n\
+                  headers = { Authorization = \"Bearer x\" }\n\
+                  [[scenario.step]]\nname = \"page\"\nget = \"/\"\n";
+    let record = played(&with_base(&site, bearer), &[], 1);
+    assert_eq!(part(&record, "page")["failures"], json!({"unexpected-status": 5}));
 }
 
 #[test]

@@ -14,6 +14,7 @@ use super::super::coding::Coding;
 use super::super::origin::Origins;
 use super::exchange::{Astray, Exchange, led_to};
 use super::{NOW_NS, Player, User};
+use crate::digest::DigestProof;
 use crate::probe::{bad_head, unreadable_head};
 use crate::proof::Proof;
 
@@ -237,20 +238,7 @@ impl Player {
         };
         let answers = answer.status == 401 && !step.checker.expects(401);
         if let (true, Some(proof)) = (answers, &self.script.proof) {
-            let exchange = &mut user.exchange;
-            let answered = match proof {
-                Proof::Digest(_) => {
-                    let drawn = [(); 2].map(|()| user.draw.one_of(usize::MAX) as u64);
-                    exchange.challenged(&mut user.digest, answer.head, drawn)
-                }
-                Proof::Negotiate(initiator) => exchange.negotiate(initiator, answer.head),
-            };
-            match answered {
-                Ok(()) => return None,
-                Err(Astray(words)) => {
-                    return Some(Fault { kind: FailureKind::UnexpectedStatus, words });
-                }
-            }
+            return self.answer_challenge(user, proof, answer.head);
         }
         if let Some(Err(words)) = user.exchange.negotiation.take().map(|it| it.proved(answer.head))
         {
@@ -271,6 +259,11 @@ impl Player {
                 CheckFailed::Status(_) => FailureKind::UnexpectedStatus,
                 _ => FailureKind::CheckFailed,
             };
+            if failed == CheckFailed::Status(401) {
+                let servers = (user.exchange.route, user.exchange.first());
+                let basic = step.request_template.authorization(servers, &user.variables);
+                user.refused = basic.and_then(|basic| self.refused(user, &basic, "Basic"));
+            }
             let words = step.checker.words(failed, &answer, &self.script.names)
                 + &led_to(answer.status, answer.head);
             return Some(Fault { kind, words });
@@ -280,6 +273,39 @@ impl Player {
             self.look_for_resources(user, tag, &answer);
         }
         fault
+    }
+
+    /// Answers the challenge with `head` by `proof`; what is wrong where that is not done.
+    fn answer_challenge(&self, user: &mut User, proof: &Proof, head: &[u8]) -> Option<Fault> {
+        let answered = match proof {
+            Proof::Digest(who) => {
+                let authorization = who.authorization();
+                // while this was under way, as another request of the user or as that of another user
+                user.refused = self.script.refused.find(user.exchange.route, authorization);
+                if let Some(words) = user.refused.clone() {
+                    return Some(Fault { kind: FailureKind::UnexpectedStatus, words });
+                }
+                let drawn = [(); 2].map(|()| user.draw.one_of(usize::MAX) as u64);
+                let is_first = user.exchange.proof.is_some_and(DigestProof::is_first);
+                let answered = user.exchange.challenged(&mut user.digest, head, drawn);
+                // a session ends only where its first answer was refused
+                if is_first && answered.is_err() && user.digest.is_none() {
+                    user.refused = self.refused(user, authorization, "Digest");
+                }
+                answered
+            }
+            Proof::Negotiate(initiator) => user.exchange.negotiate(initiator, head),
+        };
+        let Astray(words) = answered.err()?;
+        Some(Fault { kind: FailureKind::UnexpectedStatus, words })
+    }
+
+    /// Notes that the server of the request under way refused the user of `authorization`: who that is, in
+    /// words.
+    fn refused(&self, user: &User, authorization: &str, scheme: &str) -> Option<String> {
+        let route = user.exchange.route;
+        let server = self.script.origins.name(route);
+        self.script.refused.add((route, &server), authorization, scheme)
     }
 
     /// Takes the values out of `answer` that the step of `tag` names; what is wrong with the first that is not there.

@@ -3,11 +3,14 @@
 use plumb_engine::{Next, Op};
 use plumb_measure::FailureKind;
 use plumb_scenario::file::Cookies;
+use plumb_scenario::variables::Variables;
 use plumb_trace::{Traces, insert_parent};
 
 use super::{NOW_NS, Player, User};
 use crate::proof::Proof;
 use crate::request::insert_line;
+use crate::scenario::program::Step;
+use crate::scenario::user_script::Script;
 
 impl Player {
     /// Appends the request of step `number`, or of the redirect behind it, as the operation `tag`.
@@ -34,12 +37,21 @@ impl Player {
             cookies,
             (out, spare),
         );
+        let refused = written.as_ref().ok().and_then(|sent| {
+            let first = hop.map_or(sent.route, |hop| hop.first);
+            refused_at(script, step, (sent.route, first), &user.variables)
+        });
         let exchange = &mut user.exchange;
         (exchange.step, exchange.tag) = (number, tag);
         if let Some(chain) = &mut exchange.chain {
             chain.pending = false;
         }
         match written {
+            Ok(_) if refused.is_some() => {
+                out.truncate(begins);
+                user.refused = refused;
+                Next::Fail(op, FailureKind::NotSent)
+            }
             Ok(sent) => {
                 exchange.under_way = true;
                 exchange.route = sent.route;
@@ -74,4 +86,23 @@ impl Player {
             }
         }
     }
+}
+
+/// Who was refused, in words, where a request of `step` to `route` would carry a user and a password that
+/// were refused there; `first` is the server that the step asked first.
+fn refused_at(
+    script: &Script,
+    step: &Step,
+    (route, first): (u16, u16),
+    variables: &Variables,
+) -> Option<String> {
+    if !script.refused.any() {
+        return None;
+    }
+    let by_digest = match &script.proof {
+        Some(Proof::Digest(who)) if route == 0 => Some(who.authorization().to_owned()),
+        Some(_) | None => None,
+    };
+    let by_basic = || step.request_template.authorization((route, first), variables);
+    script.refused.find(route, &by_digest.or_else(by_basic)?)
 }

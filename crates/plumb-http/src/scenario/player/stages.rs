@@ -229,6 +229,10 @@ impl Player {
 
     /// What a user does after a step that failed.
     pub(super) fn failed(&mut self, user: &mut User, kind: FailureKind) -> Option<Halted> {
+        if user.refused.is_some() {
+            self.log_off(user, kind);
+            return Some(Halted::Finish);
+        }
         match self.script.on_failure {
             OnFailure::Continue => None,
             _ if user.stage == Stage::Finish => None,
@@ -246,6 +250,14 @@ impl Player {
                 Some(Halted::Finish)
             }
         }
+    }
+
+    /// A user whose password was refused does nothing any more.
+    pub(super) fn log_off(&mut self, user: &mut User, kind: FailureKind) {
+        self.break_off(user, kind);
+        let why = user.refused.take().unwrap_or_default();
+        *self.counts.ended.entry(why).or_default() += 1;
+        user.stage = Stage::Done;
     }
 
     /// How long a user thinks after the step that failed: as behind this step, or, where nothing is said

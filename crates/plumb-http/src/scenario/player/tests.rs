@@ -5,6 +5,7 @@ use plumb_scenario::Patterns;
 use plumb_scenario::ScenarioSource;
 
 use super::super::origin::Origins;
+use super::super::refused::RefusedLogOns;
 use super::super::script::{Overrides, compile};
 use super::exchange::led_to;
 use super::*;
@@ -29,6 +30,7 @@ fn player_of(text: &str) -> Player {
         part: LoadPart::default(),
         close: false,
         initiators: Initiators::default(),
+        refused: RefusedLogOns::default(),
     };
     let origins = Arc::new(Origins::new(&source, None, None).unwrap());
     let mut compiled = compile(&source, &origins, &overrides, 1, &[]).unwrap();

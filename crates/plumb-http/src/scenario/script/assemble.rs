@@ -32,6 +32,7 @@ impl ScenarioCompiler<'_> {
             program: draft.program,
             finish: draft.finish,
             proof: draft.proof,
+            refused: self.overrides.refused.clone(),
             close: self.overrides.close || self.source.file().close,
             identities: draft.identities,
             common: draft.common.share(),

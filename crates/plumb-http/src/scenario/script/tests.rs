@@ -17,6 +17,7 @@ fn overrides(exclude: &[String]) -> Overrides {
         part: LoadPart::default(),
         close: false,
         initiators: Initiators::default(),
+        refused: RefusedLogOns::default(),
     }
 }
 
