@@ -70,10 +70,10 @@ pub enum CheckError {
         /// What is wrong there.
         cause: TemplateError,
     },
-    /// A text with a value that is drawn or counted for it.
+    /// A text with a value that is drawn, counted or read from the clock for it.
     #[error(
-        "`{0}`: what is drawn or counted in a check is in no answer: `set` a variable, send it, and \
-         name it here"
+        "`{0}`: what is drawn, counted or read from the clock in a check is made when the answer is \
+         there, and stands in none: `set` a variable, send it, and name it here"
     )]
     Drawn(String),
     /// Lengths that exclude each other.

@@ -384,7 +384,7 @@ mod tests {
                 file::Extract { between: Some(["<".into(), "${a}>".into()]), ..extract() },
                 "`${a}` is no variable here",
             ),
-            (file::Extract { regex: Some("${a}".into()), ..extract() }, "variables do not stand"),
+            (file::Extract { regex: Some("${a}".into()), ..extract() }, "none stands in a regular"),
             (file::Extract { xpath: Some("a".into()), ..extract() }, "xpath: byte 0"),
             (file::Extract { regex: Some("(".into()), ..extract() }, "is not understood"),
             (

@@ -2,6 +2,8 @@
 
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
+use crate::placeholder::{Piece, pieces};
+
 /// Bytes that a compiled expression, and its working memory in each thread, may take.
 const COMPILED_BYTES_MAX: usize = 1 << 20;
 
@@ -21,6 +23,13 @@ pub struct PatternError {
 /// # Errors
 /// [`PatternError`], also for one that becomes too large.
 pub(crate) fn compiled(pattern: &str) -> Result<Regex, PatternError> {
+    if let Some(variable) = variable_in(pattern) {
+        let problem = format!(
+            "`${{{variable}}}` is a variable, and none stands in a regular expression; the letters are \
+             written `\\$\\{{`"
+        );
+        return Err(PatternError { pattern: pattern.into(), problem });
+    }
     let mut builder = RegexBuilder::new(pattern);
     builder.unicode(false).size_limit(COMPILED_BYTES_MAX).dfa_size_limit(COMPILED_BYTES_MAX);
     builder.build().map_err(|error| {
@@ -28,12 +37,29 @@ pub(crate) fn compiled(pattern: &str) -> Result<Regex, PatternError> {
         let words = error.to_string();
         let problem = words.lines().last().unwrap_or_default();
         let problem = problem.strip_prefix("error: ").unwrap_or(problem);
-        let variable = match pattern.contains("${") {
-            true => " (variables do not stand in regular expressions)",
-            false => "",
-        };
-        PatternError { pattern: pattern.into(), problem: format!("{problem}{variable}") }
+        PatternError { pattern: pattern.into(), problem: problem.into() }
     })
+}
+
+/// The first variable or call in `pattern`, which would be taken for its letters: `${3}` for the end of
+/// the text three times. A dollar behind a backslash is a letter.
+fn variable_in(pattern: &str) -> Option<&str> {
+    let mut before = "";
+    for piece in pieces(pattern) {
+        match piece {
+            Piece::Text(text) => before = text,
+            Piece::Placeholder(inner) => {
+                let marks = before.len() - before.trim_end_matches('\\').len();
+                let repeats = inner.contains(',') && !inner.contains('(');
+                let is_named = inner.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+                if is_named && !repeats && marks.is_multiple_of(2) {
+                    return Some(inner);
+                }
+                before = "";
+            }
+        }
+    }
+    None
 }
 
 /// What becomes of a match: texts and groups in turn, written `$1$-$2$`.
@@ -120,6 +146,19 @@ mod tests {
         for pattern in ["(", "a{5000}{5000}", "(?<=a)b", r"\1"] {
             let error = compiled(pattern).unwrap_err().to_string();
             assert!(error.contains(pattern) && !error.contains('\n'), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_variable_is_refused_and_letters_like_one_are_not() {
+        for pattern in ["id=${id}", "${3}", "a(${sha1(x)})", r"\\${n:url}", "${b c}"] {
+            let error = compiled(pattern).unwrap_err().to_string();
+            assert!(error.contains("is a variable"), "{error}");
+        }
+        for (pattern, text) in
+            [("[${}]+", "${}"), (r"^\${2}$", "$$"), (r"\$\{id\}", "${id}"), ("[^${]+[}]", "a}")]
+        {
+            assert!(compiled(pattern).unwrap().is_match(text.as_bytes()), "{pattern}");
         }
     }
 

@@ -154,7 +154,7 @@ impl Template {
         self.parts.iter().any(|part| matches!(part, Segment::Call(..)))
     }
 
-    /// True when a built-in value stands in it that is drawn or counted each time.
+    /// True when a built-in value stands in it that is drawn, counted or read from the clock each time.
     pub(crate) fn is_drawn(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, Segment::Call(call, _) if call.is_drawn()))
     }

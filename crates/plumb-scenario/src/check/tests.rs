@@ -148,6 +148,8 @@ fn what_cannot_hold_is_refused() {
         file::Check { contains: texts(""), ..none.clone() },
         file::Check { contains: texts("${a"), ..none.clone() },
         file::Check { contains_not: texts("${md5(${uuid()})}"), ..none.clone() },
+        file::Check { contains_not: texts("${time(ms)}"), ..none.clone() },
+        file::Check { contains: texts("${sum(${time(s)}, 1)}"), ..none.clone() },
         file::Check { matches: texts("("), ..none },
     ] {
         assert!(refused(&check).is_some(), "{check:?}");

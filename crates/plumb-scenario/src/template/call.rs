@@ -205,8 +205,8 @@ impl Call {
 
     /// True when it is another one each time that it is asked for.
     pub(crate) fn is_drawn(&self) -> bool {
-        use Function::{Counter, OneOf, Random, RandomText, Uuid};
-        matches!(self.function, Uuid | Random | RandomText | OneOf | Counter)
+        use Function::{Counter, OneOf, Random, RandomText, Time, Uuid};
+        matches!(self.function, Time | Uuid | Random | RandomText | OneOf | Counter)
             || self.arguments.iter().any(Template::is_drawn)
     }
 
