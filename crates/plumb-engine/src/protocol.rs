@@ -327,4 +327,10 @@ pub trait Protocol {
     fn complaint(&self) -> Option<String> {
         None
     }
+
+    /// What is said, in words that follow the address of the other side, where that ends a connection
+    /// before it has answered the [greeting](Self::hello). `None`: that it did.
+    fn ungreeted(&self) -> Option<String> {
+        None
+    }
 }

@@ -395,10 +395,15 @@ fn speaks_http2(bytes: &[u8]) -> bool {
     matches!(bytes, [0, 0, _, 4, 0, 0, 0, 0, 0, ..])
 }
 
-/// What is said of a server that answered HTTP/2 with these bytes.
+/// What is said of a server that answered HTTP/2 with these bytes; with none it closed the connection.
 pub(crate) fn not_http2(bytes: &[u8]) -> String {
     if TLS_RECORDS.iter().any(|start| bytes.starts_with(start)) {
         return "speaks TLS: write https://".to_owned();
+    }
+    if bytes.is_empty() {
+        return "closed the connection before it answered; it may speak no HTTP/2 without TLS: leave \
+                --http 2 out"
+            .to_owned();
     }
     format!("does not speak HTTP/2: it answered `{}`; leave --http 2 out", show(bytes))
 }

@@ -35,7 +35,7 @@ pub struct OverHttp2<P> {
     inner: P,
     /// How each route is reached, the first first.
     schemes: Vec<Scheme>,
-    /// What is said of a server that answered with such bytes instead of HTTP/2.
+    /// What is said of a server that answered with such bytes instead of HTTP/2, and with none.
     foreign: fn(&[u8]) -> String,
     /// What the player asked for.
     asked: Vec<u8>,
@@ -72,7 +72,7 @@ pub struct Streams<W> {
 
 impl<P> OverHttp2<P> {
     /// `inner` over HTTP/2, to servers of `schemes`, the first first. `foreign` says of one that
-    /// speaks something else what it answered.
+    /// speaks something else what it answered; of none that it closed the connection.
     pub fn new(inner: P, schemes: Vec<Scheme>, foreign: fn(&[u8]) -> String) -> Self {
         let (asked, figures) = (Vec::new(), Http2Figures::default());
         Self { inner, schemes, foreign, asked, figures, complaint: None }
@@ -333,5 +333,10 @@ impl<P: AsksAtOnce> Protocol for OverHttp2<P> {
 
     fn complaint(&self) -> Option<String> {
         self.complaint.clone().or_else(|| self.inner.complaint())
+    }
+
+    fn ungreeted(&self) -> Option<String> {
+        // where it is encrypted both have agreed on HTTP/2
+        (!self.encrypted(0)).then(|| (self.foreign)(b""))
     }
 }

@@ -44,6 +44,13 @@ const RESERVE: usize = 8;
 /// One of those without a request for this long is closed.
 const RESERVE_PATIENCE: Duration = Duration::from_secs(5);
 
+/// What is answered to whoever begins with the preface of HTTP/2, which hyper leaves without an answer.
+///
+/// # Source
+/// RFC 9110, section 15.6.6.
+const ONLY_HTTP1: &[u8] = b"HTTP/1.1 505 HTTP Version Not Supported\r\nContent-Length: 0\r\n\
+    Connection: close\r\n\r\n";
+
 /// Connections so far, at all addresses of this process.
 static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
 
@@ -272,6 +279,10 @@ impl Present {
             counters.slow();
         } else if error.is_parse() {
             counters.malformed();
+        }
+        if error.is_parse_version_h2() {
+            // whoever is gone hears nothing
+            let _ = tokio::time::timeout(LINGER, stream.write_all(ONLY_HTTP1)).await;
         }
         farewell(stream).await;
     }

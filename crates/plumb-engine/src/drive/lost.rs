@@ -68,11 +68,14 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             self.lose(index, kind);
             return Ok(());
         }
-        let text = match kind {
-            FailureKind::Closed | FailureKind::Reset => "closed the connection before it answered",
-            _ => "did not answer as the protocol demands",
+        let said = || match kind {
+            FailureKind::Closed | FailureKind::Reset => self
+                .protocol
+                .ungreeted()
+                .unwrap_or_else(|| "closed the connection before it answered".into()),
+            _ => "did not answer as the protocol demands".into(),
         };
-        let complaint = self.protocol.complaint().unwrap_or_else(|| text.into());
+        let complaint = self.protocol.complaint().unwrap_or_else(said);
         self.greeting_failed(index, kind, complaint)
     }
 

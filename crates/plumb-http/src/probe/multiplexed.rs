@@ -18,6 +18,8 @@ pub(crate) struct MultiplexedProbe {
     requests: Vec<Request>,
     judge: Judge,
     seed: u64,
+    /// Nobody agreed on HTTP/2, as is done while a connection is encrypted.
+    by_prior_knowledge: bool,
     /// Every answer ends its connection.
     closes: bool,
     traces: Option<Traces>,
@@ -64,13 +66,15 @@ impl MultiplexedProbe {
         limits: Limits,
         seed: u64,
     ) -> Result<Self, NoRequest> {
-        let scheme = if scheme == Scheme::Https { "https" } else { "http" };
+        let by_prior_knowledge = scheme == Scheme::Http;
+        let scheme = if by_prior_knowledge { "http" } else { "https" };
         let of_http1 = |bytes: &Vec<u8>| Request::of_http1(bytes, scheme);
         let requests: Result<Vec<_>, _> = requests.iter().map(of_http1).collect();
         Ok(Self {
             requests: requests?,
             judge: Judge::new(limits),
             seed,
+            by_prior_knowledge,
             closes: false,
             traces: None,
             figures: Http2Figures::default(),
@@ -358,5 +362,9 @@ impl Protocol for MultiplexedProbe {
 
     fn complaint(&self) -> Option<String> {
         self.judge.complaint()
+    }
+
+    fn ungreeted(&self) -> Option<String> {
+        self.by_prior_knowledge.then(|| not_http2(b""))
     }
 }

@@ -79,6 +79,23 @@ fn whoever_does_not_take_an_answer_is_cut_off() {
 }
 
 #[test]
+fn whoever_begins_with_http2_is_told_that_it_is_not_spoken() {
+    let (site, acceptor, _stop, _ended) = large(1, Span::from_ms(10_000));
+    let said = run(async {
+        let (mut client, stream) = UnixStream::pair().unwrap();
+        acceptor.admit(stream, None);
+        client.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.unwrap();
+        client.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0]).await.unwrap();
+        client.shutdown().await.unwrap();
+        let mut said = Vec::new();
+        client.read_to_end(&mut said).await.unwrap();
+        said
+    });
+    assert_eq!(said, ONLY_HTTP1);
+    assert_eq!(site.1.figures(0).malformed, 1);
+}
+
+#[test]
 fn whoever_takes_an_answer_is_asked_for_the_next() {
     let (site, acceptor, _stop, _ended) = large(1, Span::from_ms(60_000));
     run(async {

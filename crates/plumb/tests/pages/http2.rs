@@ -211,6 +211,16 @@ fn a_server_of_http1_is_named_before_anything_is_measured() {
     let ended = ping(&[&plain.url("/")]).with(2);
     let line = "does not speak HTTP/2: it answered `HTTP/1.1 400 x`; leave --http 2 out";
     assert!(ended.stderr.contains(line), "{ended:?}");
+    let silent = ReplyServer::always(Reply::Close(Vec::new()));
+    let line = "it may speak no HTTP/2 without TLS: leave --http 2 out";
+    let ended = ping(&[&silent.url("/")]).with(2);
+    assert!(ended.stderr.contains(line), "{ended:?}");
+    let scenario = kit::scenario::scenario(&format!(
+        "base = \"{}\"\n[[scenario]]\nname = \"a\"\niterations = 1\n[[scenario.step]]\nget = \"/\"\n",
+        silent.url("")
+    ));
+    let ended = kit::scenario::play_in(scenario.path(), &["--http=2"]).with(2);
+    assert!(ended.stderr.contains(line), "{ended:?}");
     let place = TestAuthority::new();
     let site = ReplyServer::encrypted(&place.authority.sign("127.0.0.1"), |_, _| Reply::page("x"));
     let ended = ping(&[&site.url("/"), "--ca", &place.authority.ca()]).with(2);
