@@ -28,9 +28,17 @@ impl<'a> Points<'a> {
         self.labels.name(&result.labels)
     }
 
-    /// The labels that every result shares, in words.
+    /// The labels that every result shares, in words. Users beside those of scenarios with a rate are not
+    /// all that asked.
     pub(crate) fn shared(&self) -> String {
-        self.labels.shared()
+        let shared = self.labels.shared();
+        let has = |load: &str| {
+            self.results.iter().flat_map(|result| &result.scenarios).any(|it| it.load == load)
+        };
+        match !shared.is_empty() && has("open") && has("closed") {
+            true => format!("{shared} of the scenarios without a rate"),
+            false => shared,
+        }
     }
 
     /// The results that have a median response time, with it in nanoseconds, the shortest first.
@@ -80,7 +88,30 @@ pub(crate) fn spread(count: usize, most: usize) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
+    use plumb_measure::ScenarioFigures;
+
     use super::*;
+
+    #[test]
+    fn users_beside_those_of_a_rate_are_named_as_such() {
+        let of = |loads: &[&str]| {
+            let scenario = |load: &&str| ScenarioFigures {
+                load: (*load).into(),
+                ..ScenarioFigures::default()
+            };
+            let result = ResultRecord {
+                labels: [("users".to_owned(), "15".to_owned())].into(),
+                scenarios: loads.iter().map(scenario).collect(),
+                ..ResultRecord::default()
+            };
+            let results = vec![&result];
+            let labels = Labels::of(&[&result.labels]);
+            Points { results, labels }.shared()
+        };
+        assert_eq!(of(&["closed", "open"]), "users 15 of the scenarios without a rate");
+        assert_eq!(of(&["closed", "closed"]), "users 15");
+        assert_eq!(of(&["open"]), "users 15");
+    }
 
     #[test]
     fn a_spread_holds_both_ends_and_nothing_twice() {

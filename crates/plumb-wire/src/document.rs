@@ -2,6 +2,7 @@
 //! probably meant.
 
 mod reader;
+mod words;
 
 use std::ops::Range;
 
@@ -15,6 +16,8 @@ use reader::Reader;
 const SHOWN: usize = 100;
 /// Names that are not more alike than this were not meant: the bound of the command line.
 const ALIKE: f64 = 0.7;
+/// Keys as they are called in files of another program, k6, and here.
+const CALLED_ELSEWHERE: [(&str, &str); 2] = [("duration", "over"), ("target", "users")];
 
 /// What is wrong in a document, and where.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -62,9 +65,18 @@ pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Wrong> {
 /// The known name that is most like `wrong`, if any is.
 #[must_use]
 pub fn nearest<N: AsRef<str>>(wrong: &str, known: impl IntoIterator<Item = N>) -> Option<N> {
-    let rated = known.into_iter().map(|name| (strsim::jaro(wrong, name.as_ref()), name));
+    let rated = known.into_iter().map(|name| (likeness(wrong, name.as_ref()), name));
     let best = rated.filter(|(alike, _)| *alike > ALIKE).max_by(|a, b| a.0.total_cmp(&b.0));
     best.map(|(_, name)| name)
+}
+
+/// How alike two names are, from 0 to 1.
+///
+/// # Source
+/// Matthew A. Jaro: Advances in Record-Linkage Methodology (1989).
+#[must_use]
+pub fn likeness(one: &str, other: &str) -> f64 {
+    strsim::jaro(one, other)
 }
 
 /// A message of serde with the name that was probably meant before all that are possible.
@@ -72,7 +84,11 @@ fn explained(message: &str) -> String {
     let mut words = message.split('`').skip(1).step_by(2);
     match words.next() {
         Some(wrong) if message.starts_with("unknown ") => {
-            let meant = nearest(wrong, words).map(|name| format!("; did you mean `{name}`?"));
+            let known: Vec<&str> = words.collect();
+            let elsewhere = CALLED_ELSEWHERE.iter().find(|(theirs, _)| *theirs == wrong);
+            let ours = elsewhere.map(|(_, ours)| *ours).filter(|ours| known.contains(ours));
+            let meant = ours.or_else(|| nearest(wrong, known));
+            let meant = meant.map(|name| format!("; did you mean `{name}`?"));
             format!("{message}{}", meant.unwrap_or_default())
         }
         _ => message.to_owned(),
@@ -151,6 +167,8 @@ mod tests {
         assert_eq!((wrong.line, wrong.column), (2, 1));
         assert!(wrong.problem.ends_with("did you mean `think`?"), "{wrong}");
         assert!(wrong.excerpt.ends_with("2 | thnik = \"1s\"\n  | ^^^^^"), "{wrong}");
+        let k6 = read::<Load>("target = 10\n").unwrap_err();
+        assert!(k6.problem.ends_with("did you mean `users`?"), "{k6}");
         let far = read::<Load>("users = 1\nzzz = 1\n").unwrap_err();
         assert!(!far.problem.contains("did you mean"), "{far}");
     }

@@ -32,6 +32,9 @@ const ASKS_FOR_UNREAD: &str = "its requests take answers in br or zstd, which `c
                                `extract` cannot look into: where you add them, take both out of \
                                Accept-Encoding";
 
+/// How the recorder says that a body of a request was too long to be kept.
+const CUT: &str = "the body of the request is not kept: longer than --keep-body";
+
 /// What is said above the redirects of a recording.
 const NOT_LED_ON: &str = "a redirect that the recording does not have, such as to a log-on page, \
                           fails its step";
@@ -275,7 +278,14 @@ impl<'a> Importer<'a> {
             || !data.params.is_empty()
             || announced.is_some_and(|bytes: u64| bytes > 0);
         if text.is_empty() && was_sent {
-            return Err("the recording does not hold its body");
+            let was_cut = one.entry.comment.as_deref().is_some_and(|it| it.contains(CUT));
+            return Err(match was_cut {
+                true => {
+                    "the recording does not hold its body: record it again with a larger \
+                     --keep-body, or use `body-file`"
+                }
+                false => "the recording does not hold its body; use `body-file`",
+            });
         }
         Ok((!text.is_empty()).then(|| masked(&data.mime_type, &text, &mut self.secrets)))
     }

@@ -196,6 +196,14 @@ fn bodies_that_the_recording_does_not_hold_are_named() {
     let lost = draft(&parts, &options());
     assert!(notes(&lost).iter().any(|note| note.contains("does not hold its body")));
     assert!(!rows(&lost).contains(&"POST /login".to_owned()), "an empty request is none");
+    assert!(!notes(&lost).iter().any(|note| note.contains("--keep-body")));
+    let said = "the body of the request is not kept: longer than --keep-body";
+    let cut = SHOP.replacen(form, "text/plain\", \"text\": \"\"", 1);
+    let cut = cut
+        .replace("\"startedDateTime\"", &format!("\"comment\": \"{said}\", \"startedDateTime\""));
+    let cut = draft(&cut, &options());
+    let remedy = "does not hold its body: record it again with a larger --keep-body";
+    assert!(notes(&cut).iter().any(|note| note.contains(remedy)), "{:?}", notes(&cut));
     let fields = SHOP
         .replace(form, "application/x-www-form-urlencoded\", \"text\": \"\"")
         .replacen("\"params\": []", "\"params\": [{\"name\": \"a b\", \"value\": \"c&d\"}]", 1);

@@ -7,13 +7,15 @@ use std::vec;
 
 use serde::de::value::{BorrowedStrDeserializer, U64Deserializer};
 use serde::de::{
-    DeserializeSeed, Deserializer, EnumAccess, Error as _, IntoDeserializer as _, MapAccess,
-    SeqAccess, Unexpected, VariantAccess, Visitor,
+    DeserializeSeed, Deserializer, EnumAccess, Error as _, Expected, IntoDeserializer as _,
+    MapAccess, SeqAccess, Unexpected, VariantAccess, Visitor,
 };
 use serde::forward_to_deserialize_any;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 use toml::map::IntoIter;
+
+use super::words::{wrong_kind, wrong_value};
 
 /// The name under which a [`Spanned`] asks for its place beside its value.
 const SPANNED: &str = "$__serde_spanned_private_Spanned";
@@ -43,6 +45,14 @@ impl std::error::Error for Misfit {}
 impl serde::de::Error for Misfit {
     fn custom<T: fmt::Display>(message: T) -> Self {
         Self { message: message.to_string(), at: None }
+    }
+
+    fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::custom(wrong_kind(found, expected))
+    }
+
+    fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::custom(wrong_value(found, expected))
     }
 }
 
