@@ -62,6 +62,15 @@ pub fn pipe_was_closed(error: &anyhow::Error) -> bool {
     })
 }
 
+/// `error` with what caused it, in words, each said once: many say their cause themselves.
+pub fn said(error: &anyhow::Error) -> String {
+    error.chain().fold(String::new(), |said, cause| match cause.to_string() {
+        cause if said.is_empty() => cause,
+        cause if said.contains(&cause) => said,
+        cause => format!("{said}: {cause}"),
+    })
+}
+
 /// The help of a command within others, which was asked for and is no error.
 pub fn help(error: &anyhow::Error) -> Option<&clap::Error> {
     error.downcast_ref::<clap::Error>().filter(|message| !message.use_stderr())

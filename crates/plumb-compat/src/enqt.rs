@@ -14,7 +14,7 @@ use plumb_lock::{FillOptions, Locks, TargetOptions, room};
 use plumb_measure::{FindingKind, Floor, ResultRecord, Scope, Transport};
 use serde_json::Value;
 
-use plumb_command::exit::Unread;
+use plumb_command::exit::{self, Unread};
 use plumb_command::{Exit, carry_out, plain, signals};
 use profile::Profile;
 
@@ -51,7 +51,7 @@ pub fn main(line: &[OsString]) -> Exit {
     match run(&words, &mut out) {
         Ok(exit) => exit,
         Err(error) => {
-            let _ = writeln!(out, "*** ERROR => {error:#}");
+            let _ = writeln!(out, "*** ERROR => {}", exit::said(&error));
             Exit::DidNotRun
         }
     }

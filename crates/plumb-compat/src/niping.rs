@@ -22,7 +22,7 @@ use plumb_report::niping::block;
 use plumb_wire::ni::ReturnCode;
 use plumb_wire::route::{Route, port_of};
 
-use plumb_command::exit::Unread;
+use plumb_command::exit::{self, Unread};
 use plumb_command::{Exit, signals};
 
 /// The largest payload a server takes: what NI peers accept by default.
@@ -283,7 +283,7 @@ fn self_test(out: &mut impl Write) -> anyhow::Result<Exit> {
 
 /// What happened, with one code of NI: that of the other side where it told one.
 fn with_code(error: &anyhow::Error) -> String {
-    let said = format!("{error:#}");
+    let said = exit::said(error);
     if said.contains(TOLD_CODE) { said } else { format!("{said}{}", code_of(error)) }
 }
 

@@ -66,7 +66,7 @@ fn main() -> ExitCode {
                 exit::note(&error.root_cause().to_string());
                 return Exit::Interrupted.into();
             }
-            exit::note(&format!("{error:#}"));
+            exit::note(&exit::said(&error));
             Exit::DidNotRun.into()
         }
     }

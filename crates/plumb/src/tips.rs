@@ -4,13 +4,15 @@ use std::error::Error as _;
 use std::ffi::OsString;
 use std::num::{IntErrorKind, ParseIntError};
 
-use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Command};
+use plumb_wire::document::likeness;
 
 /// Options that other programs, or other commands of this one, call so; the options that a command takes
 /// which is told so; and what it is told. `-L` is another thing to whoever knows curl: of niping are
 /// commands that take a size and a count.
-const CALLED_ELSEWHERE: [(&str, &[&str], &str); 3] = [
+const CALLED_ELSEWHERE: [(&str, &[&str], &str); 4] = [
+    ("--remove", &["delete"], "'--delete' removes what is listed"),
     ("--port", &["listen"], "'--listen HOST:PORT' says where it listens"),
     (
         "-B",
@@ -26,13 +28,22 @@ pub(crate) fn with_tips(
     all: &Command,
     words: &[OsString],
 ) -> clap::Error {
-    let command = innermost(all, words);
+    let mut all = all.clone();
+    all.build(); // commands within others know their whole names then
+    let command = innermost(&all, words);
     let tip = match message.kind() {
-        ErrorKind::InvalidSubcommand => return with_commands(message, all, command),
-        ErrorKind::UnknownArgument => elsewhere(&message, command),
+        ErrorKind::InvalidSubcommand => return with_commands(message, &all, command),
+        ErrorKind::UnknownArgument => {
+            let tip = elsewhere(&message, command).or_else(|| in_others(&message, &all, command));
+            leave_far_fetched_out(&mut message, command, tip.is_some());
+            tip
+        }
         ErrorKind::ValueValidation => {
             if let Some(variable) = variable(&message, command, words) {
                 message.insert(ContextKind::InvalidArg, ContextValue::String(variable));
+            }
+            if is_zero(&message) {
+                return above_zero(message, command);
             }
             number(&message)
         }
@@ -103,6 +114,82 @@ fn variable(message: &clap::Error, command: &Command, words: &[OsString]) -> Opt
         word.strip_prefix(&long).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
     };
     (!words.iter().any(gives)).then(|| format!("{} of the environment", name.to_string_lossy()))
+}
+
+/// Names that are not more alike than this were not meant.
+const ALIKE: f64 = 0.8;
+/// Names that are not more alike than this were not meant where another command has the wrong one.
+const ALMOST_THE_SAME: f64 = 0.9;
+/// Commands that are named as those that take an option.
+const COMMANDS_NAMED: usize = 3;
+
+/// The commands that take the option that `command` does not: those beside it, where some do.
+fn in_others(message: &clap::Error, all: &Command, command: &Command) -> Option<String> {
+    let word = invalid(message, ContextKind::InvalidArg)?;
+    let long = word.strip_prefix("--")?;
+    let mut taking = Vec::new();
+    add_taking(all, long, &mut taking);
+    let name = full_name(command);
+    let layer = name.split(' ').take(2).collect::<Vec<_>>().join(" ") + " ";
+    let beside: Vec<String> =
+        taking.iter().filter(|other| other.starts_with(&layer)).cloned().collect();
+    let named = if beside.is_empty() { taking } else { beside };
+    let first: Vec<String> =
+        named.iter().take(COMMANDS_NAMED).map(|name| format!("'{name}'")).collect();
+    let more = if named.len() > COMMANDS_NAMED { " and others" } else { "" };
+    (!first.is_empty()).then(|| format!("'{word}' is an option of {}{more}", first.join(", ")))
+}
+
+/// Adds the names of the commands at and below `command` that take the option `long`.
+fn add_taking(command: &Command, long: &str, taking: &mut Vec<String>) {
+    let takes = |arg: &Arg| arg.get_long() == Some(long) && !arg.is_hide_set();
+    if command.get_arguments().any(takes) {
+        taking.push(full_name(command));
+    }
+    let others = command.get_subcommands().filter(|other| other.get_name() != "help");
+    others.for_each(|other| add_taking(other, long, taking));
+}
+
+fn full_name(command: &Command) -> String {
+    command.get_bin_name().unwrap_or(command.get_name()).to_owned()
+}
+
+/// Takes out of `message` the option of `command` that resembles the wrong one little, or where
+/// something better is `known`, and that the wrong one may be a value.
+fn leave_far_fetched_out(message: &mut clap::Error, command: &Command, known: bool) {
+    let Some(word) = invalid(message, ContextKind::InvalidArg) else { return };
+    if word.starts_with("--") {
+        message.remove(ContextKind::Suggested);
+    }
+    let meant = match message.get(ContextKind::SuggestedArg) {
+        Some(ContextValue::String(meant)) => meant.clone(),
+        _ => return,
+    };
+    let least = if known { ALMOST_THE_SAME } else { ALIKE };
+    if likeness(word.trim_start_matches('-'), meant.trim_start_matches('-')) < least {
+        message.remove(ContextKind::SuggestedArg);
+        let usage = command.clone().render_usage();
+        message.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
+    }
+}
+
+/// True of a zero where there may be none.
+fn is_zero(message: &clap::Error) -> bool {
+    let found = message.source().and_then(|cause| cause.downcast_ref::<ParseIntError>());
+    found.is_some_and(|found| matches!(found.kind(), IntErrorKind::Zero))
+}
+
+/// The `message` about a zero of `command` where there may be none, in words of ours.
+fn above_zero(message: clap::Error, command: &Command) -> clap::Error {
+    let (Some(value), Some(option)) =
+        (invalid(&message, ContextKind::InvalidValue), invalid(&message, ContextKind::InvalidArg))
+    else {
+        return message;
+    };
+    let text = format!(
+        "invalid value '{value}' for '{option}': `{value}` is not above zero; write 1 or more"
+    );
+    command.clone().error(ErrorKind::ValueValidation, text)
 }
 
 /// What is a number, where letters stand in the place of one.
@@ -187,6 +274,42 @@ mod tests {
         assert!(of_environment.contains(" for 'PATH of the environment': "), "{of_environment}");
         let of_line = said(&["plumb", "--limit=x"]);
         assert!(of_line.contains("'x' for '--limit <limit>'"), "{of_line}");
+    }
+
+    #[test]
+    fn options_of_other_commands_are_told_with_the_commands_that_take_them() {
+        for (line, tip) in [
+            (
+                &["plumb", "net", "ping", "h", "--users", "5"][..],
+                "'--users' is an option of 'plumb ",
+            ),
+            (
+                &["plumb", "http", "ping", "http://h/", "--users", "5"],
+                "'--users' is an option of 'plumb http load'",
+            ),
+            (&["plumb", "http", "ping", "http://h/", "--full"], "'--full' is an option of 'plumb "),
+            (&["plumb", "lock", "show", "h", "--remove"], "'--delete' removes what is listed"),
+            (&["plumb", "net", "ping", "h", "--connectons", "5"], "'--connections'"),
+        ] {
+            let text = said(line);
+            assert!(text.contains(tip), "{text}");
+            assert!(!text.contains("as a value"), "{text}");
+            assert!(!text.contains("--streams"), "{text}");
+        }
+        for (word, other) in [("--size", "--as-given"), ("--nothing-like-it", "tip:")] {
+            let text = said(&["plumb", "http", "ping", "http://h/", word, "5B"]);
+            assert!(!text.contains(other), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_zero_where_there_may_be_none_is_told_what_to_write() {
+        for option in ["--connections", "--threads"] {
+            let text = said(&["plumb", "net", "ping", "h", option, "0"]);
+            let words = "`0` is not above zero; write 1 or more";
+            assert!(text.contains(words) && text.contains(option), "{text}");
+            assert!(!text.contains("non-zero"), "{text}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{ArgMatches, FromArgMatches as _};
-use plumb_command::{Exit, signals};
+use plumb_command::{Exit, exit, signals};
 use plumb_engine::layer::Verb as _;
 use plumb_ui::{Reports, Ui, UiOptions};
 
@@ -26,10 +26,10 @@ struct Pages;
 
 impl Reports for Pages {
     fn page(&self, path: &Path) -> Result<String, String> {
-        report::page(path).map_err(|error| format!("{error:#}"))
+        report::page(path).map_err(|error| exit::said(&error))
     }
 
     fn comparison(&self, runs: &[PathBuf]) -> Result<String, String> {
-        compare::page(runs).map_err(|error| format!("{error:#}"))
+        compare::page(runs).map_err(|error| exit::said(&error))
     }
 }

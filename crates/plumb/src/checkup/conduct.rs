@@ -1,6 +1,7 @@
 //! The measurements, one after the other; each outcome is written down as it comes.
 
 use plumb_checkup::{Checkup, CheckupOutcome, CheckupPart, PartRole};
+use plumb_command::exit;
 use plumb_db::DbError;
 use plumb_diagnostics::checkup;
 use plumb_engine::layer::JobError;
@@ -237,6 +238,6 @@ fn of_engine(job: &JobError) -> Option<&EngineError> {
 }
 
 fn one_line(error: &anyhow::Error) -> String {
-    let text = format!("{error:#}");
+    let text = exit::said(error);
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

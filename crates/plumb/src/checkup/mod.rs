@@ -163,7 +163,7 @@ fn unreached(host: &mut HostOptions, stop: &Stop) -> anyhow::Result<Vec<String>>
         Err(error) if was_interrupted(&error) => return Err(error),
         Err(error) => {
             host.far_host = None;
-            vec![format!("{error:#}; measured without it")]
+            vec![format!("{}; measured without it", exit::said(&error))]
         }
     })
 }

@@ -1,6 +1,7 @@
 //! The cells of an experiment: every probe at every combination of levels, with the commands of all
 //! variants.
 
+use plumb_command::exit;
 use plumb_experiment::{
     ExperimentFile, Fault, ProbeSection, Template, VariantSection,
     names::{self, FOLDER, Values},
@@ -166,7 +167,7 @@ impl Drafted {
         let open: Vec<&str> = servers.chain([FOLDER]).collect();
         let probe = match (&section.run, &section.exec) {
             (Some(run), _) => Probe::plumb(&command, &open, block)
-                .map_err(|error| Fault::at(run, format!("{error:#}")))?,
+                .map_err(|error| Fault::at(run, exit::said(&error)))?,
             (None, _) => {
                 let figure = section.figure.as_ref().map(|key| key.get_ref().as_str());
                 Probe::shell(command, timeout, figure)

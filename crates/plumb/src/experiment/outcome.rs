@@ -1,5 +1,6 @@
 //! What became of a block.
 
+use plumb_command::exit;
 use plumb_experiment::shell::ShellError;
 use plumb_folder::FolderError;
 use plumb_lab::{Block, BlockStatus, Failure, Faults, LabError};
@@ -23,7 +24,7 @@ pub(super) fn taken(
             true => Some(Failure::Disturbed),
             false => failure.filter(|_| !of_folder),
         };
-        (failure, without_secrets(&format!("{error:#}")))
+        (failure, without_secrets(&exit::said(&error)))
     })
 }
 

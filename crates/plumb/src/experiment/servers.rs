@@ -1,5 +1,6 @@
 //! The servers of an experiment: started when they are needed, ended when they are not.
 
+use plumb_command::exit;
 use plumb_experiment::{
     ExperimentFile, Fault, Guard, ServerSection, Start, Template, VariantSection, inputs,
     names::{FOLDER, Scope},
@@ -145,7 +146,7 @@ impl ServerPlan {
         }
         if matches!(self.kind, ServerCommand::Plumb) {
             words::is_command(&template.text())
-                .map_err(|error| Fault::at(command, format!("{error:#}")))?;
+                .map_err(|error| Fault::at(command, exit::said(&error)))?;
         }
         Ok(template)
     }

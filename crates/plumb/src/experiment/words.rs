@@ -2,6 +2,7 @@
 
 use anyhow::anyhow;
 use clap::ArgMatches;
+use plumb_command::exit;
 use plumb_wire::secret::{in_commands, masked};
 
 use crate::commands;
@@ -31,7 +32,7 @@ pub(super) fn depth(of_layer: &ArgMatches) -> usize {
 pub(super) fn or_of_shell(error: anyhow::Error, words: &[String]) -> anyhow::Error {
     let all = commands::all();
     let is_ours = words.first().is_none_or(|first| all.find_subcommand(first).is_some());
-    let said = format!("{error:#}");
+    let said = exit::said(&error);
     if is_ours || !said.starts_with("unrecognized subcommand") || said.contains("tip:") {
         return error;
     }

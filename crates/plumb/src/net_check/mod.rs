@@ -258,7 +258,7 @@ fn attempt(
         Ok(run) => Ok((outcome(&run, shown), run.unkept)),
         Err(error) if number == 0 && !unanswered(&error) => Err(error),
         Err(error) => {
-            let (unanswered, error) = (unanswered(&error), Some(format!("{error:#}")));
+            let (unanswered, error) = (unanswered(&error), Some(exit::said(&error)));
             Ok((PartOutcome { unanswered, error, ..PartOutcome::default() }, None))
         }
     }

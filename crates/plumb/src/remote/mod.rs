@@ -168,7 +168,7 @@ fn told(name: &str, line: &str) {
 }
 
 fn said<T>(outcome: anyhow::Result<T>) -> Result<T, String> {
-    outcome.map_err(|error| format!("{error:#}"))
+    outcome.map_err(|error| exit::said(&error))
 }
 
 fn hello(name: Option<String>, labels: Vec<(String, String)>) -> anyhow::Result<Hello> {

@@ -183,7 +183,7 @@ fn paths_to(
     let server = match started {
         Ok(server) => server,
         Err(error) => {
-            let none = |from: &String| NetPath::none(from, to, &format!("{error:#}"));
+            let none = |from: &String| NetPath::none(from, to, &exit::said(&error));
             return Ok(others().map(none).collect());
         }
     };
@@ -206,7 +206,7 @@ fn paths_to(
             selected(options, from).parse().map_err(|why: String| anyhow!(why))?;
         paths.push(match measure_there(&remote, job.as_mut(), &words, stop) {
             Ok(run) => NetPath::of(from, to, &run.record),
-            Err(error) => NetPath::none(from, to, &format!("{error:#}")),
+            Err(error) => NetPath::none(from, to, &exit::said(&error)),
         });
     }
     Ok(paths)

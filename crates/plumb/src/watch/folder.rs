@@ -132,7 +132,7 @@ impl WatchFolder {
         let entry = match measured {
             Ok(measured) => Entry::of(at, run, &measured.record),
             Err(error) => {
-                let problem = format!("{error:#}");
+                let problem = exit::said(&error);
                 Entry { run: is_there.then_some(run), ..Entry::none(at, problem) }
             }
         };
@@ -140,7 +140,7 @@ impl WatchFolder {
         self.entries.push(entry);
         let done = [self.write(), exit::print(&line), self.forget(most)];
         let troubles: Vec<String> =
-            done.into_iter().filter_map(|it| Some(format!("{:#}", it.err()?))).collect();
+            done.into_iter().filter_map(|it| Some(exit::said(&it.err()?))).collect();
         for trouble in troubles.iter().filter(|it| !self.troubles.contains(it)) {
             exit::note(&format!("{trouble}; the watch goes on"));
         }

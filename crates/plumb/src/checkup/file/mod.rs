@@ -8,6 +8,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use plumb_checkup::{CheckupLayer, CheckupPart, LeftOutLayer};
+use plumb_command::exit;
 use plumb_engine::Address;
 use plumb_measure::RemoteSelector;
 use plumb_wire::document::{self, Position};
@@ -209,7 +210,7 @@ impl LandscapeFile {
         let url = self.url(server)?;
         let load = ["flow".to_owned(), "load".into(), server.get_ref().clone()];
         measurement(&[&load[..], &words].concat())
-            .map_err(|error| self.value(server, for_a_file(&format!("{error:#}"))))?;
+            .map_err(|error| self.value(server, for_a_file(&exit::said(&error))))?;
         let operation = match &flow.transaction {
             Some(name) => format!("a message for {name}"),
             None => "a message".into(),
@@ -232,7 +233,7 @@ impl LandscapeFile {
         let words = ["db".to_owned(), "ping".into(), url.get_ref().clone()];
         let words = [&words[..], &own].concat();
         let job = measurement(&words)
-            .map_err(|error| self.value(url, for_a_file(&format!("{error:#}"))))?;
+            .map_err(|error| self.value(url, for_a_file(&exit::said(&error))))?;
         let target = job.outline().target;
         let server = target.rsplit_once('/').map_or(target.as_str(), |(server, _)| server);
         let timeout = database.timeout.iter();

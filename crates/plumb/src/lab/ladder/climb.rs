@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use plumb_command::exit;
 use plumb_engine::options::HostOptions;
 use plumb_engine::{Stop, clock};
 use plumb_experiment::{Until, names::Values};
@@ -139,7 +140,7 @@ impl<'a> Climb<'a> {
             Err(_) if self.climbed.interrupted => return Ok(None),
             Err(error) if self.climbed.steps.is_empty() => return Err(error),
             Err(error) => {
-                let invalid = Some(without_secrets(&format!("{error:#}")));
+                let invalid = Some(without_secrets(&exit::said(&error)));
                 StepRun { invalid, ..StepRun::default() }
             }
         };
