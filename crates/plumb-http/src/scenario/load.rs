@@ -254,11 +254,8 @@ impl ScenarioLoad {
         if self.options.drive.spread.part.is_none() {
             judge(&mut result, &compiled.thresholds, &load); // those of all parts are the controller's
         }
-        let validity = remarks(std::mem::take(&mut result.validity), &result, &load);
         let refused = self.overrides.refused.findings();
-        result.validity = refused
-            .into_iter()
-            .fold(validity, |validity, refused| validity.with(Some(refused)))
+        result.validity = remarks((std::mem::take(&mut result.validity), refused), &result, &load)
             .with_left_out(*left_out.as_ref().unwrap_or(&0));
         let traced = self.tracing.as_mut().map_or(Ok(()), |tracing| {
             let of = (&mut result.parts[..], &rows[steps..]);

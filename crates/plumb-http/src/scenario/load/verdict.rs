@@ -11,15 +11,17 @@ use super::COMPLAINTS_MAX;
 use crate::scenario::player::{Complaint, Player};
 use crate::scenario::threshold::Threshold;
 
-/// The verdict with what else the reader should know.
+/// The verdict with what else the reader should know. That somebody was `refused` comes first: the rest
+/// follows from it.
 pub(super) fn remarks(
-    validity: Validity,
+    (validity, refused): (Validity, Vec<Finding>),
     result: &ResultRecord,
     load: &LoadResult<Player>,
 ) -> Validity {
     // what answers to different values must be like, checks say
     let kept = validity.reasons.into_iter().filter(|it| it.kind != FindingKind::LengthVaries);
-    let mut validity = Validity::of(kept.map(|finding| whose(finding, &result.scenarios)));
+    let kept = kept.map(|finding| whose(finding, &result.scenarios));
+    let mut validity = Validity::of(refused.into_iter().chain(kept));
     let complaints = said(load.protocols.iter().flat_map(Player::complaints).collect());
     let more = complaints.len().saturating_sub(COMPLAINTS_MAX);
     for complaint in complaints.iter().take(COMPLAINTS_MAX) {
