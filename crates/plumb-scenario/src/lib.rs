@@ -1,8 +1,8 @@
 //! Scenarios of virtual users as they are written down: the file with its places, what its values
 //! mean (templates, conditions, extractors, checks, think times, data), and the model of HAR.
 //!
-//! Nothing here asks anybody: a scenario is played by the HTTP layer, made by the importers, and
-//! what is recorded is written as HAR.
+//! Nothing here asks anybody: a scenario is played by the HTTP layer, which keeps here whom servers
+//! refused, made by the importers, and what is recorded is written as HAR.
 
 pub mod answer;
 pub mod check;
@@ -25,6 +25,7 @@ mod pattern_list;
 pub mod placeholder;
 mod reach;
 mod redirects;
+pub mod refused;
 pub mod resources;
 mod source;
 pub mod template;

@@ -29,7 +29,6 @@ use super::compile::Row;
 use super::options::ScenarioOptions;
 use super::origin::Origins;
 use super::player::Player;
-use super::refused::RefusedLogOns;
 use super::script::{CompiledScenario, Overrides, compile, seed_of};
 use super::timeline::{PlannedScenario, Times, dealt, part};
 use crate::HttpError;
@@ -37,6 +36,7 @@ use crate::heard::account_all;
 use crate::jtl::{Jtl, JtlRow};
 use crate::proof::Initiators;
 use crate::route::{Route, RouteOptions, Routes, Supervision};
+use plumb_scenario::refused::RefusedLogOns;
 use plumb_trace::Tracing;
 
 use drive::drive_players;

@@ -11,7 +11,6 @@ mod options;
 mod origin;
 mod player;
 mod program;
-mod refused;
 mod request_template;
 mod resources;
 mod script;

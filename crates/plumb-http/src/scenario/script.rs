@@ -22,7 +22,6 @@ use super::compile::{Compiler, FINISH, Manner, PREPARATION, Row, header_problem}
 use super::constants::{self, NoValue};
 use super::origin::Origins;
 use super::program::{Instruction, Program};
-use super::refused::RefusedLogOns;
 use super::threshold::Threshold;
 use super::token::Token;
 use super::user_script::Script;
@@ -31,6 +30,7 @@ use crate::credentials::Credentials;
 use crate::proof::{Initiators, Proof};
 use crate::request::split;
 use assemble::ScriptParts;
+use plumb_scenario::refused::RefusedLogOns;
 
 /// What the command line says of what is asked.
 #[derive(Debug)]

@@ -11,9 +11,9 @@ use super::certificate::Identities;
 use super::cursor::SharedTurns;
 use super::origin::Origins;
 use super::program::{Program, Step};
-use super::refused::RefusedLogOns;
 use super::token::Token;
 use crate::proof::Proof;
+use plumb_scenario::refused::RefusedLogOns;
 
 /// What all users of a scenario have in common.
 #[derive(Debug)]

@@ -5,11 +5,11 @@ use plumb_scenario::Patterns;
 use plumb_scenario::ScenarioSource;
 
 use super::super::origin::Origins;
-use super::super::refused::RefusedLogOns;
 use super::super::script::{Overrides, compile};
 use super::exchange::led_to;
 use super::*;
 use crate::proof::Initiators;
+use plumb_scenario::refused::RefusedLogOns;
 
 /// One user that asks for one page and looks into it.
 fn player(step: &str) -> Player {

@@ -11,7 +11,7 @@ use plumb_measure::{Finding, FindingKind, Scope};
 /// The users and passwords that servers refused, of all threads and points of a load. Nobody sends them
 /// again: many systems lock a user after a few wrong passwords. They are never shown.
 #[derive(Clone, Default)]
-pub(crate) struct RefusedLogOns(Arc<Known>);
+pub struct RefusedLogOns(Arc<Known>);
 
 #[derive(Default)]
 struct Known {
@@ -38,7 +38,7 @@ impl fmt::Debug for RefusedLogOns {
 impl RefusedLogOns {
     /// Notes that `server`, which has the number `route`, answered 401 to the user and the password of
     /// `authorization`, proved by `scheme`: who was refused, in words. `None` where that names no user.
-    pub(crate) fn add(
+    pub fn add(
         &self,
         (route, server): (u16, &str),
         authorization: &str,
@@ -56,17 +56,20 @@ impl RefusedLogOns {
     }
 
     /// True where anybody was refused.
-    pub(crate) fn any(&self) -> bool {
+    #[must_use]
+    pub fn any(&self) -> bool {
         self.0.any.load(Ordering::Acquire)
     }
 
     /// Who was refused, in words, where the server `route` refused `authorization`.
-    pub(crate) fn find(&self, route: u16, authorization: &str) -> Option<String> {
+    #[must_use]
+    pub fn find(&self, route: u16, authorization: &str) -> Option<String> {
         self.all().into_iter().find(|it| it.is(route, authorization)).map(|it| it.words)
     }
 
     /// What is said of each in the verdict on the load.
-    pub(crate) fn findings(&self) -> Vec<Finding> {
+    #[must_use]
+    pub fn findings(&self) -> Vec<Finding> {
         let finding = |refusal: Refusal| Finding {
             kind: FindingKind::CutShort,
             scope: Scope::Everything,
