@@ -46,7 +46,7 @@ pub use sample::Sample;
 pub use snapshot::{Part, Snapshot};
 pub use spread::{ReceiveFinding, ReceiveSpread};
 pub use subject::{Subject, not_watched};
-pub use usage::{CpuUsage, DiskUsage, InterfaceUsage, Range, Usage};
+pub use usage::{CpuUsage, DiskUsage, InterfaceUsage, LinkUsage, Range, Usage};
 pub use watch::{Watch, WatchOptions};
 
 /// The host layer.

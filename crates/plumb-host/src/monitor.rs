@@ -1,11 +1,13 @@
 //! Everything this machine is watched by: one reading after the other, over open descriptors.
 
+use std::collections::BTreeMap;
+
 use plumb_engine::clock;
-use plumb_measure::Clock;
+use plumb_measure::{Clock, LinkSpeed};
 use plumb_procfs::kernel::Counters;
 use plumb_procfs::process::{Chosen, Everyone, Wanted};
 use plumb_procfs::rdma::Rdma;
-use plumb_procfs::{Buffer, Devices, Root, Shape, Source, State};
+use plumb_procfs::{Buffer, Devices, Label, Root, Shape, Source, State};
 use serde::Serialize;
 
 use crate::sample::Sample;
@@ -49,11 +51,20 @@ pub struct MonitorPlan {
     pub without: Vec<Subject>,
     /// Processes to follow.
     pub processes: Vec<Wanted>,
+    /// Speeds of links that are known better than their drivers tell.
+    pub links: Vec<LinkSpeed>,
     /// Time between two looks at all processes, nanoseconds; `None`: never.
     pub top_every_ns: Option<u64>,
     /// Time between two samples as it is meant to be, nanoseconds; `None`: they come at no pace.
     /// From a second on every sample has everything, also one that comes early after a late one.
     pub every_ns: Option<u64>,
+}
+
+impl MonitorPlan {
+    fn speeds(&self) -> BTreeMap<Label, u64> {
+        let speed = |link: &LinkSpeed| (Label::new(link.interface().as_bytes()), link.mbit());
+        self.links.iter().map(speed).collect()
+    }
 }
 
 /// What one sampler costs.
@@ -109,7 +120,7 @@ impl Monitor {
             clock,
             buffer: Buffer::new(),
             files,
-            devices: Devices::new(root.clone()),
+            devices: Devices::new(root.clone(), plan.speeds()),
             rdma: if has(Subject::Rdma) { Rdma::new(root) } else { Rdma::disabled() },
             smc: if has(Subject::Smc) { Smc::new(root) } else { Smc::disabled() },
             chosen: Chosen::new(root.clone(), plan.processes.clone()),

@@ -1,7 +1,7 @@
 //! What is watched, and how often.
 
 use clap::Args;
-use plumb_measure::Span;
+use plumb_measure::{LinkSpeed, Span};
 use plumb_procfs::Root;
 use plumb_procfs::process::Wanted;
 
@@ -24,6 +24,10 @@ pub struct WatchedOptions {
     /// All processes of that name are followed, also those that begin later.
     #[arg(long, value_name = "PID|NAME")]
     pub process: Vec<Wanted>,
+
+    /// The speed of a link that its driver does not tell, or not truly, for example eth0=1Gbit; repeatable
+    #[arg(long, value_name = "IFACE=RATE")]
+    pub link: Vec<LinkSpeed>,
 
     /// Leave something out; a list
     #[arg(long, value_name = "SUBJECT,...", value_delimiter = ',')]
@@ -62,6 +66,7 @@ impl WatchedOptions {
             root,
             without: self.without.clone(),
             processes: self.process.clone(),
+            links: self.link.clone(),
             top_every_ns: (self.top_every.ns() > 0).then(|| self.top_every.ns()),
             every_ns: Some(self.every.ns()),
         })

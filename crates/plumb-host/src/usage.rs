@@ -1,13 +1,17 @@
 //! What a machine did over the time of a run, summed up from its samples.
 
+mod link;
+
 use std::collections::BTreeMap;
 
 use plumb_procfs::counter::{float, percent};
 use plumb_procfs::kernel::DiskKind;
 use serde::Serialize;
 
-use crate::sample::{InterfaceSample, Sample};
+use crate::sample::{InterfaceSample, RdmaSample, Sample};
 use crate::spread::ReceiveSpread;
+
+pub use link::LinkUsage;
 
 /// Reasons of fallbacks that are told apart.
 const REASONS_MAX: usize = 64;
@@ -78,6 +82,9 @@ pub struct InterfaceUsage {
     /// The busier direction as a share of the link's speed, percent; absent where it tells none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub used_pct: Option<Range>,
+    /// The same of each direction; absent where the link tells no speed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkUsage>,
     /// Packets with an error.
     pub errors: u64,
     /// Packets thrown away.
@@ -293,7 +300,7 @@ impl Usage {
                 Some(usage) => usage,
                 None => self.interfaces.entry(interface.name.to_string()).or_default(),
             };
-            usage.add(interface, ns);
+            usage.add(interface, &sample.rdma, ns);
         }
         if let Some(used) =
             sample.interfaces.iter().filter_map(|each| each.used_pct).reduce(f64::max)
@@ -325,7 +332,7 @@ impl Usage {
 }
 
 impl InterfaceUsage {
-    fn add(&mut self, sample: &InterfaceSample, ns: u64) {
+    fn add(&mut self, sample: &InterfaceSample, rdma: &[RdmaSample], ns: u64) {
         Range::take(&mut self.received_bytes_per_s, sample.received_bytes_per_s, ns);
         Range::take(&mut self.sent_bytes_per_s, sample.sent_bytes_per_s, ns);
         let packets = sample.received_packets_per_s + sample.sent_packets_per_s;
@@ -333,6 +340,7 @@ impl InterfaceUsage {
         if let Some(used) = sample.used_pct {
             Range::take(&mut self.used_pct, used, ns);
         }
+        LinkUsage::take(&mut self.link, sample, rdma, ns);
         raise(&mut self.errors, sample.errors);
         raise(&mut self.drops, sample.drops);
     }

@@ -53,7 +53,9 @@ pub enum FindingKind {
     Throttled,
     /// Two sides counted the same thing differently.
     CountsDiffer,
-    /// The far machine could not be recorded to the end.
+    /// A network link carried about as much as it can.
+    LinkFull,
+    /// The far machine could not be recorded all the time.
     FarHostLost,
     /// What the first wrong answer said.
     Complaint,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::units::{counted, grouped, show_above, show_ns, show_plain};
-use crate::{Finding, FindingKind, ForeignLimit, Placement, Scope};
+use crate::{Finding, FindingKind, ForeignLimit, LinkUse, Placement, Scope};
 
 /// What a machine did while a result was recorded: the one that drove the load, or a far one, of
 /// whose processes (`foreign_pct`, `tested`) nothing is known. Percentages of processor
@@ -77,6 +77,9 @@ pub struct HostUse {
     /// Of these, requests to connect and what answers them; absent when nobody counted.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub retransmitted_connects: Option<u64>,
+    /// The link that was used most; absent where no link tells its speed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub link: Option<LinkUse>,
     /// How the work of receiving was spread; absent when nothing was received.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub receive: Option<ReceiveUse>,
@@ -214,8 +217,8 @@ impl HostUse {
     /// Foreign processes that are named at most.
     pub const FOREIGN_MAX: usize = 3;
 
-    /// What takes figures away: others or the hypervisor may take `limit`. `whose` stands before
-    /// each text.
+    /// What takes figures away, and a link that was full: others or the hypervisor may take `limit`.
+    /// `whose` stands before each text.
     pub(crate) fn disturbances(&self, limit: ForeignLimit, whose: &str) -> Vec<Finding> {
         let percent = limit.percent();
         let mut found = Vec::new();
@@ -242,6 +245,7 @@ impl HostUse {
             let text = format!("paging: {} swapped in or out", counted(pages, "page"));
             add(FindingKind::Paging, Scope::Latency, text);
         }
+        found.extend(self.link.as_ref().and_then(|link| link.full(whose)));
         found
     }
 

@@ -28,6 +28,7 @@ mod host_use;
 mod http2;
 mod ladder_drift;
 mod lengths;
+mod link_use;
 mod load_part;
 mod moments;
 mod niping;
@@ -80,6 +81,7 @@ pub use host_use::{
 pub use http2::Http2Figures;
 pub use ladder_drift::LadderDrift;
 pub use lengths::Lengths;
+pub use link_use::{LinkSpeed, LinkUse};
 pub use load_part::LoadPart;
 pub use moments::Moments;
 pub use niping::NipingFigures;

@@ -11,15 +11,16 @@ use crate::Plan;
 /// - where figures go beside the run: `jtl`, `metrics`,
 /// - what is drawn anew, or only numbers what is sent: `seed`, `first-number`,
 /// - what came of it: `remotes-start-spread-ns`,
-/// - how finely a run is told and watched: `interval`, `host-interval`, `lag`,
+/// - how finely a run is told and watched: `interval`, `host-interval`, `lag`, `link`,
 /// - how long it waits for what fails, which counts as failed either way: `connect-timeout`.
-const NO_PART: [&str; 9] = [
+const NO_PART: [&str; 10] = [
     "connect-timeout",
     "first-number",
     "host-interval",
     "interval",
     "jtl",
     "lag",
+    "link",
     "metrics",
     "remotes-start-spread-ns",
     "seed",

@@ -137,7 +137,7 @@ impl Validity {
         self.and(far.disturbances(limit, &format!("far host {name}: ")))
     }
 
-    /// The same verdict with a remark: the far machine `name` could be recorded no longer. Its samples
+    /// The same verdict with a remark: the far machine `name` could not be recorded all the time. Its samples
     /// cover `covered_ns` of the `duration_ns` that were measured.
     #[must_use]
     pub fn without_far(self, name: &str, cause: &str, covered_ns: u64, duration_ns: u64) -> Self {

@@ -12,13 +12,15 @@ pub struct Devices {
     root: Root,
     disks: BTreeMap<Label, DiskKind>,
     interfaces: BTreeMap<Label, (InterfaceKind, Option<u64>)>,
+    /// Speeds of links that are known better than their drivers tell, Mbit/s.
+    speeds: BTreeMap<Label, u64>,
 }
 
 impl Devices {
-    /// None seen yet.
+    /// None seen yet. The links of `speeds` are so fast, Mbit/s, whatever their drivers tell.
     #[must_use]
-    pub fn new(root: Root) -> Self {
-        Self { root, disks: BTreeMap::new(), interfaces: BTreeMap::new() }
+    pub fn new(root: Root, speeds: BTreeMap<Label, u64>) -> Self {
+        Self { root, disks: BTreeMap::new(), interfaces: BTreeMap::new(), speeds }
     }
 
     /// Says of every disk what it stands for.
@@ -44,10 +46,12 @@ impl Devices {
     /// Says of every interface what it stands for, and how fast its link is.
     pub fn tell_interfaces(&mut self, net_dev: &mut NetDev) {
         for interface in &mut net_dev.interfaces {
-            let root = &self.root;
+            let (root, speeds) = (&self.root, &self.speeds);
             let name = interface.name;
             let known = self.interfaces.entry(name).or_insert_with(|| {
-                (interface_kind(root, name.as_str()), link_speed(root, name.as_str()))
+                let kind = interface_kind(root, name.as_str());
+                let limit = || speed_limit(root, name.as_str(), kind);
+                (kind, speeds.get(&name).copied().or_else(limit))
             });
             (interface.kind, interface.speed_mbit) = *known;
         }
@@ -122,7 +126,19 @@ fn is_stacked(root: &Root, name: &str) -> bool {
         || names_in(&folder).iter().any(|it| it.starts_with("lower_"))
 }
 
-/// The speed of a link, Mbit/s; `None` when it tells none, as those of most hypervisors.
+/// The speed that bounds what an interface carries, Mbit/s. That of veth, a tap or a bridge is a constant
+/// of its driver or of that of a port, which it exceeds.
+fn speed_limit(root: &Root, name: &str, kind: InterfaceKind) -> Option<u64> {
+    const UNBOUND: [&str; 2] = ["bridge", "tun_flags"];
+    let has = |what: &&str| root.sys(&format!("class/net/{name}/{what}")).exists();
+    match kind {
+        InterfaceKind::Hardware | InterfaceKind::Lower => link_speed(root, name),
+        InterfaceKind::Stacked if !UNBOUND.iter().any(has) => link_speed(root, name),
+        InterfaceKind::Stacked | InterfaceKind::Virtual | InterfaceKind::Loopback => None,
+    }
+}
+
+/// The speed of a link as its driver tells it, Mbit/s; `None` when it tells none, as those of most hypervisors.
 #[must_use]
 pub fn link_speed(root: &Root, name: &str) -> Option<u64> {
     let speed: i64 = root.sys_line(&format!("class/net/{name}/speed"))?.parse().ok()?;
@@ -144,7 +160,7 @@ mod tests {
         let kinds = |names: &[&str]| -> Vec<DiskKind> {
             let disk = |name: &&str| Disk { name: Label::new(name.as_bytes()), ..Disk::default() };
             let mut all = Diskstats { disks: names.iter().map(disk).collect() };
-            Devices::new(root.clone()).tell_disks(&mut all);
+            Devices::new(root.clone(), BTreeMap::new()).tell_disks(&mut all);
             all.disks.iter().map(|disk| disk.kind).collect()
         };
         use DiskKind::{Partition, Stacked, Whole};
@@ -181,28 +197,37 @@ mod tests {
         let (_folder, root) = Root::of_files(&[
             ("sys/class/net/eth0/speed", "25000\n"),
             ("sys/class/net/eth0/device/vendor", "x"),
-            ("sys/class/net/veth1/speed", "-1\n"),
+            ("sys/class/net/veth1/speed", "10000\n"),
+            ("sys/class/net/br0/bridge/x", ""),
+            ("sys/class/net/br0/speed", "10000\n"),
+            ("sys/class/net/bond0/bonding/mode", "x"),
+            ("sys/class/net/bond0/speed", "50000\n"),
+            ("sys/class/net/virtio/device/vendor", "x"),
+            ("sys/class/net/virtio/speed", "-1\n"),
             ("sys/class/net/enP1s0/device/vendor", "x"),
             ("sys/class/net/enP1s0/master/device/vendor", "x"),
             ("sys/class/net/eth1/device/vendor", "x"),
             ("sys/class/net/eth1/master/bonding/mode", "x"),
         ]);
-        let mut devices = Devices::new(root);
-        let interface =
-            |name: &str| Interface { name: Label::new(name.as_bytes()), ..Interface::default() };
-        let names = ["eth0", "veth1", "lo", "enP1s0", "eth1"];
-        let mut all = NetDev { interfaces: names.into_iter().map(interface).collect() };
-        devices.tell_interfaces(&mut all);
-        let told: Vec<_> = all.interfaces.iter().map(|each| (each.kind, each.speed_mbit)).collect();
+        let told = |speeds: &[(&str, u64)], names: &[&str]| {
+            let label = |name: &str| Label::new(name.as_bytes());
+            let speeds = speeds.iter().map(|(name, mbit)| (label(name), *mbit)).collect();
+            let interface = |name: &&str| Interface { name: label(name), ..Interface::default() };
+            let mut all = NetDev { interfaces: names.iter().map(interface).collect() };
+            Devices::new(root.clone(), speeds).tell_interfaces(&mut all);
+            all.interfaces.iter().map(|each| (each.kind, each.speed_mbit)).collect::<Vec<_>>()
+        };
+        use InterfaceKind::{Hardware, Loopback, Lower, Stacked, Virtual};
+        let seen = told(&[], &["eth0", "veth1", "lo", "enP1s0", "eth1", "virtio"]);
+        let first = [(Hardware, Some(25_000)), (Virtual, None), (Loopback, None)];
+        assert_eq!(seen[..3], first, "what a veth tells is no limit");
+        assert_eq!(seen[3..], [(Lower, None), (Hardware, None), (Hardware, None)]);
+        let seen = told(&[], &["br0", "bond0"]);
+        assert_eq!(seen, [(Stacked, None), (Stacked, Some(50_000))]);
+        let seen = told(&[("virtio", 1_000), ("veth1", 100)], &["eth0", "veth1", "virtio"]);
         assert_eq!(
-            told,
-            [
-                (InterfaceKind::Hardware, Some(25_000)),
-                (InterfaceKind::Virtual, None),
-                (InterfaceKind::Loopback, None),
-                (InterfaceKind::Lower, None),
-                (InterfaceKind::Hardware, None)
-            ]
+            seen.iter().map(|it| it.1).collect::<Vec<_>>(),
+            [Some(25_000), Some(100), Some(1_000)]
         );
     }
 }

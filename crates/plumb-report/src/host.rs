@@ -1,6 +1,8 @@
 //! What the machine did meanwhile, for people.
 
-use plumb_measure::{CpuSplit, CpuUse, HostUse, ReceiveUse, ResultRecord, RunRecord, show_ns};
+use plumb_measure::{
+    CpuSplit, CpuUse, HostUse, LinkUse, ReceiveUse, ResultRecord, RunRecord, show_ns,
+};
 
 use crate::figures::{ABSENT, grouped};
 use crate::points::Points;
@@ -60,13 +62,15 @@ fn busy(uses: &[&HostUse]) -> Option<String> {
     most(uses, |host| host.busy_pct).map(|busy| format!("{busy:.0} % of all processors busy"))
 }
 
-/// What the hypervisor took, and who received.
+/// What the hypervisor took, the fullest link where it is worth a word, and who received.
 fn rest(uses: &[&HostUse]) -> Vec<String> {
     let steal = most(uses, |host| host.steal_pct).filter(|steal| *steal > 0.0);
     let steal = steal.map(|steal| format!("the hypervisor took {steal:.1} %"));
     let receive = uses.iter().filter_map(|host| host.receive.as_ref());
     let by_share = |a: &&ReceiveUse, b: &&ReceiveUse| a.effective_cpus.total_cmp(&b.effective_cpus);
-    steal.into_iter().chain(receive.min_by(by_share).map(spread)).collect()
+    let link = uses.iter().filter_map(|host| host.link.as_ref()).filter(|link| link.is_notable());
+    let link = link.max_by(|a, b| a.used_pct.total_cmp(&b.used_pct)).map(ToString::to_string);
+    steal.into_iter().chain(link).chain(receive.min_by(by_share).map(spread)).collect()
 }
 
 /// The words about all results, of which there may be many.
@@ -131,12 +135,17 @@ pub(crate) fn table(record: &RunRecord) -> Option<Table> {
     let mut columns = points.columns();
     columns.extend(record.far.as_ref().map(|_| Column::words("machine")));
     columns.extend(titles.map(Column::figure));
+    let machines = record.results.iter().flat_map(|it| [it.host.as_ref(), it.far.as_ref()]);
+    let notable = |link: &LinkUse| link.is_notable();
+    let links = machines.flatten().any(|host| host.link.as_ref().is_some_and(notable));
+    columns.extend(links.then(|| Column::words("fullest link")));
     let mut table = Table::new(columns);
     for result in &points.results {
         let mut push = |machine: Option<&str>, host: Option<&HostUse>| {
             let mut row = points.cells(result);
             row.extend(machine.map(str::to_owned));
             row.extend(cells(host));
+            row.extend(links.then(|| link(host)));
             table.push_trusted(row, Trust::of(&result.validity));
         };
         match &record.far {
@@ -150,6 +159,11 @@ pub(crate) fn table(record: &RunRecord) -> Option<Table> {
         }
     }
     watched.then_some(table)
+}
+
+fn link(host: Option<&HostUse>) -> String {
+    let link = host.and_then(|host| host.link.as_ref());
+    link.map_or_else(|| ABSENT.into(), ToString::to_string)
 }
 
 fn cells(host: Option<&HostUse>) -> [String; 9] {

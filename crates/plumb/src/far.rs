@@ -86,7 +86,7 @@ impl FarRecording {
             validity = validity.with_far(&far, limit, &self.name);
             result.far = Some(far);
         }
-        if let Some(cause) = self.recorder.lost() {
+        if let Some(cause) = self.recorder.gap(began_ns, began_ns + result.duration_ns) {
             validity =
                 validity.without_far(&self.name, &cause, usage.covered_ns, result.duration_ns);
         }

@@ -34,6 +34,7 @@ pub(crate) fn of_usage(usage: &Usage, facts: &HostFacts) -> HostUse {
         major_faults: usage.major_faults,
         retransmitted: usage.retransmitted,
         retransmitted_connects: usage.retransmitted_connects,
+        link: usage.busiest_link(),
         receive: usage.receive().map(|it| ReceiveUse {
             effective_cpus: it.effective_cpus,
             cpus: it.cpus,

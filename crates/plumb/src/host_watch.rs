@@ -100,7 +100,7 @@ impl HostWatch {
         let is_near = far.is_none();
         let far = far.map(|far| far.record(options.host_interval, folder)).transpose()?;
         let started = Recorder::start(&RecorderPlan {
-            monitor: MonitorPlan::default(),
+            monitor: MonitorPlan { links: options.link.clone(), ..MonitorPlan::default() },
             every: options.host_interval,
             folder: Some(folder.to_path_buf()),
             command: "plumb".into(),

@@ -153,6 +153,7 @@ pub(crate) fn watching(host: &HostOptions) -> Vec<String> {
         format!("--foreign-limit-from={}", host.foreign_limit.source.name()),
     ];
     words.extend(host.far_host.as_ref().map(|far| format!("--far-host={far}")));
+    words.extend(host.link.iter().map(|link| format!("--link={link}")));
     words
 }
 

@@ -2,7 +2,7 @@
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use plumb_measure::{ForeignLimit, LimitSource, Share, Span};
+use plumb_measure::{ForeignLimit, LimitSource, LinkSpeed, Share, Span};
 
 /// How this machine, and one at the other end, are watched while it is measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,6 +13,8 @@ pub struct HostOptions {
     pub foreign_limit: ForeignLimit,
     /// The address of a machine at the other end that is recorded too.
     pub far_host: Option<String>,
+    /// Speeds of links of this machine that their drivers do not tell, or not truly.
+    pub link: Vec<LinkSpeed>,
 }
 
 /// What others may have of a machine while it is measured.
@@ -49,6 +51,11 @@ struct HostArguments {
     /// Record the machine at the other end too: HOST:PORT or unix:PATH of its `plumb host serve`
     #[arg(long, value_name = "ADDRESS")]
     far_host: Option<String>,
+
+    /// The speed of a link of this machine that its driver does not tell, or not truly, for example
+    /// eth0=1Gbit; repeatable
+    #[arg(long, value_name = "IFACE=RATE")]
+    link: Vec<LinkSpeed>,
 }
 
 impl Args for HostOptions {
@@ -76,6 +83,7 @@ impl FromArgMatches for HostOptions {
                 source: arguments.foreign_limit_from.unwrap_or(source),
             },
             far_host: arguments.far_host,
+            link: arguments.link,
         })
     }
 
@@ -91,6 +99,7 @@ impl Default for HostOptions {
             host_interval: Span::from_ms(250),
             foreign_limit: ForeignLimit::default(),
             far_host: None,
+            link: Vec::new(),
         }
     }
 }

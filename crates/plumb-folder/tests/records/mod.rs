@@ -10,8 +10,8 @@ mod several;
 use std::collections::BTreeMap;
 
 use plumb_measure::{
-    Advice, Attribution, Estimate, FarHost, FasterCalls, FindingKind, HostUse, PartKind, Reading,
-    ReceiveUse, RunRecord, Scope, Status, Target, TimePart, Transport, Validity,
+    Advice, Attribution, Estimate, FarHost, FasterCalls, FindingKind, HostUse, LinkUse, PartKind,
+    Reading, ReceiveUse, RunRecord, Scope, Status, Target, TimePart, Transport, Validity,
 };
 use serde_json::json;
 
@@ -80,6 +80,13 @@ pub(crate) fn far_host() -> RunRecord {
         steal_pct: Some(0.0),
         foreign_pct: None,
         tested: Vec::new(),
+        link: Some(LinkUse {
+            interface: "eth0".into(),
+            sent: true,
+            speed_mbit: 1_000,
+            used_pct: 96.4,
+            used_max_pct: 97.9,
+        }),
         receive: Some(ReceiveUse {
             effective_cpus: 1.0,
             cpus: 16,

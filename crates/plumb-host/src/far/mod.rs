@@ -11,6 +11,7 @@
 //! anything else with an error, and the connection is closed.
 
 mod client;
+mod gaps;
 mod recorder;
 mod serve;
 mod server;

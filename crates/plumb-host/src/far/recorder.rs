@@ -10,14 +10,18 @@ use plumb_measure::{Clock as _, Span};
 use plumb_procfs::Root;
 
 use super::client::FarHost;
+use super::gaps::Gaps;
 use super::wire::Request;
 use crate::HostError;
 use crate::facts::HostFacts;
 use crate::options::EVERY_LEAST;
-use crate::record::{Files, FilesPlan, Kept, Ticker, lock};
+use crate::record::{self, Files, FilesPlan, Kept, Ticker, lock};
 use crate::usage::Usage;
 
-/// A recording of a far machine that is under way.
+/// Time between an answer that did not come and the next question.
+const AGAIN: Span = Span::from_ms(1_000);
+
+/// A recording of a far machine that is under way. One that does not answer is asked again.
 #[derive(Debug)]
 pub struct FarRecorder {
     stop: Arc<Stop>,
@@ -29,7 +33,7 @@ pub struct FarRecorder {
 #[derive(Debug, Default)]
 struct Shared {
     kept: Kept,
-    lost: Option<String>,
+    gaps: Gaps,
 }
 
 impl FarRecorder {
@@ -58,18 +62,17 @@ impl FarRecorder {
         let stop = Arc::new(Stop::new().map_err(HostError::system("make a socket pair"))?);
         let shared = Arc::<Mutex<Shared>>::default();
         let paths = files.paths();
-        // the first is due no sooner than half an interval from now: a shorter one says little
-        let half_ns = every.ns() / 2;
-        let now_ns = MonotonicClock.now_ns();
-        let ticker =
-            Ticker::aligned(every.ns(), now_ns + half_ns, clock::wall_ns().saturating_add(half_ns));
-        let (answered_ns, whole_from_ns) = (now_ns, host.at_ns());
-        let (stop_it, kept) = (stop.clone(), shared.clone());
-        let asker =
-            Asker { host, files, ticker, stop: stop_it, shared: kept, answered_ns, whole_from_ns };
+        let asker = Asker {
+            address: host.address().into(),
+            name: host.name().into(),
+            every_ns: every.ns(),
+            files,
+            stop: stop.clone(),
+            shared: shared.clone(),
+        };
         let thread = thread::Builder::new()
             .name("plumb-far-host".into())
-            .spawn(move || asker.run())
+            .spawn(move || asker.run(host))
             .map_err(HostError::system("start a thread"))?;
         Ok(Self { stop, shared, thread, files: paths })
     }
@@ -81,10 +84,11 @@ impl FarRecorder {
         lock(&self.shared).kept.window(from_ns, to_ns)
     }
 
-    /// Why there are no more samples, in words that go on behind `it`; `None` while there are.
+    /// Why samples lack from `from_ns` to `to_ns`, in words that go on behind `it`; `None` where none
+    /// do, but for those before the first and those that are not due yet.
     #[must_use]
-    pub fn lost(&self) -> Option<String> {
-        lock(&self.shared).lost.clone()
+    pub fn gap(&self, from_ns: u64, to_ns: u64) -> Option<String> {
+        lock(&self.shared).gaps.within(from_ns, to_ns)
     }
 
     /// Ends the recording; the files that were written.
@@ -98,56 +102,128 @@ impl FarRecorder {
 
 /// The thread that asks for the samples.
 struct Asker {
-    host: FarHost,
+    /// Where it answers, as the user named it.
+    address: String,
+    /// Its name: another machine that answers there is not recorded.
+    name: String,
+    /// Time between two samples as it was wanted, nanoseconds.
+    every_ns: u64,
     files: Files,
-    ticker: Ticker,
     stop: Arc<Stop>,
     shared: Arc<Mutex<Shared>>,
+}
+
+/// A machine that answers, and what is known of its last answers.
+struct Answering {
+    host: FarHost,
+    ticker: Ticker,
     /// When the last answer was there.
     answered_ns: u64,
     /// Up to where the nmon file is written.
     whole_from_ns: u64,
 }
 
+/// Why there are no more samples.
+enum Ended {
+    /// Nobody wants more.
+    Stopped,
+    /// The machine does something else than answering; it may answer again.
+    Lost(String),
+    /// What it answers cannot be kept, or nobody can wait for it.
+    Broken(String),
+}
+
+impl Answering {
+    /// The first sample is due no sooner than half an interval from now: a shorter one says little.
+    fn new(host: FarHost, every_ns: u64) -> Self {
+        let every_ns = every_ns.max(host.hello().every_ns);
+        let (now_ns, half_ns) = (MonotonicClock.now_ns(), every_ns / 2);
+        let wall_ns = clock::wall_ns().saturating_add(half_ns);
+        let ticker = Ticker::aligned(every_ns, now_ns + half_ns, wall_ns);
+        Self { whole_from_ns: host.at_ns(), host, ticker, answered_ns: now_ns }
+    }
+}
+
 impl Asker {
-    fn run(mut self) {
-        let asked = self.ask_all();
+    fn run(mut self, first: FarHost) {
+        let mut found = Some(first);
+        while let Some(host) = found {
+            let mut answering = Answering::new(host, self.every_ns);
+            let ended = self.ask_all(&mut answering);
+            let answered_ns = answering.answered_ns;
+            drop(answering); // a server of one client takes no second one before
+            found = match ended {
+                Ended::Stopped => None,
+                Ended::Lost(cause) => {
+                    lock(&self.shared).gaps.begin(answered_ns, cause);
+                    self.find_again()
+                }
+                Ended::Broken(cause) => {
+                    lock(&self.shared).gaps.begin(answered_ns, cause);
+                    None
+                }
+            };
+        }
         // what was written before a disk became full is all there is
-        let finished = self.files.finish().map_err(unwritten);
-        if let Err(cause) = asked.and(finished) {
-            lock(&self.shared).lost = Some(cause);
+        if let Err(error) = self.files.finish() {
+            let from_ns = MonotonicClock.now_ns();
+            lock(&self.shared).gaps.begin(from_ns, unwritten(error));
         }
     }
 
-    /// Asks until it is told to stop; `Err` says why it could not go on.
-    fn ask_all(&mut self) -> Result<(), String> {
+    /// The machine, once it answers again; `None` when nobody wants more samples.
+    fn find_again(&self) -> Option<FarHost> {
         loop {
-            let stopped = self.stop.wait_until(self.ticker.next_ns());
-            let stopped = stopped.map_err(|error| format!("cannot be waited for: {error}"))?;
+            let next_ns = MonotonicClock.now_ns().saturating_add(AGAIN.ns());
+            if self.stop.wait_until(next_ns).unwrap_or(true) {
+                return None;
+            }
+            let address = self.address.clone();
+            match self.stop.unless_asked(move || FarHost::reach(&address)) {
+                Ok(Ok(host)) if host.name() == self.name => {
+                    lock(&self.shared).gaps.end(host.at_ns());
+                    return Some(host);
+                }
+                Ok(_) => {} // it does not answer yet, or another machine does
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// Asks until it is told to stop, or cannot go on.
+    fn ask_all(&mut self, of: &mut Answering) -> Ended {
+        loop {
+            let stopped = match self.stop.wait_until(of.ticker.next_ns()) {
+                Ok(stopped) => stopped,
+                Err(error) => return Ended::Broken(format!("cannot be waited for: {error}")),
+            };
             let now_ns = MonotonicClock.now_ns();
             // a request so soon after an answer that came late would be refused
-            let least_ns = self.host.hello().every_ns.max(EVERY_LEAST.ns()) / 2;
-            if now_ns.saturating_sub(self.answered_ns) >= least_ns {
-                self.ask()?;
+            let least_ns = of.host.hello().every_ns.max(EVERY_LEAST.ns()) / 2;
+            if now_ns.saturating_sub(of.answered_ns) >= least_ns
+                && let Err(ended) = self.ask(of)
+            {
+                return ended;
             }
             if stopped {
-                return Ok(());
+                return Ended::Stopped;
             }
-            self.ticker.taken(now_ns);
+            of.ticker.taken(now_ns);
         }
     }
 
-    fn ask(&mut self) -> Result<(), String> {
-        let (sample, answered_ns) = self.host.ask(Request::Sample)?;
-        self.answered_ns = answered_ns;
+    fn ask(&mut self, of: &mut Answering) -> Result<(), Ended> {
+        let unwritten = |error| Ended::Broken(unwritten(error));
+        let (sample, answered_ns) = of.host.ask(Request::Sample).map_err(Ended::Lost)?;
+        of.answered_ns = answered_ns;
         self.files.write(&sample).map_err(unwritten)?;
         let (wall_ns, monotonic_ns) = (sample.wall_ns, sample.monotonic_ns);
         lock(&self.shared).kept.push(sample);
-        if self.files.is_line_due(self.whole_from_ns, monotonic_ns) {
-            let (mut whole, _) = self.host.ask(Request::Whole)?;
+        if self.files.is_line_due(of.whole_from_ns, monotonic_ns) {
+            let (mut whole, _) = of.host.ask(Request::Whole).map_err(Ended::Lost)?;
             // it reaches up to the sample, not up to the moment at which it was asked for
             (whole.wall_ns, whole.monotonic_ns) = (wall_ns, monotonic_ns);
-            self.whole_from_ns = monotonic_ns;
+            of.whole_from_ns = monotonic_ns;
             self.files.write_whole(&whole).map_err(unwritten)?;
         }
         Ok(())
@@ -161,6 +237,7 @@ fn unwritten(error: HostError) -> String {
 
 /// The name of the files of `host`, beside those of `ours`.
 fn stem(host: &str, ours: &str) -> String {
+    let ours = record::stem(ours);
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
     let stem: String = host.trim_start_matches('.').chars().map(plain).collect();
     match stem.as_str() {
@@ -180,5 +257,6 @@ mod tests {
         assert_eq!(stem("../../etc/x y", "app1"), "_.._etc_x_y");
         assert_eq!(stem("app1", "app1"), "app1-far");
         assert_eq!(stem("..", "app1"), "far");
+        assert_eq!(stem("host", ""), "host-far");
     }
 }

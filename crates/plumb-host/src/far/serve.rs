@@ -6,7 +6,7 @@ use clap::Args;
 use plumb_engine::clock::MonotonicClock;
 use plumb_engine::layer::{JobError, Output, Verb, announce, note};
 use plumb_engine::{Cidr, Listener, Plain, ServePlan, Stop, serve};
-use plumb_measure::Span;
+use plumb_measure::{LinkSpeed, Span};
 use plumb_procfs::process::Wanted;
 
 use super::PORT;
@@ -36,6 +36,10 @@ pub struct FarServeOptions {
     #[arg(long, value_name = "PID|NAME")]
     pub process: Vec<Wanted>,
 
+    /// The speed of a link that its driver does not tell, or not truly, for example eth0=1Gbit; repeatable
+    #[arg(long, value_name = "IFACE=RATE")]
+    pub link: Vec<LinkSpeed>,
+
     /// Leave something out; a list
     #[arg(long, value_name = "SUBJECT,...", value_delimiter = ',')]
     pub without: Vec<Subject>,
@@ -62,6 +66,7 @@ impl FarServeOptions {
         WatchedOptions {
             every: self.every,
             process: self.process.clone(),
+            link: self.link.clone(),
             without: self.without.clone(),
             top_every: Span::from_ns(0), // each client would look at every process anew
             root: None,

@@ -174,6 +174,14 @@ impl Files {
     }
 }
 
+/// The name of the files of the host `name`: in their folder, and not hidden.
+pub(crate) fn stem(name: &str) -> String {
+    match name.trim_start_matches('.').replace('/', "_") {
+        empty if empty.is_empty() => "host".into(),
+        stem => stem,
+    }
+}
+
 /// Adds those of `names` to `late` that are new there, as far as it is kept.
 fn note(late: &mut Vec<String>, names: Vec<String>) {
     for name in names {
@@ -190,6 +198,12 @@ fn create_new(path: &Path) -> Result<File, HostError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_name_of_a_host_hides_its_files() {
+        let stems = ["", "..", ".db7", "db7.example", "../evil"].map(stem);
+        assert_eq!(stems, ["host", "host", "db7", "db7.example", "_evil"]);
+    }
 
     #[test]
     fn files_that_cannot_both_be_made_are_not_there() {

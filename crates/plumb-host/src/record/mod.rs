@@ -23,7 +23,7 @@ use plumb_engine::layer::{JobError, Output, Verb};
 use plumb_measure::{Clock as _, Span, counted, show_ns};
 use serde_json::json;
 
-pub(crate) use files::{Files, FilesPlan};
+pub(crate) use files::{Files, FilesPlan, stem};
 pub(crate) use kept::{Kept, lock};
 pub(crate) use recorder::sees;
 pub use recorder::{Recorded, Recorder, RecorderPlan};

@@ -10,7 +10,7 @@ use plumb_measure::{Clock as _, Span};
 use plumb_procfs::State;
 use plumb_procfs::process::{Wanted, kept_name};
 
-use super::files::{Files, FilesPlan};
+use super::files::{Files, FilesPlan, stem};
 use super::kept::{Kept, lock};
 use super::ticker::Ticker;
 use crate::HostError;
@@ -90,7 +90,7 @@ impl Recorder {
         let files = plan.folder.as_ref().map(|folder| {
             Files::create(&FilesPlan {
                 folder,
-                stem: &facts.name.replace('/', "_"),
+                stem: &stem(&facts.name),
                 facts: &facts,
                 every: plan.every,
                 command: &plan.command,

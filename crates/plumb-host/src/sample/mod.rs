@@ -24,6 +24,7 @@ pub use cpu::{CpuSample, CpuShare};
 pub use disk::DiskSample;
 pub use line::Line;
 pub use memory::{MemorySample, PagingSample};
+pub(crate) use network::link_used_pct;
 pub use network::{InterfaceSample, TcpSample, Traffic};
 pub use process::ProcessSample;
 pub use receive::{InterruptSample, ReceiveSample, SoftirqSample};

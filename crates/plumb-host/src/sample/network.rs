@@ -126,24 +126,38 @@ fn between(before: &Interface, now: &Interface, interval_ns: u64) -> Option<Inte
         errors,
         drops,
         speed_mbit: now.speed_mbit,
-        used_pct: used_pct(now.speed_mbit, received_bytes_per_s, sent_bytes_per_s),
+        used_pct: None, // what ports of RDMA carry over the same link is not known yet
     })
 }
 
-/// The busier direction as a share of a link of so many Mbit/s.
-fn used_pct(speed_mbit: Option<u64>, received: f64, sent: f64) -> Option<f64> {
-    speed_mbit.map(|mbit| received.max(sent) * 8.0 / (float(mbit) * 1e6) * 100.0)
+/// How full the two directions of a link were, percent of its speed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct LinkUsed {
+    pub(crate) received: f64,
+    pub(crate) sent: f64,
 }
 
-/// Adds the traffic of RDMA ports to the use of the links that they share with an interface.
+/// What an interface carried as a share of a link of so many Mbit/s, with the traffic of RDMA ports that
+/// goes over it.
+pub(crate) fn link_used_pct(
+    speed_mbit: u64,
+    interface: &InterfaceSample,
+    rdma: &[RdmaSample],
+) -> LinkUsed {
+    let (mut received, mut sent) = (interface.received_bytes_per_s, interface.sent_bytes_per_s);
+    for port in rdma.iter().filter(|port| port.interface == interface.name) {
+        received += port.received_bytes_per_s.unwrap_or(0.0);
+        sent += port.sent_bytes_per_s.unwrap_or(0.0);
+    }
+    let share = |bytes_per_s: f64| bytes_per_s * 8.0 / (float(speed_mbit) * 1e6) * 100.0;
+    LinkUsed { received: share(received), sent: share(sent) }
+}
+
+/// Says of each interface how full its link was.
 pub(super) fn share_links(interfaces: &mut [InterfaceSample], rdma: &[RdmaSample]) {
     for interface in interfaces {
-        let (mut received, mut sent) = (interface.received_bytes_per_s, interface.sent_bytes_per_s);
-        for port in rdma.iter().filter(|port| port.interface == interface.name) {
-            received += port.received_bytes_per_s.unwrap_or(0.0);
-            sent += port.sent_bytes_per_s.unwrap_or(0.0);
-        }
-        interface.used_pct = used_pct(interface.speed_mbit, received, sent);
+        let used = interface.speed_mbit.map(|mbit| link_used_pct(mbit, interface, rdma));
+        interface.used_pct = used.map(|it| it.received.max(it.sent));
     }
 }
 
@@ -247,7 +261,9 @@ mod tests {
         let before = interface(u64::from(u32::MAX) - 999, 500);
         let seen = between(&before, &interface(124_999_000, 600), 1_000_000_000).unwrap();
         assert!((seen.received_bytes_per_s - 125e6).abs() < 1.0, "{seen:?}");
-        assert!((seen.used_pct.unwrap() - 100.0).abs() < 1e-6);
+        let mut interfaces = [seen];
+        share_links(&mut interfaces, &[]);
+        assert!((interfaces[0].used_pct.unwrap() - 100.0).abs() < 1e-6);
         assert_eq!(between(&before, &interface(10, 1), 1), None, "it is a new device");
     }
 

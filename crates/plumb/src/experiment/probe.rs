@@ -345,6 +345,7 @@ mod tests {
             host_interval: Span::from_ms(100),
             foreign_limit: ForeignLimit { share: Share::percent(40), source },
             far_host: None,
+            link: Vec::new(),
         };
         let unsaid = |command, host| unsaid(words(&probe(command).unwrap()), host).unwrap();
         let limit = ["--foreign-limit=40%", "--foreign-limit-from=options-file"];

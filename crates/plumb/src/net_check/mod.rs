@@ -41,7 +41,7 @@ struct CheckOptions {
         long,
         value_name = "DIR",
         conflicts_with_all = ["out", "quick", "full", "for_time", "idle", "stability", "timeout",
-            "transport", "v4", "v6", "far_host", "host_interval"]
+            "transport", "v4", "v6", "far_host", "host_interval", "link"]
     )]
     resume: Option<PathBuf>,
 

@@ -197,29 +197,83 @@ fn a_far_host_that_cannot_be_reached_is_refused_before_anything_is_measured() {
     assert!(ended.stderr.contains("leave --host-interval 0s out"), "{ended:#?}");
 }
 
-/// Hands on so many requests to `server`, and is gone.
-fn leaving_after(server: &Server, requests: u32) -> (String, thread::JoinHandle<()>) {
+/// Hands on so many requests to `server` of each connection that is made, one after the other, and is gone.
+fn leaving_after<const N: usize>(
+    server: &Server,
+    requests: [usize; N],
+) -> (String, thread::JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
     let address = listener.local_addr().expect("it is bound").to_string();
-    let mut asker = Asker::connect(server);
+    let askers = requests.map(|requests| (requests, Asker::connect(server)));
     let relay = thread::spawn(move || {
-        let (mut stream, _) = listener.accept().expect("the run connects");
-        let mut requested = BufReader::new(stream.try_clone().expect("a second handle"));
-        for _ in 0..requests {
-            let mut line = String::new();
-            requested.read_line(&mut line).expect("the run asks");
-            let answer = asker.ask(line.trim_end());
-            writeln!(stream, "{answer}").expect("the run reads");
+        for (requests, mut asker) in askers {
+            let (mut stream, _) = listener.accept().expect("the run connects");
+            let requested = BufReader::new(stream.try_clone().expect("a second handle"));
+            for line in requested.lines().take(requests) {
+                let answer = asker.ask(&line.expect("the run asks"));
+                writeln!(stream, "{answer}").expect("the run reads");
+            }
         }
     });
     (address, relay)
 }
 
 #[test]
+fn a_far_host_that_answers_again_is_recorded_again() {
+    let echo = Server::start(&[]);
+    let server = Server::of_samples(&["--every", "10ms"]);
+    let (address, relay) = leaving_after(&server, [12, usize::MAX]);
+    let folder = tempdir().expect("a temporary folder");
+    let words = ["--for", "4s", "--warmup", "0s", "--delay", "5ms", "--host-interval", "50ms"];
+    let words = [&words[..], &["--out", "run", "--far-host", &address]].concat();
+    ping(&echo.address, &words, folder.path()).with(0);
+    relay.join().expect("both connections are over");
+    let run = folder.path().join("run");
+    let record = record(&run);
+    let result = &record["results"][0];
+    let reasons = result["validity"]["reasons"].as_array().expect("reasons");
+    let lost = reasons.iter().find(|it| it["kind"] == "far-host-lost").expect("a remark");
+    let text = lost["text"].as_str().expect("a text");
+    assert!(text.contains("closed the connection, and answered again"), "{text}");
+    // more than the first connection gave, and not all of the time
+    assert!(result["far"]["samples"].as_u64().is_some_and(|samples| samples > 12), "{result}");
+    let [covered, all] = [&result["far"]["covered_ns"], &result["duration_ns"]].map(Value::as_u64);
+    assert!(covered < all, "{result}");
+    let theirs = seconds(&read(&run.join(format!("{}-far.csv", name()))));
+    assert!(theirs.windows(2).all(|pair| pair[0] < pair[1]), "{theirs:?}");
+}
+
+#[test]
+fn a_link_of_known_speed_is_told_of_both_hosts() {
+    let echo = Server::start(&[]);
+    // everything that goes over loopback is more than that
+    let server = Server::of_samples(&["--every", "10ms", "--link", "lo=1Mbit"]);
+    let folder = tempdir().expect("a temporary folder");
+    let words = ["--link", "lo=1Mbit", "--size", "10KB"];
+    watched_ping(&echo, &server.address, &words, folder.path()).with(0);
+    let record = record(&folder.path().join("run"));
+    let result = &record["results"][0];
+    for side in ["host", "far"] {
+        let link = &result[side]["link"];
+        assert_eq!((&link["interface"], &link["speed_mbit"]), (&"lo".into(), &1.into()), "{link}");
+        assert!(link["used_pct"].as_f64().is_some_and(|used| used > 95.0), "{link}");
+    }
+    let reasons = result["validity"]["reasons"].as_array().expect("reasons");
+    let full = reasons.iter().filter(|it| it["kind"] == "link-full" && it["scope"] == "nothing");
+    assert_eq!(full.count(), 2, "{reasons:?}");
+    let shown = plumb(&["report", "run"], folder.path()).with(0).stdout;
+    let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = words.matches(" % of 1 Mbit/s on average").count();
+    assert_eq!(told, 4, "both remarks and both lines say it: {shown}");
+    let ended = ping(&echo.address, &["--link", "1Mbit"], folder.path()).with(2);
+    assert!(ended.stderr.contains("expected IFACE=RATE"), "{ended:#?}");
+}
+
+#[test]
 fn a_far_host_that_goes_away_is_a_remark() {
     let echo = Server::start(&[]);
     let server = Server::of_samples(&["--every", "10ms"]);
-    let (address, relay) = leaving_after(&server, 4);
+    let (address, relay) = leaving_after(&server, [4]);
     let folder = tempdir().expect("a temporary folder");
     watched_ping(&echo, &address, &[], folder.path()).with(0);
     relay.join().expect("it was asked often enough");
