@@ -278,11 +278,14 @@ fn said(
             signed(cost.ns),
             places(setting)
         ),
-        _ => format!(
-            "No cost of idle processors was shown: a round trip takes {} {} with the tick left \
+        IdleFinding::NotShown | IdleFinding::Open if cost.high_ns < 0.0 => format!(
+            "No cost of idle processors was shown: a round trip takes {} less with the tick left \
              alone (difference {range}; {medians}).",
             show_ns(rounded(cost.ns.abs())),
-            if cost.ns < 0.0 { "less" } else { "longer" }
+        ),
+        IdleFinding::NotShown | IdleFinding::Open => format!(
+            "No cost of idle processors was shown: the difference of a round trip with the tick left \
+             alone is {range}, which holds zero ({medians})."
         ),
     }
 }
@@ -383,7 +386,9 @@ mod tests {
         let found = IdleCost::of(sample(&rounds));
         assert_eq!(found.finding, IdleFinding::NotShown);
         assert!(found.sentence.starts_with("No cost of idle processors was shown"));
-        assert!(!found.sentence.contains("where to look"), "{}", found.sentence);
+        let said = &found.sentence;
+        assert!(!said.contains("where to look") && said.contains("which holds zero"), "{said}");
+        assert!(!said.contains(" less ") && !said.contains(" longer "), "{said}");
         let rounds: Vec<(u64, u64)> = (0..10).map(|n| (60_000 + 10 * n, 60_117)).collect();
         let less = IdleCost::of(sample(&rounds)).sentence;
         assert!(

@@ -48,7 +48,9 @@ mod writer;
 pub use document::Document;
 pub use doubt::{Doubt, Doubts, HALF_DECIMAL, Rule};
 pub use facts::{Facts, System};
-pub use perfmon::PerfmonError;
+pub use perfmon::{
+    CounterObject, PerfmonError, apart as machine_and_counter, unit as counter_unit,
+};
 pub use process::{Process, Taken};
 pub use reader::{Nmon, Options, ReadError, open, read};
 pub use recording::{BusyRule, CoresBusy, Recording, Traffic};

@@ -9,6 +9,7 @@
 //! which BIAS is UTC minus local time in minutes.
 
 mod busy;
+mod object;
 
 use std::collections::HashMap;
 
@@ -30,6 +31,7 @@ const NAME_BYTES_MAX: usize = 512;
 const NAME_CHARS_MAX: usize = 128;
 
 pub(crate) use busy::is_busy_share;
+pub use object::{CounterObject, apart};
 
 /// Why a file of Windows cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -335,8 +337,9 @@ fn short(name: String) -> String {
     if name.len() <= NAME_BYTES_MAX { name } else { name.chars().take(NAME_CHARS_MAX).collect() }
 }
 
-/// The unit of a counter, as far as its name tells.
-pub(crate) fn unit(counter: &str) -> &'static str {
+/// The unit of a counter, as far as its name tells; else empty.
+#[must_use]
+pub fn unit(counter: &str) -> &'static str {
     let lower = counter.to_ascii_lowercase();
     if lower.starts_with('%') || lower.ends_with("(%)") {
         "%"

@@ -60,6 +60,18 @@ impl Moment {
 }
 
 impl Window {
+    /// True when its end is taken as a time of the day after that of its beginning, because it is an
+    /// earlier time of the day.
+    #[must_use]
+    pub fn ends_next_day(&self) -> bool {
+        let times = self.from.zip(self.to);
+        times.is_some_and(|(from, to)| match (from, to) {
+            (Moment::Daily(from), Moment::Daily(to)) => to < from,
+            (Moment::At(from), Moment::Daily(to)) => to < from.time(),
+            (Moment::At(_) | Moment::Daily(_), Moment::At(_)) => false,
+        })
+    }
+
     /// True for the whole recording.
     pub(crate) fn is_whole(&self) -> bool {
         self.from.is_none() && self.to.is_none()
@@ -123,6 +135,19 @@ mod tests {
             (s("2026-11-21T22:00:00"), s("2026-11-22T02:00:00"))
         );
         assert_eq!(ends("07:55", "", morning), (s("2026-11-21T07:55:00"), i64::MAX), "before it");
+    }
+
+    #[test]
+    fn an_end_before_the_beginning_is_of_the_next_day() {
+        let next_day = |from: &str, to: &str| {
+            let moment = |text: &str| (!text.is_empty()).then(|| text.parse().unwrap());
+            Window { from: moment(from), to: moment(to), whole: false }.ends_next_day()
+        };
+        assert!(next_day("06:54:15", "06:54:10") && next_day("2026-12-31T23:05", "01:00"));
+        for (from, to) in [("06:54", "06:54"), ("10:00", "11:00"), ("", "11:00"), ("10:00", "")] {
+            assert!(!next_day(from, to), "{from} {to}");
+        }
+        assert!(!next_day("2026-12-31T23:05", "2026-12-31T22:00"));
     }
 
     #[test]

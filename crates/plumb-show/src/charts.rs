@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use crate::recording::{HistoryChart, Series};
-use plumb_nmon::{Column, Recording, Section};
+use plumb_nmon::{Column, CounterObject, Recording, Section};
 
 use crate::moments::Moments;
-use crate::processes;
+use crate::scale::scale;
+use crate::{processes, windows};
 
 /// Columns of a section that are told apart in one chart.
 const FEW: usize = 6;
@@ -32,11 +33,26 @@ const KNOWN: [&str; 14] = [
     "PAGE",
 ];
 
+/// Charts that are seen at once; further ones unfold.
+const FIRST_MAX: usize = 12;
+
+/// The charts of a recording.
+#[derive(Debug, Default)]
+pub(crate) struct Charts {
+    /// What a reader looks at first.
+    pub(crate) first: Vec<HistoryChart>,
+    /// The others.
+    pub(crate) further: Vec<HistoryChart>,
+    /// Titles of charts that would be zero throughout.
+    pub(crate) idle: Vec<String>,
+}
+
 /// The sections whose figures are drawn.
 pub(crate) fn sections(recording: &Recording) -> Vec<&str> {
     let names = recording.sections.iter().map(|section| section.name.as_str());
     let known = names.filter(|name| KNOWN.contains(&family(name)));
-    known.chain(few(recording).map(|section| section.name.as_str())).collect()
+    let few = few(recording).map(|section| section.name.as_str());
+    known.chain(few).chain(windows::Charts::of(recording).sections()).collect()
 }
 
 /// The name without the number that tells parts of one section apart.
@@ -51,6 +67,7 @@ fn few(recording: &Recording) -> impl Iterator<Item = &Section> {
         .sections
         .iter()
         .filter(|section| !KNOWN.contains(&family(&section.name)) && !of_one_cpu(&section.name))
+        .filter(|section| CounterObject::of(section).is_none())
         .filter(|section| section.columns.len() <= FEW)
         .filter(move |section| section.columns.iter().any(moves))
         .take(FURTHER_MAX)
@@ -61,18 +78,20 @@ fn of_one_cpu(name: &str) -> bool {
     matches!(family(name), "CPU" | "PCPU" | "SCPU")
 }
 
-/// Names of sections that have figures and are not drawn, those of single processors apart.
+/// Names of sections that have figures and are not drawn, those of single processors and of counters of
+/// Windows apart.
 pub(crate) fn left_out(recording: &Recording) -> Vec<&str> {
     let drawn: BTreeSet<&str> = sections(recording).into_iter().collect();
     let there = recording.sections.iter().filter(|section| section.rows > 0);
+    let there = there.filter(|section| CounterObject::of(section).is_none());
     let names = there.map(|section| section.name.as_str());
     names.filter(|name| !drawn.contains(name) && !of_one_cpu(name)).collect()
 }
 
-/// What a reader looks at first, and the titles of those charts that would be zero throughout.
-pub(crate) fn first(recording: &Recording, moments: &Moments) -> (Vec<HistoryChart>, Vec<String>) {
+/// Everything that is drawn of `recording`.
+pub(crate) fn of(recording: &Recording, moments: &Moments) -> Charts {
     let draw = Draw { recording, moments };
-    let charts = vec![
+    let mut charts = vec![
         draw.shares(),
         draw.commands(),
         draw.partition(),
@@ -86,19 +105,17 @@ pub(crate) fn first(recording: &Recording, moments: &Moments) -> (Vec<HistoryCha
         draw.interfaces(),
         draw.rdma(),
     ];
+    charts.extend(windows::Charts::of(recording).drawn(moments));
     let there = charts.into_iter().filter(|chart| !chart.series.is_empty());
-    let (drawn, idle): (Vec<HistoryChart>, Vec<HistoryChart>) = there.partition(moves);
-    (drawn, idle.into_iter().map(|chart| chart.title).collect())
+    let (mut first, idle): (Vec<HistoryChart>, Vec<HistoryChart>) = there.partition(moves);
+    let mut further = first.split_off(first.len().min(FIRST_MAX));
+    further.extend(few(recording).map(|section| whole(recording, section, moments)));
+    Charts { first, further, idle: idle.into_iter().map(|chart| chart.title).collect() }
 }
 
 /// True for a chart with any figure other than zero.
 fn moves(chart: &HistoryChart) -> bool {
     chart.series.iter().flat_map(|line| &line.values).any(|value| *value > 0.0)
-}
-
-/// Every further section with few columns.
-pub(crate) fn further(recording: &Recording, moments: &Moments) -> Vec<HistoryChart> {
-    few(recording).map(|section| whole(recording, section, moments)).collect()
 }
 
 fn whole(recording: &Recording, section: &Section, moments: &Moments) -> HistoryChart {
@@ -325,27 +342,6 @@ fn traffic(title: &str, mut lines: Vec<Series>) -> HistoryChart {
     chart(title, &unit, &unit, lines)
 }
 
-/// Brings lines to the unit that keeps their figures short; the unit, and how many of the first
-/// one it holds.
-fn scale(first: &str, lines: &mut [Series]) -> (String, f64) {
-    const UNITS: [&str; 5] = ["KB", "MB", "GB", "TB", "PB"];
-    const SHORT: f64 = 10_000.0;
-    let figures = lines.iter().flat_map(|line| &line.values).copied();
-    let mut largest = figures.filter(|value| value.is_finite()).fold(0.0, f64::max);
-    let mut units = UNITS.iter().skip_while(|unit| **unit != first);
-    let (mut unit, mut factor) = (units.next().copied().unwrap_or(first), 1.0);
-    for larger in units {
-        if largest < SHORT {
-            break;
-        }
-        (unit, factor, largest) = (*larger, factor * 1024.0, largest / 1024.0);
-    }
-    for line in lines {
-        line.values.iter_mut().for_each(|value| *value /= factor);
-    }
-    (unit.to_owned(), factor)
-}
-
 #[cfg(test)]
 mod tests {
     use plumb_nmon::Options;
@@ -356,7 +352,7 @@ mod tests {
         let options = Options { series: plumb_nmon::Series::All, ..Options::default() };
         let read = plumb_nmon::read(file.as_bytes(), &options).unwrap();
         let recording = &read.recordings[0];
-        first(recording, &Moments::of(&recording.timeline)).0
+        of(recording, &Moments::of(&recording.timeline)).first
     }
 
     #[test]
@@ -371,14 +367,5 @@ mod tests {
         let names: Vec<&str> = busy.series.iter().map(|line| line.name.as_str()).collect();
         assert_eq!(names, ["sda", "sdb"]);
         assert_eq!(format!("{:?}", busy.series[1].values), "[6.0, NaN]");
-    }
-
-    #[test]
-    fn figures_are_kept_short_by_their_unit() {
-        let line = |values: &[f64]| Series { name: String::new(), values: values.to_vec() };
-        let mut lines = [line(&[20_480.0, f64::NAN])];
-        assert_eq!(scale("KB", &mut lines), ("MB".to_owned(), 1024.0));
-        assert_eq!(format!("{:?}", lines[0].values), "[20.0, NaN]");
-        assert_eq!(scale("MB", &mut [line(&[9_000.0])]), ("MB".to_owned(), 1.0));
     }
 }

@@ -12,7 +12,10 @@ mod moments;
 mod page;
 mod processes;
 pub mod recording;
+mod scale;
 mod text;
+mod together;
+mod windows;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,7 +25,7 @@ use plumb_nmon::{Nmon, Options, ReadError, Recording, Series, Window};
 
 pub use json::of as json;
 pub use page::of as page;
-pub use text::file as text;
+pub use text::files as text;
 
 /// A file, what was read of it, and what checking each of its recordings gave.
 #[derive(Debug)]
@@ -64,8 +67,25 @@ impl Shown {
         self.checks.iter().all(|check| check.findings().is_empty())
     }
 
+    /// True when no snapshot of it could be read.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.read.recordings.iter().all(|recording| recording.timeline.stamps().is_empty())
+    }
+
     /// Every recording with what checking it gave.
     fn recordings(&self) -> impl Iterator<Item = (&Recording, &Report)> {
         self.read.recordings.iter().zip(&self.checks)
     }
+}
+
+/// What there is to say of `files` beside their figures: that the end of `window` was taken as a time of the
+/// next day, and of which of them nothing was read.
+#[must_use]
+pub fn notes(files: &[Shown], window: Window) -> Vec<String> {
+    let next_day =
+        "--to is an earlier time of the day than --from: it is taken as one of the next day";
+    let empty = files.iter().filter(|file| file.is_empty());
+    let empty = empty.map(|it| format!("{}: no snapshot in it could be read", it.path.display()));
+    window.ends_next_day().then(|| next_day.to_owned()).into_iter().chain(empty).collect()
 }

@@ -4,10 +4,11 @@ use crate::recording::{
     Check, Command, Counter, Fact, Key, Recording as Shown, Recordings, Remark,
 };
 use plumb_check::Report;
+use plumb_measure::counted;
 use plumb_nmon::{Recording, Row, Troubles};
 
 use crate::moments::Moments;
-use crate::{charts, figures};
+use crate::{charts, figures, together, windows};
 
 /// Names of sections that are spelled out.
 const NAMED: usize = 20;
@@ -30,7 +31,11 @@ pub fn of(files: &[crate::Shown]) -> Recordings {
             }
         })
     });
-    Recordings { version: env!("CARGO_PKG_VERSION").into(), list: list.collect() }
+    Recordings {
+        version: env!("CARGO_PKG_VERSION").into(),
+        together: together::of(files),
+        list: list.collect(),
+    }
 }
 
 /// The troubles from line `begins` to before `ends`.
@@ -43,7 +48,7 @@ fn one(recording: &Recording, checked: &Report) -> Shown {
     let moments = Moments::of(&recording.timeline);
     let rows = recording.summary();
     let totals = figures::totals(recording);
-    let (charts, idle) = charts::first(recording, &moments);
+    let charts::Charts { first, further, idle } = charts::of(recording, &moments);
     Shown {
         host: figures::host(recording),
         about: format!("{} \u{b7} {}", figures::recorded(recording), figures::span(recording)),
@@ -51,8 +56,8 @@ fn one(recording: &Recording, checked: &Report) -> Shown {
         counters: rows.iter().map(counter).collect(),
         totals: totals.into_iter().map(|(name, value)| fact(name, value)).collect(),
         commands: commands(recording),
-        charts,
-        further: charts::further(recording, &moments),
+        charts: first,
+        further,
         notes: notes(recording, &moments, &idle),
         time: moments.time,
         facts: facts(recording),
@@ -156,6 +161,13 @@ fn notes(recording: &Recording, moments: &Moments, idle: &[String]) -> Vec<Strin
     }
     if !idle.is_empty() {
         notes.push(format!("Zero throughout: {}.", idle.join(", ")));
+    }
+    match windows::Charts::of(recording).left_out {
+        0 => {}
+        n => notes.push(format!(
+            "Not drawn, because they come after too many others: {} of counters.",
+            counted(n as u64, "chart")
+        )),
     }
     let names = charts::left_out(recording);
     if !names.is_empty() {

@@ -7,11 +7,17 @@ use std::io::{self, Write};
 
 use crate::{Shown, figures};
 
-/// Writes one file with all its recordings.
+/// Writes all files, and before them what several have side by side.
 ///
 /// # Errors
 /// When `out` takes no more.
-pub fn file(out: &mut impl Write, shown: &Shown) -> io::Result<()> {
+pub fn files(out: &mut impl Write, files: &[Shown]) -> io::Result<()> {
+    together(out, files)?;
+    files.iter().try_for_each(|one| file(out, one))
+}
+
+/// Writes one file with all its recordings.
+fn file(out: &mut impl Write, shown: &Shown) -> io::Result<()> {
     let Shown { path, read, .. } = shown;
     for (recording, checked) in shown.recordings() {
         writeln!(out, "{}", path.display())?;
@@ -28,6 +34,18 @@ pub fn file(out: &mut impl Write, shown: &Shown) -> io::Result<()> {
         0 => Ok(()),
         more => writeln!(out, "{}: and {}", path.display(), counted(more, "more message")),
     }
+}
+
+/// Writes the counters that several of `files` have, beside each other; nothing where there are none.
+fn together(out: &mut impl Write, files: &[Shown]) -> io::Result<()> {
+    let Some(together) = crate::together::of(files) else { return Ok(()) };
+    let table = crate::recording::side_by_side(&together);
+    for doubt in &together.doubts {
+        writeln!(out, "{doubt}")?;
+    }
+    let lines = table.in_parts(usize::MAX);
+    lines.lines().try_for_each(|line| writeln!(out, "  {}", line.trim_end()))?;
+    writeln!(out)
 }
 
 fn facts(out: &mut impl Write, recording: &Recording) -> io::Result<()> {

@@ -5,8 +5,8 @@ mod page;
 
 use page::{assert_balanced, assert_self_contained};
 use plumb_show::recording::{
-    self, ChartTime, Check, Command, Counter, Fact, HistoryChart, Key, Recording, Recordings,
-    Remark, Series,
+    self, ChartTime, Check, Command, Counter, Fact, HistoryChart, JoinedCounter, Key, Recording,
+    Recordings, Remark, Series, Together,
 };
 
 const HOSTILE: &str = "</style></svg><script>alert(1)</script>\"'&|`";
@@ -18,7 +18,15 @@ fn assert_sound(page: &str) {
 }
 
 fn page(list: Vec<Recording>) -> Recordings {
-    Recordings { version: "0.0.0".into(), list }
+    let figures = vec![Some([Some(1.5), None, Some(f64::NAN)]), None];
+    let row = JoinedCounter { name: HOSTILE.into(), unit: HOSTILE.into(), figures };
+    let together = Together {
+        names: vec![HOSTILE.into(), "b".into()],
+        rows: vec![row],
+        doubts: vec![HOSTILE.into()],
+    };
+    let together = Some(together).filter(|_| list.len() > 1);
+    Recordings { version: "0.0.0".into(), together, list }
 }
 
 /// A recording of `count` moments, each 2 s after the one before, with all that one can have.

@@ -48,7 +48,7 @@ pub(crate) fn command() -> Command {
         )
         .after_help(
             "Exit codes: 0 the figures agree with each other; 1 a figure cannot be true; 2 a file \
-             cannot be read (the others are shown all the same).",
+             cannot be read (the others are shown all the same); 3 no snapshot of a file could be read.",
         )
 }
 
@@ -70,6 +70,7 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     if shown.is_empty() {
         return Ok(Exit::DidNotRun);
     }
+    plumb_show::notes(&shown, window).iter().for_each(|it| exit::note(it));
     if let Some(file) = &options.html {
         std::fs::write(file, recording::html(&page(&shown))).with_context(|| {
             format!("cannot write {}; name a file in a folder you may write to", file.display())
@@ -79,13 +80,15 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     exit::unless_closed(match options.form.into() {
         Form::Json => writeln!(out, "{}", json(&shown, &unread)?),
         Form::Markdown => write!(out, "{}", recording::markdown(&page(&shown))),
-        Form::Text => shown.iter().try_for_each(|one| text(&mut out, one)),
+        Form::Text => text(&mut out, &shown),
     })?;
     let agree = shown.iter().all(Shown::agrees);
-    Ok(match (unread.is_empty(), agree) {
-        (false, _) => Exit::DidNotRun,
-        (true, false) => Exit::Finding,
-        (true, true) => Exit::Ran,
+    let empty = shown.iter().any(Shown::is_empty);
+    Ok(match (unread.is_empty(), agree, empty) {
+        (false, _, _) => Exit::DidNotRun,
+        (true, false, _) => Exit::Finding,
+        (true, true, true) => Exit::Unanswered,
+        (true, true, false) => Exit::Ran,
     })
 }
 

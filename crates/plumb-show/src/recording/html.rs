@@ -42,6 +42,15 @@ pub fn render(recordings: &Recordings) -> String {
     let content = html! {
         (head(recordings))
         main {
+            @if let Some(together) = &recordings.together {
+                section {
+                    h2 { "Side by side" }
+                    @for doubt in &together.doubts {
+                        p class="validity bad" { strong { "NOT CONSISTENT" } " " (doubt) "." }
+                    }
+                    (sheet::table("Counters that several recordings have", &tables::together(together)))
+                }
+            }
             @for recording in list { (one(recording, list.len() > 1)) }
             (page::how_to_read(&DEFINITIONS))
         }
@@ -167,7 +176,7 @@ fn charts(recording: &Recording) -> Markup {
     let time = &recording.time;
     let (first, further) = (drawn(&recording.charts, time), drawn(&recording.further, time));
     html! {
-        @if !first.is_empty() || !recording.notes.is_empty() {
+        @if !first.is_empty() || !further.is_empty() || !recording.notes.is_empty() {
             section {
                 h2 { "Over time" }
                 @if let Some(words) = joined(time) { p class="about" { (words) } }

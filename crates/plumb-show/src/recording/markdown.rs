@@ -4,10 +4,15 @@ use plumb_page::table::{Column, Table, escaped};
 
 use super::{Recording, Recordings, Remark, counted, tables};
 
-/// The recordings as Markdown: verdict, counters, totals, and what was wrong with the file.
+/// The recordings as Markdown: what several have side by side, and of each verdict, counters, totals, and what was wrong with the file.
 #[must_use]
 pub fn render(recordings: &Recordings) -> String {
-    recordings.list.iter().map(one).collect::<Vec<_>>().join("\n")
+    let together = recordings.together.as_ref().map(|together| {
+        let doubt = |it: &String| format!("**NOT CONSISTENT**: {}\n\n", escaped(it));
+        let doubts: String = together.doubts.iter().map(doubt).collect();
+        format!("## Side by side\n\n{doubts}{}", tables::together(together).markdown())
+    });
+    together.into_iter().chain(recordings.list.iter().map(one)).collect::<Vec<_>>().join("\n")
 }
 
 fn one(recording: &Recording) -> String {

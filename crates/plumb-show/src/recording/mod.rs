@@ -7,6 +7,7 @@ mod tables;
 
 pub use html::render as html;
 pub use markdown::render as markdown;
+pub(crate) use tables::together as side_by_side;
 
 pub use plumb_chart::{ChartTime, HistoryChart, Series};
 use plumb_measure::counted;
@@ -19,8 +20,32 @@ pub const SCHEMA: &str = "plumb.show/1";
 pub struct Recordings {
     /// Version of the program that read them.
     pub version: String,
+    /// The counters that several have, beside each other; absent where there are none.
+    pub together: Option<Together>,
     /// The recordings, in the order in which they were named.
     pub list: Vec<Recording>,
+}
+
+/// The counters of several recordings beside each other.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Together {
+    /// What tells the recordings apart.
+    pub names: Vec<String>,
+    /// One row a counter.
+    pub rows: Vec<JoinedCounter>,
+    /// Which of them hold figures that cannot be true.
+    pub doubts: Vec<String>,
+}
+
+/// A counter of several recordings.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JoinedCounter {
+    /// What it counts.
+    pub name: String,
+    /// Its unit; empty for a plain number.
+    pub unit: String,
+    /// Average, minimum and maximum, one a recording; absent where it has none.
+    pub figures: Vec<Option<[Option<f64>; 3]>>,
 }
 
 /// What one host did while it was recorded.

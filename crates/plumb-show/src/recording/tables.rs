@@ -3,7 +3,7 @@
 use plumb_page::figures::{ABSENT, grouped};
 use plumb_page::table::{Column, Table};
 
-use super::Recording;
+use super::{Recording, Together};
 
 /// Commands that are shown; a host has hundreds.
 const COMMANDS_MAX: usize = 10;
@@ -28,6 +28,21 @@ pub(super) fn counters(recording: &Recording) -> Table {
         }
         cells.push(counter.source.clone());
         table.push(cells);
+    }
+    table
+}
+
+/// Average, minimum and maximum of each counter, a column a recording.
+pub(crate) fn together(together: &Together) -> Table {
+    let mut columns = ["counter", "unit", ""].map(Column::words).to_vec();
+    columns.extend(together.names.iter().map(Column::figure));
+    let mut table = Table::new(columns);
+    for row in &together.rows {
+        for (at, what) in ["average", "minimum", "maximum"].into_iter().enumerate() {
+            let mut cells = vec![row.name.clone(), row.unit.clone(), what.to_owned()];
+            cells.extend(row.figures.iter().map(|of| figure(of.and_then(|of| of[at]))));
+            table.push(cells);
+        }
     }
     table
 }

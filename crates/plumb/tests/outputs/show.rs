@@ -97,9 +97,61 @@ fn figures_that_cannot_be_true_are_named_in_every_form() {
 fn a_recording_without_figures_is_a_page_all_the_same() {
     let folder = folder(&[]);
     fs::write(folder.path().join("empty.nmon"), "AAA,host,idle01\n").expect("it can be written");
-    let page = page(&folder, &["empty.nmon"]);
+    let ended = show(&folder, &["empty.nmon", "--html", "page.html"]).with(3);
+    assert!(ended.stderr.contains("empty.nmon: no snapshot in it could be read"), "{ended:#?}");
+    let page = fs::read_to_string(folder.path().join("page.html")).expect("it was written");
     assert!(page.contains("Nothing is drawn over time"), "{page}");
     assert!(!page.contains("<svg"), "{page}");
+}
+
+/// A log of Windows of the machine `host`, with these rows of Available MBytes, Pages/sec and
+/// Processor time.
+fn windows(host: &str, rows: &[&str]) -> String {
+    let counters =
+        [r"Memory\Available MBytes", r"Memory\Pages/sec", r"Processor(_Total)\% Processor Time"];
+    let paths: Vec<String> = counters.map(|it| format!(r#""\\{host}\{it}""#)).to_vec();
+    let mut log = format!("\"(PDH-CSV 4.0) (W. Europe Standard Time)(-60)\",{}\n", paths.join(","));
+    for (at, row) in rows.iter().enumerate() {
+        log += &format!("\"11/28/2026 10:00:{:02}.000\",{row}\n", 15 * at);
+    }
+    log
+}
+
+#[test]
+fn logs_of_windows_are_drawn_and_stand_side_by_side() {
+    let folder = folder(&[]);
+    let write = |name: &str, text: String| {
+        fs::write(folder.path().join(name), text).expect("it can be written");
+    };
+    write("node1.csv", windows("MII01", &["5000,10,13.5", "4000,30,15.5", "6000,20,14.5"]));
+    write("node2.csv", windows("MII02", &["500,0,93", "400,0,95"]));
+    let page = page(&folder, &["node1.csv", "node2.csv"]);
+    for expected in [
+        "Side by side",
+        "Memory: Available MBytes",
+        "Memory: Pages/sec",
+        "Processor(_Total): % Processor Time",
+        "Zero throughout: Memory: Pages/sec.",
+    ] {
+        assert!(page.contains(expected), "{expected}");
+    }
+    assert_eq!(page.matches("<figcaption").count(), 5, "three charts and two");
+    let shown = show(&folder, &["node1.csv", "node2.csv"]).with(0).stdout;
+    let rows: Vec<Vec<&str>> = shown
+        .lines()
+        .take_while(|line| !line.is_empty())
+        .map(|it| it.split_whitespace().collect())
+        .collect();
+    assert_eq!(rows[0], ["counter", "unit", "node1.csv", "node2.csv"], "{shown}");
+    let row = ["Memory:", "Available", "MBytes", "MB", "average", "5,000.00", "450.00"];
+    assert!(rows.iter().any(|it| *it == row), "{shown}");
+    let markdown = show(&folder, &["node1.csv", "node2.csv", "--markdown"]).with(0).stdout;
+    assert!(markdown.starts_with("## Side by side\n\n| counter |"), "{markdown}");
+    let alone = show(&folder, &["node1.csv"]).with(0).stdout;
+    assert!(alone.starts_with("node1.csv\n"), "{alone}");
+    let words = ["node1.csv", "--from", "10:00:10", "--to", "10:00:05"];
+    let turned = show(&folder, &words).with(0);
+    assert!(turned.stderr.contains("taken as one of the next day"), "{turned:#?}");
 }
 
 #[test]
