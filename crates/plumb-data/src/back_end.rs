@@ -178,7 +178,7 @@ impl BackEnd {
             let limit = self.plan.timeout.min(Span::from_ns(left_ns));
             let Unanswered { error, sent, crowded } = match self.once(request, limit) {
                 Ok(answer) => {
-                    self.presence.answered();
+                    self.presence.answered(MonotonicClock.now_ns());
                     return Ok(answer);
                 }
                 Err(unanswered) => unanswered,

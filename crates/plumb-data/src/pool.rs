@@ -86,8 +86,6 @@ pub struct Lease {
     waited_ns: u64,
     /// What its session had spent before.
     before: DatabaseTimes,
-    /// What its session had been asked before, or for its log-on.
-    calls: u64,
 }
 
 impl Pool {
@@ -111,7 +109,7 @@ impl Pool {
     #[must_use]
     pub fn figures(&self) -> PoolFigures {
         let state = self.lock();
-        PoolFigures { idle: state.idle.len(), away: self.presence.is_away(), ..state.figures }
+        PoolFigures { idle: state.idle.len(), away: self.is_away(), ..state.figures }
     }
 
     /// Opens the sessions that there shall be at the start; the second time nothing happens.
@@ -155,9 +153,7 @@ impl Pool {
                     // its place is free again, and another session may be idle
                 }
                 None => {
-                    let database = self.log_on(until_ns)?;
-                    lease.calls = database.calls();
-                    lease.database = Some(database);
+                    lease.database = Some(self.log_on(until_ns)?);
                     return Ok(lease);
                 }
             }
@@ -197,8 +193,7 @@ impl Pool {
             None => (None, 0),
         };
         let before = database.as_ref().map_or_else(DatabaseTimes::default, Database::times);
-        let calls = database.as_ref().map_or(0, Database::calls);
-        Ok(Lease { pool: Arc::clone(self), database, uses, waited_ns, before, calls })
+        Ok(Lease { pool: Arc::clone(self), database, uses, waited_ns, before })
     }
 
     fn exhausted(&self) -> OutsideError {
@@ -237,7 +232,7 @@ impl Pool {
                 Ok(()) => {
                     state.opening -= 1;
                     state.figures.log_ons += 1;
-                    self.presence.answered();
+                    self.look();
                     return Ok(database);
                 }
                 Err(error) => {
@@ -258,6 +253,24 @@ impl Pool {
                 }
             }
         }
+    }
+
+    /// One session has had no answer since `since_ns`, nanoseconds on the monotonic clock, which says nothing where
+    /// another one was answered meanwhile.
+    pub(super) fn was_silent(&self, since_ns: u64, why: &DatabaseError) {
+        if self.plan.target.answered_ns() <= since_ns {
+            self.presence.failed(why);
+        }
+    }
+
+    /// Looks whether the server has answered since it could not be used.
+    fn look(&self) {
+        self.presence.answered(self.plan.target.answered_ns());
+    }
+
+    fn is_away(&self) -> bool {
+        self.look();
+        self.presence.is_away()
     }
 
     /// Whether the server can be used.
@@ -322,9 +335,7 @@ impl Drop for Lease {
         let mut kept = self.database.take();
         if let Some(database) = &mut kept {
             database.roll_back();
-            if database.connected() && database.calls() > self.calls {
-                self.pool.presence.answered();
-            }
+            self.pool.look();
         }
         let uses = self.uses + 1;
         let plan = &self.pool.plan;

@@ -1,11 +1,11 @@
 //! Whether a data server or a back end can be used, and who is told when that changes.
 
 use std::fmt::Display;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use plumb_engine::clock::MonotonicClock;
-use plumb_measure::{Clock as _, Span};
+use plumb_measure::Clock as _;
 use plumb_serve::Log;
 
 /// Whether something outside can be used.
@@ -13,17 +13,15 @@ use plumb_serve::Log;
 pub(super) struct Presence {
     /// As the log calls it: `the data server plant`.
     what: String,
-    away: AtomicBool,
-    /// When it was last used, nanoseconds on the monotonic clock; 0: never.
-    used_ns: AtomicU64,
+    /// When it could last not be used, nanoseconds on the monotonic clock; 0: it can.
+    failed_ns: AtomicU64,
     log: OnceLock<Arc<Log>>,
 }
 
 impl Presence {
     /// Of `what`, which can be used until the contrary is known.
     pub(super) fn new(what: String) -> Self {
-        let (away, used_ns) = (AtomicBool::new(false), AtomicU64::new(0));
-        Self { what, away, used_ns, log: OnceLock::new() }
+        Self { what, failed_ns: AtomicU64::new(0), log: OnceLock::new() }
     }
 
     /// Changes are told to `log` from now on, unless another one has them.
@@ -31,33 +29,29 @@ impl Presence {
         self.log.get_or_init(|| Arc::clone(log));
     }
 
-    /// It was used.
-    pub(super) fn answered(&self) {
-        self.used_ns.fetch_max(MonotonicClock.now_ns(), Ordering::Relaxed);
-        if self.is_away() && self.away.swap(false, Ordering::Relaxed) {
+    /// It answered at `at_ns`, nanoseconds on the monotonic clock. What it answered before it could not be used
+    /// says nothing.
+    pub(super) fn answered(&self, at_ns: u64) {
+        let failed_ns = self.failed_ns.load(Ordering::Relaxed);
+        if failed_ns == 0 || at_ns <= failed_ns {
+            return;
+        }
+        let (order, otherwise) = (Ordering::Relaxed, Ordering::Relaxed);
+        if self.failed_ns.compare_exchange(failed_ns, 0, order, otherwise).is_ok() {
             self.told(&format!("{} can be used again", self.what));
         }
     }
 
     /// It could not be used.
     pub(super) fn failed(&self, why: &impl Display) {
-        if !self.away.swap(true, Ordering::Relaxed) {
+        if self.failed_ns.fetch_max(MonotonicClock.now_ns(), Ordering::Relaxed) == 0 {
             self.told(&format!("{} cannot be used: {why}", self.what));
         }
     }
 
-    /// One who asked got no answer for the time of `silent`, which says nothing where another one has used it
-    /// meanwhile.
-    pub(super) fn was_silent(&self, silent: Span, why: &impl Display) {
-        let since_ns = MonotonicClock.now_ns().saturating_sub(silent.ns());
-        if self.used_ns.load(Ordering::Relaxed) <= since_ns {
-            self.failed(why);
-        }
-    }
-
-    /// True from a failure until it was used again.
+    /// True from a failure until it has answered again.
     pub(super) fn is_away(&self) -> bool {
-        self.away.load(Ordering::Relaxed)
+        self.failed_ns.load(Ordering::Relaxed) > 0
     }
 
     fn told(&self, event: &str) {
@@ -75,7 +69,8 @@ mod tests {
     use std::path::Path;
     use std::sync::{Arc, mpsc};
 
-    use plumb_measure::Span;
+    use plumb_engine::clock::MonotonicClock;
+    use plumb_measure::{Clock as _, Span};
     use plumb_serve::Log;
     use plumb_serve::database::DatabaseError;
     use plumb_transaction::{BackEndRequest, OutsideError};
@@ -196,6 +191,32 @@ mod tests {
         server.outside(&DatabaseError::Silent("late".into()), "SELECT 1");
         assert!(!server.pool.figures().away);
         assert_eq!(told.try_iter().count(), 0);
+    }
+
+    #[test]
+    fn a_session_that_is_in_use_counts_by_its_answers_and_not_by_its_end() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("there")).unwrap();
+        let (server, told) = plant(folder.path(), "30s");
+        let (pool, late) = (&server.pool, DatabaseError::Silent("late".into()));
+        let (mut busy, mut quiet) = (pool.take().unwrap(), pool.take().unwrap());
+        quiet.batch("SELECT 1").unwrap();
+        // answered meanwhile, and still in use
+        let since_ns = MonotonicClock.now_ns();
+        busy.batch("SELECT 1").unwrap();
+        pool.was_silent(since_ns, &late);
+        assert!(!pool.figures().away);
+        // answered before, and given back meanwhile
+        let since_ns = MonotonicClock.now_ns();
+        drop(quiet);
+        pool.was_silent(since_ns, &late);
+        assert!(pool.figures().away);
+        drop(pool.take().unwrap());
+        assert!(pool.figures().away);
+        // an answer is noticed before the session is given back, be it a refusal
+        busy.batch("SELECT x FROM nothing").unwrap_err();
+        assert!(!pool.figures().away);
+        assert_eq!(told.try_iter().count(), 2);
     }
 
     #[test]

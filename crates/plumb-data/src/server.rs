@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use plumb_engine::clock::MonotonicClock;
+use plumb_measure::Clock as _;
 use plumb_serve::database::{Database, DatabaseError};
 
 use super::Origin;
@@ -91,7 +93,8 @@ impl DataServer {
     pub(super) fn outside(&self, error: &DatabaseError, text: &str) -> OutsideError {
         let said = self.pool.said(error);
         if matches!(error, DatabaseError::Silent(_)) {
-            self.pool.presence().was_silent(self.pool.plan().target.limits().statement, error);
+            let limit_ns = self.pool.plan().target.limits().statement.ns();
+            self.pool.was_silent(MonotonicClock.now_ns().saturating_sub(limit_ns), error);
         }
         match error {
             DatabaseError::Lost(_)

@@ -302,7 +302,7 @@ impl Database {
     /// # Errors
     /// As [`rows`](Self::rows).
     pub fn log_on(&mut self) -> Result<(), DatabaseError> {
-        self.timed(|_| Ok(()))
+        if self.connected() { Ok(()) } else { self.timed(|_| Ok(())) }
     }
 
     /// Which of the two it is, for what they say differently.
@@ -366,9 +366,9 @@ impl Database {
             | Err(
                 DatabaseError::BrokenOff(_)
                 | DatabaseError::RolledBack(_)
-                | DatabaseError::Refused(_)
-                | DatabaseError::Nul,
-            ) => {}
+                | DatabaseError::Refused(_),
+            ) => self.target.was_answered(ended_ns),
+            Err(DatabaseError::Nul) => {}
         }
         done
     }

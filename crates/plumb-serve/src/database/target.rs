@@ -39,7 +39,7 @@ const NO_PASSWORD: &str = "write the URL without a password, and that as `passwo
 pub struct DatabaseTarget {
     pub(super) place: DatabaseKind,
     pub(super) limits: DatabaseLimits,
-    silent: Arc<Silence>,
+    heard: Arc<Heard>,
     pub(super) changes: Changes,
 }
 
@@ -114,9 +114,14 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Until when a server that was silent is left alone, by all sessions.
+/// What all sessions together have heard of a server. Times in nanoseconds on the monotonic clock.
 #[derive(Debug, Default)]
-struct Silence(AtomicU64);
+struct Heard {
+    /// Until when a server that was silent is left alone.
+    rests_until_ns: AtomicU64,
+    /// When the last call was answered; 0: none was.
+    answered_ns: AtomicU64,
+}
 
 impl DatabaseTarget {
     /// The `SQLite` file at `path`, which is made if it is not there.
@@ -126,7 +131,7 @@ impl DatabaseTarget {
     }
 
     fn new(place: DatabaseKind, limits: DatabaseLimits) -> Self {
-        Self { place, limits, silent: Arc::default(), changes: Changes::default() }
+        Self { place, limits, heard: Arc::default(), changes: Changes::default() }
     }
 
     /// The database that `url` names: `postgres://...`, or a path. The password of a server is
@@ -207,12 +212,24 @@ impl DatabaseTarget {
 
     /// Nobody tries to log on for a moment: the server was silent at `now_ns`.
     pub(super) fn was_silent(&self, now_ns: u64) {
-        self.silent.0.store(now_ns + REST_NS, Ordering::Relaxed);
+        self.heard.rests_until_ns.store(now_ns + REST_NS, Ordering::Relaxed);
     }
 
     /// True while nobody should try to log on.
     pub(super) fn rests(&self, now_ns: u64) -> bool {
-        now_ns < self.silent.0.load(Ordering::Relaxed)
+        now_ns < self.heard.rests_until_ns.load(Ordering::Relaxed)
+    }
+
+    /// A call of some session was answered at `now_ns`.
+    pub(super) fn was_answered(&self, now_ns: u64) {
+        self.heard.answered_ns.fetch_max(now_ns, Ordering::Relaxed);
+    }
+
+    /// When the last call of any session with it was answered, be it by a refusal: nanoseconds on the
+    /// monotonic clock, 0 before the first.
+    #[must_use]
+    pub fn answered_ns(&self) -> u64 {
+        self.heard.answered_ns.load(Ordering::Relaxed)
     }
 }
 
