@@ -167,7 +167,10 @@ impl Show {
         }
         if self.options.json {
             let listed: Vec<Value> = locks.iter().map(Shown::json).collect();
-            writeln!(out, "{:#}", json!({ "server": target.name, "locks": listed, "found": all }))?;
+            let shown = json!({
+                "schema": "plumb.lock-show/1", "server": target.name, "locks": listed, "found": all,
+            });
+            writeln!(out, "{shown:#}")?;
         } else {
             table(out, &locks)?;
             writeln!(out, "{} of {}", locks.len(), counted(all as u64, "lock"))?;

@@ -90,7 +90,7 @@ impl Status {
             let listed = |overflows: &Vec<_>| overflows.iter().map(Overflow::json).collect();
             let overflows: Option<Vec<_>> = overflows.as_ref().map(listed);
             let state = json!({
-                "server": target.name, "findings": findings, "per_s": rates,
+                "schema": "plumb.lock-status/1", "server": target.name, "findings": findings, "per_s": rates,
                 "figures": now.by_name, "overflows": overflows,
             });
             writeln!(out, "{state:#}")?;

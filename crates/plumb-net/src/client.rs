@@ -8,6 +8,9 @@ use plumb_measure::{counted, grouped, real, show_ns, show_plain, show_rate};
 use plumb_wire::extension::{Exchange, Stream, Traffic};
 use plumb_wire::ni::{self, HEADER_BYTES};
 
+/// With fewer messages the time of a client is mostly that of something else, and no rate is told.
+const RATED_FROM: u64 = 100;
+
 /// How the messages of a client are answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Manner {
@@ -111,27 +114,49 @@ impl Client {
             Manner::Open | Manner::Figures | Manner::Stream(_) => came,
         }
     }
+
+    /// Its rates over the nanoseconds that it was connected, if it sent enough messages that were answered.
+    pub(crate) fn rates(&self, served_ns: u64) -> Option<Rates> {
+        let is_answered = matches!(self.manner, Manner::Echo | Manner::Exchange(_));
+        let is_rated = is_answered && self.messages >= RATED_FROM;
+        if is_rated { Rates::of(self.served(), served_ns) } else { None }
+    }
 }
 
-/// With fewer messages the time of a client is mostly that of something else, and no rate is told.
-const RATED_FROM: u64 = 100;
+/// What was served, for each second of a time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Rates {
+    /// Messages that came.
+    pub(crate) messages_per_s: f64,
+    /// Bits of payload that came.
+    pub(crate) in_bits_per_s: f64,
+    /// Bits of payload that went.
+    pub(crate) out_bits_per_s: f64,
+}
 
-/// Messages a second of a `client` over the nanoseconds that it was there, and bits of payload in both
-/// directions, if it sent enough messages that were answered.
-fn rates(client: &Client, served_ns: u64) -> Option<String> {
-    let is_answered = matches!(client.manner, Manner::Echo | Manner::Exchange(_));
-    if !is_answered || client.messages < RATED_FROM || served_ns == 0 {
-        return None;
+impl Rates {
+    /// Of `served` over `ns` nanoseconds; `None` of no time.
+    pub(crate) fn of(served: Traffic, ns: u64) -> Option<Self> {
+        let per_s = |count: u64| real(count) / (real(ns) / 1e9);
+        (ns > 0).then(|| Self {
+            messages_per_s: per_s(served.messages_in),
+            in_bits_per_s: 8.0 * per_s(served.bytes_in),
+            out_bits_per_s: 8.0 * per_s(served.bytes_out),
+        })
     }
-    let per_s = |count: u64| real(count) / (real(served_ns) / 1e9);
-    let mbit = |bytes: u64| show_plain(8.0 * per_s(bytes) / 1e6);
-    let served = client.served();
-    Some(format!(
-        "{} messages/s, {} Mbit/s in, {} Mbit/s out",
-        show_rate(per_s(client.messages)),
-        mbit(served.bytes_in),
-        mbit(served.bytes_out)
-    ))
+}
+
+impl fmt::Display for Rates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mbit = |bits: f64| show_plain(bits / 1e6);
+        write!(
+            f,
+            "{} messages/s, {} Mbit/s in, {} Mbit/s out",
+            show_rate(self.messages_per_s),
+            mbit(self.in_bits_per_s),
+            mbit(self.out_bits_per_s)
+        )
+    }
 }
 
 /// Something the operator of a server wants to know.
@@ -164,7 +189,7 @@ impl fmt::Display for Event<'_> {
                     counted(client.bytes, "byte"),
                     counted(client.pings, "ping")
                 )?;
-                if let Some(rates) = rates(client, *served_ns) {
+                if let Some(rates) = client.rates(*served_ns) {
                     write!(f, ", {rates}")?;
                 }
                 write!(f, "; {ended}")?;

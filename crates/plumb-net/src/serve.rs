@@ -1,11 +1,14 @@
 //! `plumb net serve`: the echo server with its options and its log.
 
+mod log;
+mod together;
+
 use std::sync::Arc;
-use std::sync::mpsc::{self, SyncSender};
+use std::sync::mpsc;
 use std::thread;
 
 use clap::Args;
-use plumb_engine::clock::{self, MonotonicClock};
+use plumb_engine::clock::MonotonicClock;
 use plumb_engine::layer::{JobError, Output, Verb, announce};
 use plumb_engine::options::ServerLoopOptions;
 use plumb_engine::tls::{ServerTlsOptions, TlsAcceptor};
@@ -15,7 +18,7 @@ use plumb_engine::{
 };
 use plumb_measure::{BitRate, ByteSize, Span, Tick, UnitError};
 
-use crate::ledger;
+use self::log::{LogForm, ServeLog};
 use crate::{
     DatagramServer, EchoLimits, EchoServer, Event, Extension, Farewell, Ledger, NetError, PORT,
     StreamLimits, StreamRoom, Streams,
@@ -96,8 +99,14 @@ pub struct ServeOptions {
     pub echo_only: bool,
 
     /// Do not log who comes and goes
-    #[arg(long)]
+    #[arg(long, conflicts_with = "json")]
     pub quiet: bool,
+
+    /// Print who comes and goes on standard output, one JSON object a line, instead of the log
+    ///
+    /// Clients that were connected at the same time have their sum in one of them.
+    #[arg(long)]
+    pub json: bool,
 
     /// Whether clients speak TLS.
     #[command(flatten)]
@@ -167,6 +176,14 @@ impl ServeOptions {
         }
     }
 
+    fn log_form(&self) -> LogForm {
+        match (self.json, self.quiet) {
+            (true, _) => LogForm::Json,
+            (false, true) => LogForm::Quiet,
+            (false, false) => LogForm::Text,
+        }
+    }
+
     /// What the engine's loop allows.
     #[must_use]
     pub fn plan(&self) -> ServePlan {
@@ -213,29 +230,35 @@ impl Verb for Serve {
         let datagrams = DatagramSocket::bind_all(&datagrams, PORT)?;
         let datagrams: Vec<_> = datagrams.into_iter().map(Arc::new).collect();
         let listeners = listeners(&connections)?;
-        announce(&listeners, out)?;
-        for socket in &datagrams {
-            writeln!(out, "listening on {}", socket.local())?;
+        if !self.options.json {
+            announce(&listeners, out)?;
+            for socket in &datagrams {
+                writeln!(out, "listening on {}", socket.local())?;
+            }
+            out.flush()?;
         }
-        out.flush()?;
         let room = &self.room();
+        let destination: Output<'_> = if self.options.json { &mut *out } else { &mut *log };
         thread::scope(|scope| {
             let (lines, written) = mpsc::sync_channel::<String>(LINES_WAITING);
-            let log = scope.spawn(move || {
+            let writer = scope.spawn(move || {
                 for line in written {
                     // a log that cannot be written must not end the service
-                    let _ = writeln!(log, "{line}");
+                    let _ = writeln!(destination, "{line}").and_then(|()| destination.flush());
                 }
             });
+            let log = ServeLog::new(lines, self.options.log_form());
+            listeners.iter().for_each(|listener| log.listens(&listener.local().to_string()));
+            datagrams.iter().for_each(|socket| log.listens(&socket.local().to_string()));
             let this: &Self = self;
             let of_datagrams: Vec<_> = datagrams
                 .iter()
                 .map(|socket| {
-                    let lines = lines.clone();
-                    scope.spawn(move || this.serve_datagrams(socket, room, &lines, stop))
+                    let log = log.clone();
+                    scope.spawn(move || this.serve_datagrams(socket, room, &log, stop))
                 })
                 .collect();
-            let mut served = this.serve(tls.as_ref(), &listeners, room, &lines, stop);
+            let mut served = this.serve(tls.as_ref(), &listeners, room, &log, stop);
             if served.is_err() {
                 stop.ask(); // the others would go on without end
             }
@@ -243,9 +266,9 @@ impl Verb for Serve {
                 let ended = thread.join().unwrap_or_else(|_| Err("a thread panicked".into()));
                 served = served.and(ended);
             }
-            drop(lines);
+            drop(log);
             // the thread ends once everything is written
-            let _ = log.join();
+            let _ = writer.join();
             served
         })
     }
@@ -263,7 +286,7 @@ impl Serve {
         &self,
         socket: &Arc<DatagramSocket>,
         room: &Arc<StreamRoom>,
-        lines: &SyncSender<String>,
+        log: &ServeLog,
         stop: &Stop,
     ) -> Result<(), JobError> {
         let options = &self.options;
@@ -276,42 +299,32 @@ impl Serve {
             Some(Arc::clone(socket)),
         );
         let served = serve_datagrams(&options.datagram_plan(), socket, &mut server, stop);
-        if !options.quiet {
-            // whoever writes is there for as long as we are
-            let _ = lines.send(format!("{}: {}", socket.local(), server.totals()));
-        }
+        log.datagrams(&socket.local().to_string(), &server.totals());
         if served.is_err() {
             stop.ask();
         }
         Ok(served?)
     }
 
-    /// Serves `listeners` and says on `lines` who comes and goes.
+    /// Serves `listeners` and tells `log` who comes and goes.
     fn serve(
         &self,
         tls: Option<&TlsAcceptor>,
         listeners: &[Listener],
         room: &Arc<StreamRoom>,
-        lines: &SyncSender<String>,
+        log: &ServeLog,
         stop: &Stop,
     ) -> Result<(), JobError> {
-        let quiet = self.options.quiet;
-        let say = move |lines: &SyncSender<String>, event: &Event<'_>| {
-            if !quiet {
-                // whoever writes is there for as long as we are
-                let _ = lines.send(format!("{} {event}", clock::utc(clock::wall_ns())));
-            }
-        };
         let ledger = Ledger::default();
         let farewell: Farewell = {
-            let lines = lines.clone();
+            let log = log.clone();
             Arc::new(move |client, served_ns, ended| {
-                say(&lines, &Event::Closed(client, served_ns, ended));
+                log.event(&Event::Closed(client, served_ns, ended));
             })
         };
         let options = &self.options;
         let streams = Streams::new(Arc::clone(room), options.stall, ledger.clone(), farewell);
-        let mut tell = |event: Event<'_>| say(lines, &event);
+        let mut tell = |event: Event<'_>| log.event(&event);
         let mut server = EchoServer::new(options.limits(), MonotonicClock, &mut tell);
         if !options.echo_only {
             let tick = options.server_loop.tick();
@@ -319,18 +332,14 @@ impl Serve {
         }
         let plan = options.plan();
         if plan.tick == Tick::Held {
-            let _ = lines.send(format!("{} {HELD_TICK}", clock::utc(clock::wall_ns()))); // as above
+            log.note(HELD_TICK);
         }
         let served = match tls {
             None => serve(&plan, listeners, &mut server, Plain::default, stop),
             Some(tls) => serve(&plan, listeners, &mut server, || tls.link(), stop),
         };
         streams.stop();
-        if !quiet {
-            for line in ledger::table(&ledger.totals()) {
-                let _ = lines.send(line); // as above
-            }
-        }
+        log.totals(&ledger.totals());
         Ok(served?)
     }
 }

@@ -258,6 +258,7 @@ mod tests {
         assert_eq!(form("user=a%20b&pass%77ord=x+y&c"), "user=a%20b&pass%77ord=MASKED&c");
         assert_eq!(form("password="), "password=");
         assert_eq!(url("http://h/p?pwd=1"), "http://h/p?pwd=MASKED");
+        assert_eq!(url("/p?db_pass=1&a=2&db_pass=3"), "/p?db_pass=MASKED&a=2&db_pass=MASKED");
         assert_eq!(url("/a;jsessionid=77;x=1/b?c=d#"), "/a;jsessionid=MASKED;x=1/b?c=d#");
         assert_eq!(url("?"), "?");
         for (whole, shown) in [

@@ -48,6 +48,7 @@ pub fn is_secret(name: &str) -> bool {
     let plain = plain(name);
     LOG_ON.iter().chain(&PARTS).any(|part| plain.contains(part))
         || WHOLE.contains(&plain.as_str())
+        || is_short(name)
         || is_forgery_token(&plain)
 }
 
@@ -59,14 +60,18 @@ pub fn is_of_log_on(name: &str) -> bool {
 }
 
 /// True when an option or a variable called `name` holds, in a command line, what somebody logs on with: a
-/// part of what [`is_of_log_on`] finds, without the names of files and switches, which only end otherwise.
+/// part of what [`is_secret`] finds, without the names of files and switches, which only end otherwise.
 pub(super) fn is_of_command(name: &str) -> bool {
-    const SHORT: [&str; 2] = ["pass", "pw"];
     const FOLDERS: [&str; 2] = ["PWD", "OLDPWD"]; // a shell's own
-    let last = name.rsplit(['-', '_']).next().unwrap_or_default().to_ascii_lowercase();
     let plain = plain(name);
     let ends = LOG_ON.iter().any(|part| plain.ends_with(part)) && !plain.ends_with("credential");
-    (ends || SHORT.contains(&last.as_str())) && !FOLDERS.contains(&name)
+    (ends || is_short(name)) && !FOLDERS.contains(&name)
+}
+
+/// True where the last word of `name` is a short one for a password: `db_pass`.
+fn is_short(name: &str) -> bool {
+    let last = name.rsplit(['-', '_']).next().unwrap_or_default();
+    ["pass", "pw"].iter().any(|short| last.eq_ignore_ascii_case(short))
 }
 
 /// True for a token against forged requests: a secret, but one that nobody can use without the
@@ -98,6 +103,8 @@ mod tests {
             "PIN",
             "sid",
             "db_pwd",
+            "db_pass",
+            "wifi-pw",
             "SAMLResponse",
             "oldPass",
             "Authorization",
@@ -125,6 +132,7 @@ mod tests {
             "passenger",
             "author",
             "compass_x",
+            "bypass",
             "sap-client",
             "spinner",
             "sessions",

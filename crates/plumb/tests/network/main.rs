@@ -19,6 +19,7 @@ mod remotes_layers;
 mod remotes_nats;
 mod remotes_on;
 mod routes;
+mod served_json;
 mod server;
 mod signals;
 mod stalls;

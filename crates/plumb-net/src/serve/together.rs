@@ -1,0 +1,207 @@
+//! Clients that were connected at the same time, and what all of them were served together.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use plumb_measure::{grouped, show_ns};
+use plumb_wire::extension::Traffic;
+
+use crate::client::{Client, Rates};
+
+/// Groups that may wait for a client that is still connected; beyond it the oldest waits no longer.
+const WAITING_MAX: usize = 1_000;
+
+/// Clients each of which was connected while another one of them was. Times in nanoseconds on the server's
+/// clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Together {
+    pub(super) clients: u64,
+    /// What all of them were served.
+    pub(super) served: Traffic,
+    came_first_ns: u64,
+    came_last_ns: u64,
+    gone_first_ns: u64,
+    gone_last_ns: u64,
+}
+
+impl Together {
+    fn of(client: &Client, served_ns: u64) -> Self {
+        let (came_ns, gone_ns) = (client.since_ns, client.since_ns + served_ns);
+        Self {
+            clients: 1,
+            served: client.served(),
+            came_first_ns: came_ns,
+            came_last_ns: came_ns,
+            gone_first_ns: gone_ns,
+            gone_last_ns: gone_ns,
+        }
+    }
+
+    fn and(self, other: Self) -> Self {
+        let mut served = self.served;
+        served.add(other.served);
+        Self {
+            clients: self.clients + other.clients,
+            served,
+            came_first_ns: self.came_first_ns.min(other.came_first_ns),
+            came_last_ns: self.came_last_ns.max(other.came_last_ns),
+            gone_first_ns: self.gone_first_ns.min(other.gone_first_ns),
+            gone_last_ns: self.gone_last_ns.max(other.gone_last_ns),
+        }
+    }
+
+    /// From the first that came to the last that went.
+    pub(super) fn span_ns(&self) -> u64 {
+        self.gone_last_ns.saturating_sub(self.came_first_ns)
+    }
+
+    /// Of that, the time in which all of them were connected.
+    pub(super) fn at_once_ns(&self) -> u64 {
+        self.gone_first_ns.saturating_sub(self.came_last_ns)
+    }
+
+    /// Over the whole span: never more than what was carried.
+    pub(super) fn rates(&self) -> Option<Rates> {
+        Rates::of(self.served, self.span_ns())
+    }
+}
+
+impl fmt::Display for Together {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (clients, span) = (grouped(self.clients), show_ns(self.span_ns()));
+        write!(f, "{clients} clients together for {span} from the first to the last, ")?;
+        match self.at_once_ns() {
+            0 => f.write_str("never all at once")?,
+            ns => write!(f, "all at once for {}", show_ns(ns))?,
+        }
+        match self.rates() {
+            Some(rates) => write!(f, ": {rates} over the whole time"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Who is connected, and the groups of those that are gone.
+#[derive(Debug, Default)]
+pub(super) struct Gatherings {
+    /// When each client came that is connected, by its number.
+    present: BTreeMap<u64, u64>,
+    /// None overlaps another; in the order in which they ended.
+    waiting: Vec<Together>,
+}
+
+impl Gatherings {
+    /// A client came.
+    pub(super) fn came(&mut self, client: &Client) {
+        self.present.insert(client.handle, client.since_ns);
+    }
+
+    /// A client went after so many nanoseconds: the groups of several of which none is connected any more.
+    /// Only a client that has rates of its own belongs to one.
+    pub(super) fn gone(&mut self, client: &Client, served_ns: u64) -> Vec<Together> {
+        self.present.remove(&client.handle);
+        if client.rates(served_ns).is_some() {
+            let mut group = Together::of(client, served_ns);
+            while let Some(last) =
+                self.waiting.pop_if(|last| last.gone_last_ns > group.came_first_ns)
+            {
+                group = group.and(last);
+            }
+            self.waiting.push(group);
+        }
+        // clients are numbered as they come
+        let oldest_ns = self.present.first_key_value().map_or(u64::MAX, |(_, since_ns)| *since_ns);
+        let complete = self.waiting.partition_point(|group| group.gone_last_ns <= oldest_ns);
+        let crowded = self.waiting.len().saturating_sub(WAITING_MAX);
+        let ended = self.waiting.drain(..complete.max(crowded));
+        ended.filter(|group| group.clients > 1).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_engine::Peer;
+
+    use super::*;
+    use crate::client::Manner;
+
+    /// A client that was echoed 1,000 messages of 1,000 bytes.
+    fn client(handle: u64, came_ms: u64) -> Client {
+        Client {
+            messages: 1_000,
+            bytes: 1_000_000,
+            stamps: None,
+            manner: Manner::Echo,
+            refusal: None,
+            handle,
+            peer: Peer::Unix,
+            pings: 0,
+            since_ns: came_ms * 1_000_000,
+            unfinished: None,
+        }
+    }
+
+    /// What is told at each end of clients that come and go at these milliseconds.
+    fn told(clients: &[(u64, u64)]) -> Vec<(u64, String)> {
+        let mut events: Vec<(u64, bool, u64)> = Vec::new();
+        for (at, &(came_ms, gone_ms)) in (1..).zip(clients) {
+            events.extend([(came_ms, false, at), (gone_ms, true, at)]);
+        }
+        events.sort_unstable();
+        let (mut gatherings, mut all) = (Gatherings::default(), Vec::new());
+        for (ms, goes, handle) in events {
+            let (came_ms, gone_ms) = clients[usize::try_from(handle).unwrap() - 1];
+            let client = client(handle, came_ms);
+            if goes {
+                let ended = gatherings.gone(&client, (gone_ms - came_ms) * 1_000_000);
+                all.extend(ended.iter().map(|group| (ms, group.to_string())));
+            } else {
+                gatherings.came(&client);
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn the_sum_is_told_when_the_last_goes_and_is_over_the_whole_time() {
+        let line = "4 clients together for 2.00 s from the first to the last, all at once for 1.00 s: \
+                    2000.0 messages/s, 16.0 Mbit/s in, 16.0 Mbit/s out over the whole time";
+        assert_eq!(
+            told(&[(0, 1_700), (100, 1_500), (400, 1_600), (500, 2_000)]),
+            [(2_000, line.into())]
+        );
+    }
+
+    #[test]
+    fn clients_of_which_no_two_met_are_no_group_and_a_chain_is_one() {
+        assert_eq!(told(&[(0, 1_000), (1_000, 2_000), (2_500, 3_000)]), []);
+        let chain = told(&[(0, 1_000), (900, 2_000), (1_900, 3_000), (4_000, 5_000)]);
+        assert_eq!(chain.len(), 1);
+        assert_eq!(chain[0].0, 3_000);
+        let said = "3 clients together for 3.00 s from the first to the last, never all at once: ";
+        assert!(chain[0].1.starts_with(said), "{chain:?}");
+    }
+
+    #[test]
+    fn a_group_waits_for_whoever_came_before_its_end_and_takes_him_in_if_he_is_one_of_it() {
+        // the first is connected all the time: two groups at first, one at last
+        let all = told(&[(0, 9_000), (1_000, 2_000), (1_500, 2_500), (5_000, 6_000)]);
+        assert_eq!(all.len(), 1);
+        assert!(
+            all[0].0 == 9_000 && all[0].1.starts_with("4 clients together for 9.00 s"),
+            "{all:?}"
+        );
+        // one that is sent nothing belongs to none, and what he was there for stands apart
+        let mut gatherings = Gatherings::default();
+        let mut quiet = client(1, 0);
+        quiet.messages = 0;
+        gatherings.came(&quiet);
+        for (handle, came_ms) in [(2, 1_000), (3, 1_500), (4, 5_000), (5, 5_500)] {
+            let client = client(handle, came_ms);
+            gatherings.came(&client);
+            assert_eq!(gatherings.gone(&client, 1_000_000_000), []);
+        }
+        let ended = gatherings.gone(&quiet, 9_000_000_000);
+        assert_eq!(ended.iter().map(|group| group.clients).collect::<Vec<_>>(), [2, 2]);
+    }
+}
