@@ -161,11 +161,11 @@ pub fn command() -> Command {
         )
 }
 
-/// Sizes what `words` name; `command` is the whole command line.
+/// Sizes what `words` name; `command` is the whole command line. Text has lines of `width` columns.
 ///
 /// # Errors
 /// When a word is wrong, the runs are no ladder, or the page cannot be written.
-pub fn run(words: &ArgMatches, command: &[String]) -> anyhow::Result<Answered> {
+pub fn run(words: &ArgMatches, command: &[String], width: usize) -> anyhow::Result<Answered> {
     let options = SizeOptions::from_arg_matches(words)?;
     let changes = options.what_if.as_deref().map(what_if::changes).transpose()?;
     let recorded = options.recording.as_deref();
@@ -224,7 +224,7 @@ pub fn run(words: &ArgMatches, command: &[String]) -> anyhow::Result<Answered> {
             format!("cannot write {}; name a file in a folder you may write to", file.display())
         })?;
     }
-    Ok(Answered { text: text(&report, options.form.into())?, refused })
+    Ok(Answered { text: text(&report, options.form.into(), width)?, refused })
 }
 
 /// The pool that the ladder names.
@@ -237,10 +237,10 @@ fn only_pool(read: &Read) -> anyhow::Result<Option<(String, u32)>> {
     Ok(read.pools.clone().into_iter().next())
 }
 
-fn text(report: &Report, form: Form) -> anyhow::Result<String> {
+fn text(report: &Report, form: Form, width: usize) -> anyhow::Result<String> {
     Ok(match form {
         Form::Json => serde_json::to_string_pretty(report)? + "\n",
-        Form::Text => words::page(report).text(),
+        Form::Text => words::page(report).text(width),
         Form::Markdown => words::page(report).markdown(),
     })
 }

@@ -7,7 +7,7 @@ mod html;
 
 use plumb_chart::CurveChart;
 use plumb_page::table::{Column, Table, escaped};
-use plumb_page::wrap::{WIDTH, harmless, paragraph};
+use plumb_page::wrap::{harmless, paragraph};
 
 /// How good the news at the top of the page are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -106,16 +106,16 @@ impl Page {
         self.blocks.push(Block::Charts(charts));
     }
 
-    /// As text of 80 columns. Ends with a line end.
+    /// As text of `width` columns. Ends with a line end.
     #[must_use]
-    pub(crate) fn text(&self) -> String {
+    pub(crate) fn text(&self, width: usize) -> String {
         let mut text = String::new();
         let mut after_title = true;
         for block in &self.blocks {
             let shown = match block {
-                Block::Title(title) => paragraph("", title, WIDTH),
-                Block::Sentence(sentence) => paragraph("", sentence, WIDTH),
-                Block::Table(_, table) => table.text(WIDTH).0,
+                Block::Title(title) => paragraph("", title, width),
+                Block::Sentence(sentence) => paragraph("", sentence, width),
+                Block::Table(_, table) => table.text(width).0,
                 Block::Figures(_) | Block::Charts(_) => continue,
             };
             if !after_title {
@@ -164,9 +164,9 @@ mod tests {
 
     #[test]
     fn a_page_is_text_and_markdown() {
-        let text = page().text();
+        let text = page().text(80);
         assert!(text.contains("\n\nLadder\nusers  a second\n1          12.5\n\na|b"), "{text}");
-        assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
+        assert!(text.lines().all(|line| line.chars().count() <= 80));
         let markdown = page().markdown();
         assert!(markdown.contains("| users | a second |\n|:--|--:|\n| 1 | 12.5 |\n"), "{markdown}");
         assert!(markdown.contains("a\\|b"));

@@ -5,16 +5,16 @@ use plumb_measure::show_ns;
 
 use plumb_page::figures::grouped;
 use plumb_page::table::escaped;
-use plumb_page::wrap::{WIDTH, fact, harmless, paragraph};
+use plumb_page::wrap::{fact, harmless, paragraph};
 
-/// The cost as text of 80 columns. Ends with a line end.
+/// The cost as text of `width` columns. Ends with a line end.
 #[must_use]
-pub fn terminal(cost: &IdleCost) -> String {
+pub fn terminal(cost: &IdleCost, width: usize) -> String {
     let mut out = format!("host idle: {}\n\n", word(cost));
-    out += &paragraph("", &cost.sentence, WIDTH);
+    out += &paragraph("", &cost.sentence, width);
     out.push('\n');
     for (name, text) in facts(cost) {
-        out += &fact(name, &text);
+        out += &fact(name, &text, width);
     }
     harmless(&out)
 }
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn text_and_markdown_say_the_same() {
         let shown = cost(0.4);
-        let text = terminal(&shown);
+        let text = terminal(&shown, 80);
         assert!(text.starts_with("host idle: COST SHOWN\n"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         for told in [&text, &markdown(&shown)] {
@@ -120,8 +120,8 @@ mod tests {
     #[test]
     fn a_busy_machine_is_open_in_every_form() {
         let busy = cost(40.0);
-        assert!(terminal(&busy).contains("OPEN"));
+        assert!(terminal(&busy, 80).contains("OPEN"));
         assert!(markdown(&busy).contains("OPEN"));
-        assert!(terminal(&busy).contains("40.0 %"));
+        assert!(terminal(&busy, 80).contains("40.0 %"));
     }
 }

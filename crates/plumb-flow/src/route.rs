@@ -101,6 +101,15 @@ impl Route {
     }
 }
 
+/// Why there is nothing at `path`.
+pub(crate) fn nothing_at(path: &str) -> String {
+    let executions = ["/manager/executions/", "/executions/"];
+    match executions.iter().find_map(|folder| path.strip_prefix(folder)) {
+        Some(id) => format!("`{id}` is no id of an execution, which has 16 hexadecimal digits"),
+        None => "there is nothing at this path".into(),
+    }
+}
+
 /// What can be the name of a transaction: no path, and nothing that moves a cursor.
 fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.contains('/') && !name.chars().any(char::is_control)
@@ -143,6 +152,15 @@ mod tests {
         ] {
             assert_eq!(Route::of(nowhere), Route::Nowhere, "{nowhere}");
         }
+    }
+
+    #[test]
+    fn what_is_no_id_is_named() {
+        for path in ["/executions/1", "/manager/executions/1"] {
+            assert_eq!(Route::of(path), Route::Nowhere);
+            assert!(nothing_at(path).starts_with("`1` is no id of an execution"), "{path}");
+        }
+        assert_eq!(nothing_at("/manager/"), "there is nothing at this path");
     }
 
     proptest! {

@@ -75,7 +75,7 @@ pub enum FindingKind {
     FewSamples,
     /// A threshold of the plan was missed.
     ThresholdMissed,
-    /// Users ended before the load did.
+    /// Users ended of themselves.
     UsersEnded,
     /// The connections did not all use the same transport.
     MixedTransport,

@@ -32,7 +32,7 @@ pub struct ScenarioFigures {
     /// from the due time of a script whose user had no connection.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub start_up_ns: Option<Distribution>,
-    /// Users that ended before the load did, by why: `users.csv ran dry`.
+    /// Users that ended of themselves, by why: `users.csv ran dry`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub ended: BTreeMap<String, u64>,
     /// Resources that pages embed and that were not asked for, by why.

@@ -220,12 +220,11 @@ impl Validity {
         )
     }
 
-    /// The same verdict with a remark: `users` of a scenario ended before the load did, because of
-    /// `cause`.
+    /// The same verdict with a remark: `users` of a scenario ended of themselves, because of `cause`, which may
+    /// have been the end of the load.
     #[must_use]
     pub fn with_ended(self, users: u64, scenario: &str, cause: &str) -> Self {
-        let text =
-            format!("{} of {scenario} ended before the load did: {cause}", counted(users, "user"));
+        let text = format!("{} of {scenario} ended: {cause}", counted(users, "user"));
         self.and(finding(FindingKind::UsersEnded, Scope::Nothing, text))
     }
 

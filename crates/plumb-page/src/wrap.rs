@@ -1,13 +1,13 @@
 //! Paragraphs with a hanging indent, for a terminal.
 
-/// Width of text, and of everything about a single result.
+/// Columns of text where no terminal says another width.
 pub const WIDTH: usize = 80;
 /// Width of the names in front of a fact.
 pub const NAME_WIDTH: usize = 13;
 
-/// A name and what is said under it, with a hanging indent.
-pub fn fact(name: &str, text: &str) -> String {
-    paragraph(&format!("{name:<NAME_WIDTH$}  "), text, WIDTH)
+/// A name and what is said under it, with a hanging indent, in lines of at most `width` columns.
+pub fn fact(name: &str, text: &str, width: usize) -> String {
+    paragraph(&format!("{name:<NAME_WIDTH$}  "), text, width)
 }
 
 /// Text that cannot steer the terminal: names and banners come from the other side.

@@ -19,20 +19,20 @@ pub(crate) fn table(record: &RunRecord) -> Option<Table> {
     let counted = any(|client| client.messages_at_server.is_some());
     let mut columns = points.columns();
     columns.push(Column::words("client"));
-    columns.push(Column::figure("count").giving_way(2));
-    columns.push(Column::figure("failed").giving_way(4));
+    columns.push(Column::figure("count").giving_way(3));
+    columns.push(Column::figure("failed").giving_way(5));
     columns.push(Column::new(ColumnKind::Rate, Noun::of(record).rate));
     columns.extend(["p50", "p99"].map(Column::latency));
     if niping {
-        columns.push(Column::latency("avg").giving_way(3));
+        columns.push(Column::latency("avg").giving_way(4));
         columns.push(Column::latency("av2"));
-        columns.push(Column::latency("tr2").giving_way(1)); // av2 says the same
+        columns.push(Column::latency("tr2").giving_way(2)); // av2 says the same
     }
     if carried {
         columns.push(Column::latency("carried"));
     }
     if counted {
-        columns.push(Column::figure("at server"));
+        columns.push(Column::figure("at server").giving_way(1));
     }
     let mut table = Table::new(columns);
     for result in points.results.iter().filter(|result| !result.clients.is_empty()) {

@@ -9,6 +9,9 @@ use crate::points::Points;
 use crate::table::{Column, Table};
 use crate::trust::Trust;
 
+/// A shorter load may be over before the processes at its other end are looked for, nanoseconds.
+const SOUGHT_NS: u64 = 250_000_000;
+
 /// The machine that drove the load over all results, in one line; empty when it was not watched.
 pub(crate) fn summary(record: &RunRecord) -> String {
     let uses: Vec<&HostUse> =
@@ -87,8 +90,9 @@ fn spread(receive: &ReceiveUse) -> String {
     )
 }
 
-/// Processor time an operation of both sides, split as far as it is known.
-pub(crate) fn cpu(cpu: CpuUse, host: Option<&HostUse>) -> String {
+/// Processor time an operation of both sides, split as far as it is known, of a load of `duration_ns`
+/// nanoseconds.
+pub(crate) fn cpu(cpu: CpuUse, host: Option<&HostUse>, duration_ns: u64) -> String {
     // the client's own figure is that of its driving threads, its parts are those of the process
     let side = |ns: u64, split: Option<CpuSplit>, name: &str| {
         let split = split.map_or_else(String::new, |it| {
@@ -101,6 +105,13 @@ pub(crate) fn cpu(cpu: CpuUse, host: Option<&HostUse>) -> String {
     let mut words = vec![side(cpu.client_ns_per_op, cpu.client, "client")];
     match (cpu.server_ns_per_op, host) {
         (Some(ns), _) => words.push(side(ns, cpu.server, "server")),
+        (None, Some(host)) if host.tested.is_empty() && duration_ns < SOUGHT_NS => {
+            words.push(format!(
+                "server not measured (no process of it was found on this machine: a load of {} may be over \
+                 before it is looked for)",
+                show_ns(duration_ns)
+            ));
+        }
         (None, Some(host)) if host.tested.is_empty() => {
             words.push("server not measured (no process of it was found on this machine)".into());
         }

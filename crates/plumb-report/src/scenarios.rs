@@ -35,7 +35,7 @@ pub(crate) fn sections(record: &RunRecord) -> Vec<Section> {
         Section {
             title: "Users",
             about: "Scripts that were done, those that a failure broke off, and users that ended \
-                    before the load did; the warm-up is counted in. Dropped scripts were due in the \
+                    of themselves; the warm-up is counted in. Dropped scripts were due in the \
                     recorded part and could not begin in time. Start-up is the time from the \
                     planned beginning of a user until its connection stood.",
             table: users(record),

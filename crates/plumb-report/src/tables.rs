@@ -94,20 +94,21 @@ fn niping_cells(result: &ResultRecord) -> [String; 2] {
 
 /// Every time that was measured of one result, and the floor: a row each.
 pub(crate) fn times(record: &RunRecord, result: &ResultRecord) -> Table {
-    const PICKS: [(&str, Pick); 7] = [
-        ("min", |times| times.min),
-        ("p50", |times| times.p50),
-        ("p90", |times| times.p90),
-        ("p99", |times| times.p99),
-        ("p99.9", |times| times.p999),
-        ("max", |times| times.max),
-        ("mean", |times| times.mean),
+    // and when each gives way in a narrow terminal
+    const PICKS: [(&str, u8, Pick); 7] = [
+        ("min", 2, |times| times.min),
+        ("p50", 0, |times| times.p50),
+        ("p90", 4, |times| times.p90),
+        ("p99", 0, |times| times.p99),
+        ("p99.9", 3, |times| times.p999),
+        ("max", 0, |times| times.max),
+        ("mean", 1, |times| times.mean),
     ];
     let mut table = Table::new(vec![Column::words("")]);
-    table.columns.extend(PICKS.map(|(title, _)| Column::latency(title)));
+    table.columns.extend(PICKS.map(|(title, rank, _)| Column::latency(title).giving_way(rank)));
     let mut row = |name: &str, times: Option<&Distribution>, trust| {
         if times.is_some() {
-            let cells = PICKS.map(|(_, pick)| time_of(times, pick));
+            let cells = PICKS.map(|(.., pick)| time_of(times, pick));
             table.push_trusted([name.to_owned()].into_iter().chain(cells).collect(), trust);
         }
     };

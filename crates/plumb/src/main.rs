@@ -133,7 +133,7 @@ fn run(words: &[OsString]) -> anyhow::Result<Exit> {
 
 /// Sizes what `words` name.
 fn capacity(words: &ArgMatches, command: &[String]) -> anyhow::Result<Exit> {
-    let answered = plumb_capacity::run(words, command)?;
+    let answered = plumb_capacity::run(words, command, progress::columns())?;
     exit::print(&answered.text)?;
     Ok(if answered.refused { Exit::Unanswered } else { Exit::Ran })
 }

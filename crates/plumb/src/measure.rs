@@ -31,7 +31,7 @@ use crate::far::FarHostWatch;
 use crate::host_watch::{HostWatch, Unwatched};
 use crate::metrics::{Metrics, Receivers};
 use crate::pipeline::{self, VerdictFiles};
-use crate::progress::{INCOMPLETE, Onlooker};
+use crate::progress::{self, INCOMPLETE, Onlooker};
 use crate::remote::Drivers;
 use crate::report::page_of;
 use crate::{host, layers, open_files};
@@ -428,14 +428,15 @@ pub(crate) fn print(
     } else if output.markdown {
         markdown::render(&run.record)
     } else {
-        let headline = headline.map(|text| format!("{}\n", terminal::paragraph(text)));
+        let width = progress::columns();
+        let headline = headline.map(|text| format!("{}\n", terminal::paragraph(text, width)));
         let page = run.folder.path().join("report.html");
         let page = page.exists().then(|| format!("report: {}\n", page.display()));
         let show = if output.brief { terminal::summary } else { terminal::render };
         format!(
             "{}{}{}",
             headline.unwrap_or_default(),
-            colour::for_stdout(&show(&run.record)),
+            colour::for_stdout(&show(&run.record, width)),
             page.unwrap_or_default()
         )
     })

@@ -7,23 +7,23 @@ mod tables;
 use plumb_checkup::{Judgement, PathCheck, PathVerdict};
 
 use plumb_page::table::escaped;
-use plumb_page::wrap::{WIDTH, fact, harmless, paragraph};
+use plumb_page::wrap::{fact, harmless, paragraph};
 
 pub use html::render as html;
 
-/// The check as text of 80 columns. Ends with a line end.
+/// The check as text of `width` columns. Ends with a line end.
 #[must_use]
-pub fn terminal(check: &PathCheck) -> String {
+pub fn terminal(check: &PathCheck, width: usize) -> String {
     let mut out = format!("{}\n\n", title(check));
     for verdict in check.verdicts() {
         let text = format!("{}: {}", verdict.judgement.word(), verdict.sentence);
-        out += &fact(verdict.test.name(), &text);
+        out += &fact(verdict.test.name(), &text, width);
     }
-    out += &check.accepted_load().map_or_else(String::new, |it| fact("load", &it.words()));
-    let (table, _) = tables::parts(check).text(WIDTH);
+    out += &check.accepted_load().map_or_else(String::new, |it| fact("load", &it.words(), width));
+    let (table, _) = tables::parts(check).text(width);
     out += &format!("\n{table}");
     if let Some(left) = left(check) {
-        out += &format!("\n{}", paragraph("", &left, WIDTH));
+        out += &format!("\n{}", paragraph("", &left, width));
     }
     harmless(&out)
 }

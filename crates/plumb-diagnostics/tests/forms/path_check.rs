@@ -65,7 +65,7 @@ fn forgetful() -> PathCheck {
 
 #[test]
 fn text_says_the_sentences_first_and_then_the_figures() {
-    let text = terminal(&forgetful());
+    let text = terminal(&forgetful(), 80);
     assert!(text.starts_with("net check db1: BAD\n\nthroughput     FINE: messages of 100000"));
     for words in [
         "idle           BAD: after 5s of silence the connection was dead",
@@ -82,9 +82,9 @@ fn text_says_the_sentences_first_and_then_the_figures() {
 fn a_check_that_is_not_over_is_called_so() {
     let mut begun = forgetful();
     begun.parts[3].outcome = None;
-    assert!(terminal(&begun).starts_with("net check db1: NOT FINISHED\n"));
+    assert!(terminal(&begun, 80).starts_with("net check db1: NOT FINISHED\n"));
     begun.parts.iter_mut().for_each(|part| part.outcome = Some(good("parts/x")));
-    assert!(terminal(&begun).starts_with("net check db1: FINE\n"));
+    assert!(terminal(&begun, 80).starts_with("net check db1: FINE\n"));
     assert_eq!((begun.worst(), begun.left_ns()), (Judgement::Fine, 0));
 }
 
@@ -126,7 +126,7 @@ fn a_limit_of_foreign_load_that_was_raised_stands_in_every_form() {
     let (raised, nothing) = (under(true), under(false));
     assert_eq!(PathCheck::from_json(&raised.to_json()).expect("a check"), raised);
     let words = "limit of foreign load raised to 100 %, others took up to 84.0 %";
-    for form in [terminal, markdown, html] {
+    for form in [|check: &_| terminal(check, 80), markdown, html] {
         let text = form(&raised).replace('\u{a0}', " ");
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains(words), "{text}");

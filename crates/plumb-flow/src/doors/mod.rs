@@ -29,7 +29,7 @@ use crate::answer::{Answer, ErrorForm, Failure, HTML};
 use crate::config::{Config, RouteConfig};
 use crate::executor::Executor;
 use crate::manager::{Manager, MetricsView, Others, View};
-use crate::route::{ManagerPath, Route};
+use crate::route::{ManagerPath, Route, nothing_at};
 use crate::siblings::{Queues, Siblings};
 use plumb_queue::ExecutionId;
 use plumb_serve::Log;
@@ -200,7 +200,7 @@ impl Site {
                 Err(Failure::method("GET, POST"))
             }
             (Route::Runner(_) | Route::Messages, ..) => Err(Failure::method("POST")),
-            (Route::Nowhere, ..) => Err(Failure::not_found("there is nothing at this path")),
+            (Route::Nowhere, ..) => Err(Failure::not_found(nothing_at(request.uri().path()))),
         }
     }
 

@@ -32,11 +32,7 @@ fn level(users: &str, factor: u64, duration_ns: u64) -> ResultRecord {
         ..Load::default()
     }
     .found(FindingKind::ThresholdMissed, Scope::Nothing, "1 threshold missed: order p95 < 1s")
-    .found(
-        FindingKind::UsersEnded,
-        Scope::Nothing,
-        "3 users of reader ended before the load did: users.csv ran dry",
-    )
+    .found(FindingKind::UsersEnded, Scope::Nothing, "3 users of reader ended: users.csv ran dry")
     .done();
     let list = Shape { base_ns: 37_000_000 * factor, tail_ns: 900_000 };
     result.parts = vec![

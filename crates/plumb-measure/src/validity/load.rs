@@ -37,8 +37,12 @@ impl Validity {
     pub fn of_load(recorder: &Recorder, facts: LoadFacts) -> Self {
         // the first of them is what a report says of the run
         let (refused_or_failed, others) = match is_mostly_refused(recorder) {
-            true => ([unexpected_status(recorder), no_operations(recorder)], failures(recorder)),
-            false => ([failures(recorder), no_operations(recorder)], unexpected_status(recorder)),
+            true => {
+                ([unexpected_status(recorder), no_operations(recorder, facts)], failures(recorder))
+            }
+            false => {
+                ([failures(recorder), no_operations(recorder, facts)], unexpected_status(recorder))
+            }
         };
         Self::from_findings(
             refused_or_failed
@@ -100,13 +104,14 @@ fn unexpected_status(recorder: &Recorder) -> Option<Finding> {
     finding(FindingKind::UnexpectedStatus, Scope::Everything, text)
 }
 
-fn no_operations(recorder: &Recorder) -> Option<Finding> {
+fn no_operations(recorder: &Recorder, facts: LoadFacts) -> Option<Finding> {
     if recorder.operations() > 0 {
         return None;
     }
     // what did not end is neither right nor wrong
     let ended = recorder.failures().total() + recorder.refused() + recorder.dropped;
     let text = match ended {
+        0 if facts.cut_short => "no operation ended in the time that was measured",
         0 => "no operation ended in the time that was measured: measure longer (--for)",
         _ => "no operation succeeded",
     };

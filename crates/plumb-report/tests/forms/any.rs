@@ -12,6 +12,7 @@ use plumb_measure::{
     Distribution, FarHost, Finding, FindingKind, Histogram, Interval, PartRecord, RunRecord, Scope,
     StepRecord,
 };
+use plumb_page::wrap::WIDTH;
 use plumb_report::{comparison, html, markdown, terminal};
 use proptest::prelude::*;
 
@@ -79,7 +80,7 @@ fn text_of_a_record_never_becomes_markup_or_steers_a_terminal() {
     let page = html::render(&record);
     assert!(page.matches("<script").count() == 1);
     assert_balanced(&page);
-    assert!(!terminal::render(&record).contains('\u{1b}'));
+    assert!(!terminal::render(&record, WIDTH).contains('\u{1b}'));
     let text = markdown::render(&record);
     let (_, prose) = text.split_once("```\n").unwrap(); // a fence shows its text as it is
     let (_, prose) = prose.split_once("```\n").unwrap();
@@ -100,14 +101,29 @@ fn pages_are_judged_by_their_first_byte_and_kinds_of_operations_by_the_whole() {
 
 #[test]
 fn text_for_a_terminal_is_plain_and_keeps_its_width() {
-    for (_, record) in records::all() {
-        let text = terminal::render(&record);
-        assert!(text.is_ascii());
-        for line in text.lines() {
-            assert!(line.len() <= 80, "{} columns: {line}", line.len());
-            assert_eq!(line, line.trim_end());
+    // the names and the main figures of these need more
+    const WIDER: [&str; 4] = ["interrupted", "pages", "scenario", "refused"];
+    for (name, record) in records::all() {
+        for width in [60, WIDTH, 120, 160].into_iter().skip(WIDER.contains(&name).into()) {
+            let text = terminal::render(&record, width);
+            assert!(text.is_ascii());
+            let wide: Vec<_> = text.lines().filter(|line| line.len() > width).collect();
+            assert!(wide.is_empty(), "{width} columns: {wide:#?}");
+            assert!(text.lines().all(|line| line == line.trim_end()));
         }
     }
+}
+
+#[test]
+fn what_has_room_in_a_wide_terminal_is_not_left_out_for_width() {
+    let shown = |width| terminal::summary(&records::sweep(), width);
+    assert!(shown(WIDTH).contains("not shown for width: "));
+    assert!(!shown(160).contains("not shown for width: "), "{}", shown(160));
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let record = records::all().remove(0).1;
+    let [narrow, wide] = [WIDTH, 160].map(|width| terminal::render(&record, width));
+    assert_eq!(words(&narrow), words(&wide), "nothing but blanks and line ends differs");
+    assert!(narrow.lines().count() > wide.lines().count());
 }
 
 #[test]
@@ -132,14 +148,15 @@ fn what_is_not_drawn_is_said_and_stands_in_the_table() {
 
 #[test]
 fn an_invalid_run_says_so_first_in_every_format() {
-    let first = |record: &RunRecord| terminal::render(record).lines().next().unwrap().to_owned();
+    let first =
+        |record: &RunRecord| terminal::render(record, WIDTH).lines().next().unwrap().to_owned();
     let mut refused = records::all().pop().unwrap().1;
     assert!(first(&refused).ends_with("INVALID: unexpected status 401"));
     // a server that is gone is no question of passwords
     refused.results[0].failures.insert("connect-refused".into(), 1_000_000_000);
     assert!(first(&refused).ends_with("INVALID"), "{}", first(&refused));
     let record = records::open_with_drops();
-    assert!(terminal::render(&record).lines().next().unwrap().ends_with("INVALID"));
+    assert!(terminal::render(&record, WIDTH).lines().next().unwrap().ends_with("INVALID"));
     assert!(markdown::render(&record).lines().nth(2).unwrap().starts_with("**INVALID**"));
     let page = html::render(&record);
     assert!(page.find("INVALID").unwrap() < page.find("<table").unwrap());
@@ -169,7 +186,7 @@ fn text_of_a_comparison_never_becomes_markup_or_steers_a_terminal() {
     let page = comparison::html(&record);
     assert!(page.matches("<script").count() == 1);
     assert_balanced(&page);
-    assert!(!comparison::terminal(&record).contains('\u{1b}'));
+    assert!(!comparison::terminal(&record, WIDTH).contains('\u{1b}'));
     let text = comparison::markdown(&record);
     let (before, rest) = text.split_once("```\n").unwrap(); // a fence shows its text as it is
     let (_, after) = rest.split_once("```\n").unwrap();
@@ -184,7 +201,7 @@ fn unescaped(text: &str, what: &str) -> bool {
 #[test]
 fn a_comparison_for_a_terminal_keeps_80_columns() {
     for (name, record) in comparisons::all() {
-        let text = comparison::terminal(&record);
+        let text = comparison::terminal(&record, WIDTH);
         assert!(text.is_ascii());
         for line in text.lines() {
             assert!(line.len() <= 80, "{name}, {} columns: {line}", line.len());
@@ -197,7 +214,7 @@ fn a_comparison_for_a_terminal_keeps_80_columns() {
 fn a_comparison_begins_with_its_answer_in_every_format() {
     let record = comparisons::no_difference();
     let sentence = record.contrasts[0].sentence.as_str();
-    let first = comparison::terminal(&record).lines().next().unwrap().to_owned();
+    let first = comparison::terminal(&record, WIDTH).lines().next().unwrap().to_owned();
     assert!(sentence.starts_with(&first), "{first}");
     let text = comparison::markdown(&record);
     assert!(text.lines().nth(2).unwrap().starts_with("**NO DIFFERENCE SHOWN**"), "{text}");
@@ -238,7 +255,7 @@ fn a_limit_of_foreign_load_that_was_raised_stands_in_every_form_of_a_comparison(
         known: plumb_measure::Known::All,
     };
     record.accepted_load = Some(accepted);
-    for form in [comparison::terminal, comparison::markdown, comparison::html] {
+    for form in [|it: &_| comparison::terminal(it, WIDTH), comparison::markdown, comparison::html] {
         let text = form(&record).split_whitespace().collect::<Vec<_>>().join(" ");
         let verdict = "; limit of foreign load raised to 100 %, others took up to 84.0 %.";
         let around =
@@ -287,13 +304,13 @@ fn a_comparison_of_nothing_says_so() {
     let mut record = comparisons::better();
     record.contrasts.clear();
     record.variants.clear();
-    assert!(comparison::terminal(&record).starts_with("Nothing was compared."));
+    assert!(comparison::terminal(&record, WIDTH).starts_with("Nothing was compared."));
     assert!(comparison::markdown(&record).contains("Nothing was compared."));
     assert_balanced(&comparison::html(&record));
     record = comparisons::better();
     record.contrasts[0].endpoints.clear();
     assert_balanced(&comparison::html(&record));
-    assert!(comparison::terminal(&record).ends_with('\n'));
+    assert!(comparison::terminal(&record, WIDTH).ends_with('\n'));
 }
 
 /// Figures that a damaged or absurd experiment may hold.
@@ -414,7 +431,7 @@ proptest! {
         let page = html::render(&record);
         prop_assert!(!page.contains("NaN") && !page.contains("inf\"") && !page.contains("inf "));
         assert_balanced(&page);
-        prop_assert!(terminal::render(&record).ends_with('\n'));
+        prop_assert!(terminal::render(&record, WIDTH).ends_with('\n'));
         prop_assert!(markdown::render(&record).ends_with('\n'));
     }
 
@@ -426,7 +443,7 @@ proptest! {
             prop_assert!(near.is_none(), "{:?}", near);
         }
         assert_balanced(&page);
-        prop_assert!(!comparison::terminal(&record).contains("NaN"));
+        prop_assert!(!comparison::terminal(&record, WIDTH).contains("NaN"));
         prop_assert!(!comparison::markdown(&record).contains("NaN"));
     }
 }

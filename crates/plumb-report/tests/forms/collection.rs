@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use page::{assert_balanced, assert_self_contained, without_script};
 use plumb_folder::{FolderError, Found};
 use plumb_measure::{Distribution, Histogram, HostUse, ResultRecord, RunRecord, Validity, real};
+use plumb_page::wrap::WIDTH;
 use plumb_report::collection::{self, Collection};
 use tempfile::TempDir;
 
@@ -130,7 +131,7 @@ fn every_form_stands_as_it_is_and_the_page_leads_nowhere_else() {
 fn text_for_a_terminal_keeps_80_columns() {
     let folder = fixture();
     let collection = read_all(&folder);
-    let text = collection::terminal(&collection);
+    let text = collection::terminal(&collection, WIDTH);
     let place = folder.path().display().to_string();
     assert!(text.is_ascii());
     let long = |line: &&str| line.len() > 80 && !line.contains(&place) && !line.contains("-04T");
@@ -249,7 +250,7 @@ fn repetitions_are_summed_up_without_what_is_not_valid() {
     assert!(page.contains("2 runs merged") && page.contains("2 of 3"), "no merged curve");
     assert!(page.find(" INVALID").unwrap() < page.find("<table").unwrap());
     assert!(page.contains("run-3: "), "the invalid run is not named");
-    let text = collection::terminal(&collection);
+    let text = collection::terminal(&collection, WIDTH);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("The throughput was 99.0 k/s, the median of 2 runs."), "{text}");
 }
@@ -273,7 +274,7 @@ fn a_limit_that_was_raised_is_said_with_the_counts_of_the_verdicts() {
     keep(folder.path(), "1", &raised(again(&one, 1), true));
     keep(folder.path(), "2", &raised(again(&one, 2), true));
     keep(folder.path(), "3", &raised(again(&one, 3), false));
-    let text = collection::terminal(&read_all(&folder));
+    let text = collection::terminal(&read_all(&folder), WIDTH);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let said = "Of 3 runs: 2 valid, 1 invalid as a whole or in part, limit of 2 runs raised to 100 %. \
                 What is not valid is marked; its operations, failures and dropped work are counted, and \
@@ -438,5 +439,5 @@ fn names_never_become_markup() {
     let page = collection::html(&collection);
     assert_balanced(&page);
     assert_self_contained(&page);
-    assert!(!collection::terminal(&collection).contains('\u{1b}'));
+    assert!(!collection::terminal(&collection, WIDTH).contains('\u{1b}'));
 }

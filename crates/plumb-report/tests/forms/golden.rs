@@ -9,11 +9,12 @@ use std::path::Path;
 
 use plumb_comparison::Comparison;
 use plumb_measure::RunRecord;
+use plumb_page::wrap::WIDTH;
 use plumb_report::{comparison, html, markdown, terminal};
 
 #[test]
 fn terminal() -> Result<(), String> {
-    runs("txt", terminal::render)
+    runs("txt", |record| terminal::render(record, WIDTH))
 }
 
 #[test]
@@ -21,7 +22,7 @@ fn summaries() -> Result<(), String> {
     const NAMES: [&str; 4] = ["single", "sweep", "refused", "clients"];
     let mut all = records::all().into_iter().filter(|(name, _)| NAMES.contains(name));
     all.try_for_each(|(name, record)| {
-        check(&format!("{name}-summary.txt"), &terminal::summary(&record))
+        check(&format!("{name}-summary.txt"), &terminal::summary(&record, WIDTH))
     })
 }
 
@@ -37,7 +38,7 @@ fn html() -> Result<(), String> {
 
 #[test]
 fn comparison_in_a_terminal() -> Result<(), String> {
-    comparisons("txt", comparison::terminal)
+    comparisons("txt", |record| comparison::terminal(record, WIDTH))
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! The sentence over a run, and what it counts.
 
-use plumb_measure::{Finding, FindingKind, Scope, Validity};
+use plumb_measure::{Finding, FindingKind, RunRecord, Scope, Validity};
+
+use plumb_page::wrap::WIDTH;
 
 use crate::{comparisons, records};
 
@@ -64,7 +66,7 @@ fn a_sentence_that_names_its_point_among_what_all_share_is_not_given_it_again() 
             labels.iter().map(|(key, value)| format!("{key} {value}")).collect();
         words.join(", ")
     };
-    let text = plumb_report::comparison::terminal(&record);
+    let text = plumb_report::comparison::terminal(&record, WIDTH);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for contrast in &record.contrasts {
         let twice = format!("{}: At ", named(contrast));
@@ -75,8 +77,25 @@ fn a_sentence_that_names_its_point_among_what_all_share_is_not_given_it_again() 
 
 #[test]
 fn the_figures_of_a_layer_stand_beside_several_results_too() {
-    let text = plumb_report::terminal::render(&records::sweep());
+    let text = plumb_report::terminal::render(&records::sweep(), WIDTH);
     let line = |name: &str| text.lines().find(|line| line.contains(name)).unwrap_or_default();
     assert!(line("two-way").contains("connections"), "{text}");
     assert!(text.contains("one-way = 8 * size [B] * msgs/s"), "{text}");
+}
+
+#[test]
+fn a_server_of_a_load_that_was_over_at_once_is_not_said_to_be_elsewhere() {
+    let mut record = records::far_host();
+    record.results[0].cpu.as_mut().unwrap().server_ns_per_op = None;
+    record.results[0].host.as_mut().unwrap().tested.clear();
+    let said = |record: &RunRecord| {
+        let text = plumb_report::terminal::render(record, 1_000);
+        text.lines().find(|line| line.starts_with("CPU ")).unwrap().to_owned()
+    };
+    let none = "server not measured (no process of it was found on this machine)";
+    record.results[0].duration_ns = 1_000_000_000;
+    assert!(said(&record).contains(none), "{}", said(&record));
+    record.results[0].duration_ns = 3_000_000;
+    let over = "on this machine: a load of 3.00 ms may be over before it is looked for)";
+    assert!(said(&record).contains(over), "{}", said(&record));
 }

@@ -17,6 +17,7 @@ use super::{RunsOptions, folder_of, latest, unknown};
 use crate::compare;
 use crate::experiment::{self, AdmissionOptions};
 use crate::pipeline::{self, VerdictFiles};
+use crate::progress;
 use plumb_command::{Exit, exit};
 use plumb_options::{Form, FormOptions};
 

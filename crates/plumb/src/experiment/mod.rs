@@ -41,10 +41,12 @@ pub(crate) use rounds::{Rounds, Standing, Watcher};
 pub(crate) use rounds_needed::remark as rounds_remark;
 pub(crate) use servers::{ServerPlan, Servers};
 pub(crate) use surroundings::changes as surrounding_changes;
-pub(crate) use words::without_secrets;
+pub(crate) use words::{split as words_of, without_secrets};
 
 use plumb_command::{Exit, colour, exit};
 use plumb_options::Form;
+
+use crate::progress;
 
 /// An end that somebody asked for before there was anything to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -126,7 +128,10 @@ pub(crate) fn print(
     let mut text = match form {
         Form::Json => compared.to_json(),
         Form::Markdown => comparison::markdown(compared),
-        Form::Text => colour::for_stdout(&comparison::terminal(compared)).into_owned(),
+        Form::Text => {
+            let text = comparison::terminal(compared, progress::columns());
+            colour::for_stdout(&text).into_owned()
+        }
     };
     if let Some(folder) = folder.filter(|_| form == Form::Text) {
         text += &format!("report: {}\n", folder.join("report.html").display());

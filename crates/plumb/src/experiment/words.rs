@@ -14,7 +14,7 @@ pub(crate) fn without_secrets(text: &str) -> String {
 }
 
 /// A command as the shell would take it apart, without a leading `plumb`.
-pub(super) fn split(command: &str) -> anyhow::Result<Vec<String>> {
+pub(crate) fn split(command: &str) -> anyhow::Result<Vec<String>> {
     let words = shlex::split(command).ok_or_else(|| anyhow!("a quote is not closed"))?;
     Ok(match words.split_first() {
         Some((first, rest)) if first == "plumb" => rest.to_vec(),

@@ -23,7 +23,7 @@ use crate::job::into_folder;
 use crate::measure::{Run, measure};
 use crate::metrics::Receivers;
 use crate::pipeline::{self, VerdictFiles};
-use crate::progress::length;
+use crate::progress::{self, length};
 use plan::ScaleOptions;
 
 /// What is checked, how long.
@@ -298,6 +298,7 @@ fn print(check: &PathCheck, output: &OutputOptions, folder: &Path) -> anyhow::Re
         path_check::markdown(check)
     } else {
         let page = folder.join("report.html");
-        format!("{}report: {}\n", colour::for_stdout(&path_check::terminal(check)), page.display())
+        let text = path_check::terminal(check, progress::columns());
+        format!("{}report: {}\n", colour::for_stdout(&text), page.display())
     })
 }

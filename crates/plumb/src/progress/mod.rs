@@ -9,6 +9,7 @@ use plumb_command::exit;
 use plumb_engine::{IntervalRecords, Sampler};
 use plumb_folder::{FolderError, RunFolder};
 use plumb_measure::{Span, Transport, hdr, show_ns};
+use plumb_page::wrap::WIDTH;
 use rustix::termios::tcgetwinsize;
 
 use live::Live;
@@ -126,16 +127,15 @@ impl Sampler for Onlooker<'_> {
     }
 }
 
-/// Columns of text where standard output is no terminal, or one that does not say.
-const COLUMNS: usize = 80;
 /// A terminal is no narrower and no wider than people can read.
 const COLUMNS_MIN: usize = 40;
-const COLUMNS_MAX: usize = 120;
+const COLUMNS_MAX: usize = 160;
 
-/// The columns of text on standard output.
+/// The columns of text on standard output: those of a terminal, or as many as always where it is none or does not
+/// say.
 pub(crate) fn columns() -> usize {
     match tcgetwinsize(io::stdout()) {
         Ok(size) if size.ws_col > 0 => usize::from(size.ws_col).clamp(COLUMNS_MIN, COLUMNS_MAX),
-        _ => COLUMNS,
+        _ => WIDTH,
     }
 }

@@ -146,7 +146,7 @@ fn shown(paths: &[PathBuf], form: Form, page: bool) -> anyhow::Result<Shown> {
     {
         let check = read_check(only)?;
         let text = match form {
-            Form::Text => path_check::terminal(&check),
+            Form::Text => path_check::terminal(&check, progress::columns()),
             Form::Markdown => path_check::markdown(&check),
             Form::Json => check.to_json(),
         };
@@ -185,7 +185,7 @@ fn shown(paths: &[PathBuf], form: Form, page: bool) -> anyhow::Result<Shown> {
     }
     let collection = Collection::read(found)?;
     let text = match form {
-        Form::Text => collection::terminal(&collection),
+        Form::Text => collection::terminal(&collection, progress::columns()),
         Form::Markdown => collection::markdown(&collection),
         Form::Json => collection::json(&collection),
     };
@@ -197,7 +197,7 @@ fn shown(paths: &[PathBuf], form: Form, page: bool) -> anyhow::Result<Shown> {
 fn one_run(path: &Path, form: Form) -> anyhow::Result<Shown> {
     let record = read_record(path)?;
     let text = match form {
-        Form::Text => terminal::render(&record),
+        Form::Text => terminal::render(&record, progress::columns()),
         Form::Markdown => markdown::render(&record),
         Form::Json => record.to_json(),
     };

@@ -14,6 +14,7 @@ use plumb_engine::clock::{self, MonotonicClock};
 use plumb_measure::{Clock as _, RemoteSelector, Span};
 use plumb_wire::secret;
 
+use crate::experiment::words_of;
 use crate::job::{self, measurement};
 use crate::measure::{Run, measure};
 use crate::metrics::Receivers;
@@ -80,6 +81,11 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
         bail!("--every 0s never ends: write for example --every 5m");
     }
     let stop = signals::stop()?;
+    if let [line] = &options.words[..]
+        && line.contains(char::is_whitespace)
+    {
+        options.words = words_of(line)?; // one in quotation marks, as `plumb ab` takes it
+    }
     // what cannot be watched is said before anybody waits
     options.words = job::with_options(&options.words)?;
     job::into_folder(&options.out)?;

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::kit::ni::Client;
 use crate::kit::Program;
+use crate::kit::ni::Client;
 
 /// The lines of a server, up to the next one of `event`; that one.
 fn next(program: &Program, event: &str) -> Value {

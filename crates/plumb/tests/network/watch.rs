@@ -118,6 +118,18 @@ fn a_host_that_the_options_file_names_is_watched() {
 }
 
 #[test]
+fn a_command_in_quotation_marks_is_watched_as_one_without() {
+    let server = Server::start(&["--quiet"]);
+    let at = tempdir().expect("a folder");
+    let line = format!("plumb net ping {} --count 20 --warmup 0s", server.address);
+    let words = ["watch", "--every", "1h", "--for", "1ms", "--out", "w", &line];
+    plumb(&words, at.path());
+    assert_eq!(log(at.path())[0]["operations"], 20);
+    let command = fs::read_to_string(at.path().join("w/command.txt")).expect("the command");
+    assert!(command.starts_with("net ping 127.0.0.1:"), "{command}");
+}
+
+#[test]
 fn a_measurement_without_response_times_is_not_without_an_answer() {
     let server = Server::start(&["--quiet"]);
     let at = tempdir().expect("a folder");

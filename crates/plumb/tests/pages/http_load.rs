@@ -227,7 +227,7 @@ get = "/${user}?word=${word:url}"
         assert_eq!(part(&record, "page")["operations"], 4);
         let why = field(&record, "/results/0/scenarios/0/ended");
         assert_eq!(why, &json!({"users.csv ran dry": 3}));
-        let said = "3 users of a ended before the load did: users.csv ran dry";
+        let said = "3 users of a ended: users.csv ran dry";
         assert!(reasons(&record).contains(said));
         let asked = site.asked();
         assert!(asked.iter().any(|head| head.starts_with("GET /u1?word=a%20b ")), "{asked:#?}");

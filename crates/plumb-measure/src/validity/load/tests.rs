@@ -182,4 +182,11 @@ fn findings_of_several_results_carry_their_names() {
         all.reasons[0].text,
         "size 500B: no operation ended in the time that was measured: measure longer (--for)"
     );
+    // one that was ended in its warm-up was not too short
+    let ended = Validity::of_load(&Recorder::new(1), LoadFacts { cut_short: true, ..CLOSED });
+    let said: Vec<&str> = ended.reasons.iter().map(|it| &*it.text).collect();
+    assert_eq!(
+        said,
+        ["no operation ended in the time that was measured", "the run ended before its plan did"]
+    );
 }
