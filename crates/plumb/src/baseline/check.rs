@@ -202,7 +202,8 @@ impl<'a> Checked<'a> {
 fn say(compared: &Comparison, baseline: &Baseline, tolerance: Option<f64>) -> anyhow::Result<()> {
     let lines = decisions(compared, tolerance).into_iter();
     let text: String = lines
-        .map(|line| terminal::paragraph(&format!("baseline {}: {line}", baseline.name)))
+        .map(|line| format!("baseline {}: {line}", baseline.name))
+        .map(|line| terminal::paragraph(&line, progress::columns()))
         .collect();
     exit::print(&(text + "\n"))
 }
