@@ -108,8 +108,9 @@ impl Pool {
     /// How many sessions there are and were.
     #[must_use]
     pub fn figures(&self) -> PoolFigures {
+        self.look();
         let state = self.lock();
-        PoolFigures { idle: state.idle.len(), away: self.is_away(), ..state.figures }
+        PoolFigures { idle: state.idle.len(), away: self.presence.is_away(), ..state.figures }
     }
 
     /// Opens the sessions that there shall be at the start; the second time nothing happens.
@@ -255,22 +256,9 @@ impl Pool {
         }
     }
 
-    /// One session has had no answer since `since_ns`, nanoseconds on the monotonic clock, which says nothing where
-    /// another one was answered meanwhile.
-    pub(super) fn was_silent(&self, since_ns: u64, why: &DatabaseError) {
-        if self.plan.target.answered_ns() <= since_ns {
-            self.presence.failed(why);
-        }
-    }
-
     /// Looks whether the server has answered since it could not be used.
     fn look(&self) {
         self.presence.answered(self.plan.target.answered_ns());
-    }
-
-    fn is_away(&self) -> bool {
-        self.look();
-        self.presence.is_away()
     }
 
     /// Whether the server can be used.

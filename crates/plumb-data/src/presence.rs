@@ -204,12 +204,12 @@ mod tests {
         // answered meanwhile, and still in use
         let since_ns = MonotonicClock.now_ns();
         busy.batch("SELECT 1").unwrap();
-        pool.was_silent(since_ns, &late);
+        server.was_silent(since_ns, &late);
         assert!(!pool.figures().away);
         // answered before, and given back meanwhile
         let since_ns = MonotonicClock.now_ns();
         drop(quiet);
-        pool.was_silent(since_ns, &late);
+        server.was_silent(since_ns, &late);
         assert!(pool.figures().away);
         drop(pool.take().unwrap());
         assert!(pool.figures().away);

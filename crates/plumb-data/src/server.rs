@@ -89,12 +89,20 @@ impl DataServer {
         let _ = self.done.forget(database, self.pool.plan().retention);
     }
 
+    /// One session has had no answer since `since_ns`, nanoseconds on the monotonic clock, which says nothing where
+    /// another one was answered meanwhile.
+    pub(super) fn was_silent(&self, since_ns: u64, why: &DatabaseError) {
+        if self.pool.plan().target.answered_ns() <= since_ns {
+            self.pool.presence().failed(why);
+        }
+    }
+
     /// What the database said of the statement `text`.
     pub(super) fn outside(&self, error: &DatabaseError, text: &str) -> OutsideError {
         let said = self.pool.said(error);
         if matches!(error, DatabaseError::Silent(_)) {
             let limit_ns = self.pool.plan().target.limits().statement.ns();
-            self.pool.was_silent(MonotonicClock.now_ns().saturating_sub(limit_ns), error);
+            self.was_silent(MonotonicClock.now_ns().saturating_sub(limit_ns), error);
         }
         match error {
             DatabaseError::Lost(_)

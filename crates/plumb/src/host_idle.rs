@@ -8,7 +8,7 @@ use plumb_host::{IdleOptions, idle_cost};
 use plumb_command::{Exit, exit, signals};
 use plumb_options::{Form, FormOptions};
 
-use crate::progress;
+use crate::progress::columns;
 
 #[derive(Args, Clone, Debug)]
 struct HostIdleOptions {
@@ -47,7 +47,7 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let text = match options.form.into() {
         Form::Json => cost.to_json(),
         Form::Markdown => idle::markdown(&cost),
-        Form::Text => idle::terminal(&cost, progress::columns()),
+        Form::Text => idle::terminal(&cost, columns()),
     };
     exit::print(&text)?;
     Ok(match cost.finding {

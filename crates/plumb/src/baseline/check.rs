@@ -17,7 +17,7 @@ use super::{RunsOptions, folder_of, latest, unknown};
 use crate::compare;
 use crate::experiment::{self, AdmissionOptions};
 use crate::pipeline::{self, VerdictFiles};
-use crate::progress;
+use crate::progress::columns;
 use plumb_command::{Exit, exit};
 use plumb_options::{Form, FormOptions};
 
@@ -202,8 +202,7 @@ impl<'a> Checked<'a> {
 fn say(compared: &Comparison, baseline: &Baseline, tolerance: Option<f64>) -> anyhow::Result<()> {
     let lines = decisions(compared, tolerance).into_iter();
     let text: String = lines
-        .map(|line| format!("baseline {}: {line}", baseline.name))
-        .map(|line| terminal::paragraph(&line, progress::columns()))
+        .map(|line| terminal::paragraph(&format!("baseline {}: {line}", baseline.name), columns()))
         .collect();
     exit::print(&(text + "\n"))
 }

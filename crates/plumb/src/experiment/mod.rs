@@ -46,7 +46,7 @@ pub(crate) use words::{split as words_of, without_secrets};
 use plumb_command::{Exit, colour, exit};
 use plumb_options::Form;
 
-use crate::progress;
+use crate::progress::columns;
 
 /// An end that somebody asked for before there was anything to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -128,10 +128,7 @@ pub(crate) fn print(
     let mut text = match form {
         Form::Json => compared.to_json(),
         Form::Markdown => comparison::markdown(compared),
-        Form::Text => {
-            let text = comparison::terminal(compared, progress::columns());
-            colour::for_stdout(&text).into_owned()
-        }
+        Form::Text => colour::for_stdout(&comparison::terminal(compared, columns())).into_owned(),
     };
     if let Some(folder) = folder.filter(|_| form == Form::Text) {
         text += &format!("report: {}\n", folder.join("report.html").display());

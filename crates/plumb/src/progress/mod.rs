@@ -131,8 +131,7 @@ impl Sampler for Onlooker<'_> {
 const COLUMNS_MIN: usize = 40;
 const COLUMNS_MAX: usize = 160;
 
-/// The columns of text on standard output: those of a terminal, or as many as always where it is none or does not
-/// say.
+/// The columns of text on standard output, those of the terminal if it is one.
 pub(crate) fn columns() -> usize {
     match tcgetwinsize(io::stdout()) {
         Ok(size) if size.ws_col > 0 => usize::from(size.ws_col).clamp(COLUMNS_MIN, COLUMNS_MAX),
