@@ -126,15 +126,31 @@ fn is_stacked(root: &Root, name: &str) -> bool {
         || names_in(&folder).iter().any(|it| it.starts_with("lower_"))
 }
 
-/// The speed that bounds what an interface carries, Mbit/s. That of veth, a tap or a bridge is a constant
-/// of its driver or of that of a port, which it exceeds.
+/// Interfaces of software that stand upon each other at most, as in the kernel.
+const NESTED_MAX: u32 = 8;
+
+/// The speed that bounds what an interface carries, Mbit/s. That of veth, a tap, a bridge, a macvlan and what
+/// stands upon them is a constant of a driver or that of a port: what stays within the machine exceeds it.
 fn speed_limit(root: &Root, name: &str, kind: InterfaceKind) -> Option<u64> {
-    const UNBOUND: [&str; 2] = ["bridge", "tun_flags"];
-    let has = |what: &&str| root.sys(&format!("class/net/{name}/{what}")).exists();
+    is_bound(root, name, kind, NESTED_MAX).then(|| link_speed(root, name)).flatten()
+}
+
+/// True where all that an interface carries goes over adapters: it is one, or a bond or VLAN upon such,
+/// through at most `nested` further interfaces.
+fn is_bound(root: &Root, name: &str, kind: InterfaceKind, nested: u32) -> bool {
     match kind {
-        InterfaceKind::Hardware | InterfaceKind::Lower => link_speed(root, name),
-        InterfaceKind::Stacked if !UNBOUND.iter().any(has) => link_speed(root, name),
-        InterfaceKind::Stacked | InterfaceKind::Virtual | InterfaceKind::Loopback => None,
+        InterfaceKind::Hardware | InterfaceKind::Lower => true,
+        InterfaceKind::Virtual | InterfaceKind::Loopback => false,
+        InterfaceKind::Stacked => {
+            let folder = root.sys(&format!("class/net/{name}"));
+            let uevent = std::fs::read_to_string(folder.join("uevent")).unwrap_or_default();
+            let names = names_in(&folder);
+            let mut lower = names.iter().filter_map(|it| it.strip_prefix("lower_")).peekable();
+            (folder.join("bonding").exists() || uevent.lines().any(|line| line == "DEVTYPE=vlan"))
+                && nested > 0
+                && lower.peek().is_some()
+                && lower.all(|it| is_bound(root, it, interface_kind(root, it), nested - 1))
+        }
     }
 }
 
@@ -201,6 +217,8 @@ mod tests {
             ("sys/class/net/br0/bridge/x", ""),
             ("sys/class/net/br0/speed", "10000\n"),
             ("sys/class/net/bond0/bonding/mode", "x"),
+            ("sys/class/net/bond0/lower_eth0/x", ""),
+            ("sys/class/net/bond0/lower_eth1/x", ""),
             ("sys/class/net/bond0/speed", "50000\n"),
             ("sys/class/net/virtio/device/vendor", "x"),
             ("sys/class/net/virtio/speed", "-1\n"),
@@ -229,5 +247,46 @@ mod tests {
             seen.iter().map(|it| it.1).collect::<Vec<_>>(),
             [Some(25_000), Some(100), Some(1_000)]
         );
+    }
+
+    #[test]
+    fn what_stands_upon_a_bridge_or_veth_is_bound_by_no_speed() {
+        let (_folder, root) = Root::of_files(&[
+            ("sys/class/net/eth0/device/vendor", "x"),
+            ("sys/class/net/veth0/type", "1\n"),
+            ("sys/class/net/vmbr0/bridge/x", ""),
+            ("sys/class/net/vmbr0/lower_eth0/x", ""),
+            ("sys/class/net/bond0/bonding/mode", "x"),
+            ("sys/class/net/bond0/lower_eth0/x", ""),
+            ("sys/class/net/mixed/bonding/mode", "x"),
+            ("sys/class/net/mixed/lower_eth0/x", ""),
+            ("sys/class/net/mixed/lower_veth0/x", ""),
+            ("sys/class/net/eth0.7/uevent", "DEVTYPE=vlan\n"),
+            ("sys/class/net/eth0.7/lower_eth0/x", ""),
+            ("sys/class/net/bond0.7/uevent", "DEVTYPE=vlan\n"),
+            ("sys/class/net/bond0.7/lower_bond0/x", ""),
+            ("sys/class/net/vmbr0.7/uevent", "DEVTYPE=vlan\n"),
+            ("sys/class/net/vmbr0.7/lower_vmbr0/x", ""),
+            ("sys/class/net/vmbr0.7.8/uevent", "DEVTYPE=vlan\n"),
+            ("sys/class/net/vmbr0.7.8/lower_vmbr0.7/x", ""),
+            ("sys/class/net/veth0.7/uevent", "DEVTYPE=vlan\n"),
+            ("sys/class/net/veth0.7/lower_veth0/x", ""),
+            ("sys/class/net/guest/uevent", "DEVTYPE=macvlan\n"),
+            ("sys/class/net/guest/lower_eth0/x", ""),
+            ("sys/class/net/guest.7/uevent", "DEVTYPE=vlan\n"),
+            ("sys/class/net/guest.7/lower_guest/x", ""),
+            ("sys/class/net/macvtap0/macvtap/tap7/x", ""),
+            ("sys/class/net/macvtap0/lower_eth0/x", ""),
+            ("sys/class/net/round/uevent", "DEVTYPE=vlan\n"),
+            ("sys/class/net/round/lower_round/x", ""),
+        ]);
+        let bound = |name: &str| is_bound(&root, name, interface_kind(&root, name), NESTED_MAX);
+        for name in ["eth0", "bond0", "eth0.7", "bond0.7"] {
+            assert!(bound(name), "{name}");
+        }
+        let unbound = ["veth0", "vmbr0", "mixed", "vmbr0.7", "vmbr0.7.8", "veth0.7", "round"];
+        for name in unbound.into_iter().chain(["guest", "guest.7", "macvtap0"]) {
+            assert!(!bound(name), "{name}");
+        }
     }
 }
