@@ -137,7 +137,7 @@ impl Resolver<'_> {
         }
         let told = self.known.iter().find(|(origin, _)| origin.same_origin(at));
         let who = match told {
-            Some((_, credentials)) => format!("user {} (Basic)", credentials.user_and_password().0),
+            Some(_) => "the user and the password that were given (Basic)".to_owned(),
             None if self.negotiating(at).is_some() => format!("a ticket of Kerberos ({NEGOTIATE})"),
             None => return Ok(()),
         };

@@ -1,32 +1,35 @@
 //! Who logs on no more: users whose password a server has refused.
 
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use plumb_measure::{Finding, FindingKind, Scope};
+use plumb_measure::{Finding, FindingKind, Scope, grouped};
+
+/// Why the users ended who are counted as refused.
+pub const REFUSED: &str = "a server refused the password";
 
 /// The users and passwords that servers refused, of all threads and points of a load. Nobody sends them
-/// again: many systems lock a user after a few wrong passwords. They are never shown.
+/// again: many systems lock a user after a few wrong passwords. Neither is ever shown: a key may stand in
+/// the place of the user.
 #[derive(Clone, Default)]
 pub struct RefusedLogOns(Arc<Known>);
 
 #[derive(Default)]
 struct Known {
     any: AtomicBool,
-    refusals: Mutex<Vec<Refusal>>,
+    refusals: Mutex<Refusals>,
 }
 
-/// A user and a password that a server refused.
-#[derive(Clone)]
-struct Refusal {
-    /// The number of the server.
-    route: u16,
-    /// Both as a line of Basic has them.
-    authorization: String,
-    words: String,
+#[derive(Default)]
+struct Refusals {
+    /// By the number of the server: a user and a password as a line of Basic has them.
+    log_ons: HashMap<u16, HashSet<String>>,
+    /// How many of them a server refused, by its name and the scheme.
+    counts: BTreeMap<(String, String), u64>,
 }
 
 impl fmt::Debug for RefusedLogOns {
@@ -37,22 +40,17 @@ impl fmt::Debug for RefusedLogOns {
 
 impl RefusedLogOns {
     /// Notes that `server`, which has the number `route`, answered 401 to the user and the password of
-    /// `authorization`, proved by `scheme`: who was refused, in words. `None` where that names no user.
-    pub fn add(
-        &self,
-        (route, server): (u16, &str),
-        authorization: &str,
-        scheme: &str,
-    ) -> Option<String> {
-        let user = user_of(authorization)?;
-        let words = format!("{server} answered 401 to user {} ({scheme})", user.escape_debug());
-        let mut refusals = self.0.refusals.lock().unwrap_or_else(PoisonError::into_inner);
-        if !refusals.iter().any(|it| it.is(route, authorization)) {
-            let authorization = authorization.to_owned();
-            refusals.push(Refusal { route, authorization, words: words.clone() });
+    /// `authorization`, proved by `scheme`. False where that is no user and password.
+    pub fn add(&self, (route, server): (u16, &str), authorization: &str, scheme: &str) -> bool {
+        if !names_a_user(authorization) {
+            return false;
+        }
+        let mut refusals = self.refusals();
+        if refusals.log_ons.entry(route).or_default().insert(authorization.to_owned()) {
+            *refusals.counts.entry((server.to_owned(), scheme.to_owned())).or_default() += 1;
             self.0.any.store(true, Ordering::Release);
         }
-        Some(words)
+        true
     }
 
     /// True where anybody was refused.
@@ -61,48 +59,46 @@ impl RefusedLogOns {
         self.0.any.load(Ordering::Acquire)
     }
 
-    /// Who was refused, in words, where the server `route` refused `authorization`.
+    /// True where the server `route` refused `authorization`.
     #[must_use]
-    pub fn find(&self, route: u16, authorization: &str) -> Option<String> {
-        self.all().into_iter().find(|it| it.is(route, authorization)).map(|it| it.words)
+    pub fn has(&self, route: u16, authorization: &str) -> bool {
+        self.any()
+            && self.refusals().log_ons.get(&route).is_some_and(|them| them.contains(authorization))
     }
 
-    /// What is said of each in the verdict on the load.
+    /// What is said in the verdict on the load, of each server and scheme.
     #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
-        let finding = |refusal: Refusal| Finding {
-            kind: FindingKind::CutShort,
-            scope: Scope::Everything,
-            text: format!(
-                "{}, who logs on no more: many systems lock a user after a few wrong passwords; give \
-                 the right one, or check = {{ status = \"401\" }} where that answer is wanted",
-                refusal.words
-            ),
+        let finding = |((server, scheme), count): (&(String, String), &u64)| {
+            let whom = match count {
+                1 => "the user and the password that were given".to_owned(),
+                _ => format!("{} users with their passwords", grouped(*count)),
+            };
+            let (who, one) =
+                if *count == 1 { ("who logs on", "one") } else { ("who log on", "ones") };
+            let text = format!(
+                "{server} answered 401 to {whom} ({scheme}), {who} no more: many systems lock a user \
+                 after a few wrong passwords; give the right {one}, or check = {{ status = \"401\" }} \
+                 where that answer is wanted"
+            );
+            Finding { kind: FindingKind::CutShort, scope: Scope::Everything, text }
         };
-        self.all().into_iter().map(finding).collect()
+        self.refusals().counts.iter().map(finding).collect()
     }
 
-    fn all(&self) -> Vec<Refusal> {
-        self.0.refusals.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
-impl Refusal {
-    fn is(&self, route: u16, authorization: &str) -> bool {
-        self.route == route && self.authorization == authorization
+    fn refusals(&self) -> MutexGuard<'_, Refusals> {
+        self.0.refusals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The user of an `Authorization` line of Basic; `None` of any other, such as a token.
+/// True of an `Authorization` line of Basic; false of any other, such as a token.
 ///
 /// # Source
 /// RFC 7617, section 2.
-fn user_of(authorization: &str) -> Option<String> {
-    let (scheme, proof) = authorization.split_once(' ')?;
-    let both =
-        STANDARD.decode(proof.trim()).ok().filter(|_| scheme.eq_ignore_ascii_case("basic"))?;
-    let both = String::from_utf8_lossy(&both);
-    both.split_once(':').map(|(user, _)| user.to_owned())
+fn names_a_user(authorization: &str) -> bool {
+    let Some((scheme, proof)) = authorization.split_once(' ') else { return false };
+    scheme.eq_ignore_ascii_case("basic")
+        && STANDARD.decode(proof.trim()).is_ok_and(|both| both.contains(&b':'))
 }
 
 #[cfg(test)]
@@ -110,28 +106,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_user_is_named_and_its_password_is_not() {
+    fn neither_users_nor_passwords_are_shown_and_a_server_is_named_once() {
         let refused = RefusedLogOns::default();
         assert!(!refused.any());
         let demo = "Basic REVNTzpvcGVuLXNlc2FtZQ==";
         let server = (0, "http://h:1");
-        assert_eq!(
-            refused.add(server, demo, "Basic").as_deref(),
-            Some("http://h:1 answered 401 to user DEMO (Basic)")
-        );
-        refused.add(server, demo, "Basic");
-        assert!(refused.any() && refused.find(0, demo).is_some());
-        assert_eq!(refused.find(1, demo), None, "another server");
-        assert_eq!(refused.find(0, "Basic REVNTzpkZW1v"), None, "another password");
-        let said = format!("{:?} {refused:?}", refused.findings());
+        assert!(refused.add(server, demo, "Basic") && refused.add(server, demo, "Basic"));
+        assert!(refused.any() && refused.has(0, demo));
+        assert!(!refused.has(1, demo), "another server");
+        assert!(!refused.has(0, "Basic REVNTzpkZW1v"), "another password");
+        let said = || format!("{:?} {refused:?}", refused.findings());
+        let one = "http://h:1 answered 401 to the user and the password that were given (Basic)";
+        assert!(said().contains(one), "{}", said());
+        refused.add(server, "Basic REVNTzpkZW1v", "Basic");
         assert_eq!(refused.findings().len(), 1);
-        assert!(!said.contains("sesame") && !said.contains("REVNTz"), "{said}");
+        assert!(said().contains("401 to 2 users with their passwords (Basic)"), "{}", said());
+        for secret in ["DEMO", "sesame", "REVNTz"] {
+            assert!(!said().contains(secret), "{}", said());
+        }
     }
 
     #[test]
     fn tokens_and_what_nobody_can_read_name_no_user() {
         for line in ["Bearer REVNTzpkZW1v", "Basic MASKED", "Basic", "", "Basic REVNTw=="] {
-            assert_eq!(user_of(line), None, "{line}");
+            assert!(!names_a_user(line), "{line}");
         }
     }
 }

@@ -102,8 +102,8 @@ pub(crate) struct User {
     embeds: Embeds,
     digest: Option<Box<DigestSession>>,
     token: TokenState,
-    /// Its password was refused, in words by which server: it logs on no more.
-    refused: Option<String>,
+    /// A server refused its password: it logs on no more.
+    refused: bool,
     draw: Draw,
     cursor: Cursor,
     stage: Stage,
@@ -246,7 +246,7 @@ impl Protocol for Player {
                 exchange: Exchange::default(),
                 page: None,
                 token: user.token.at_rest(),
-                refused: None,
+                refused: false,
                 stage: Stage::Finish,
                 ..user
             };
@@ -259,7 +259,7 @@ impl Protocol for Player {
             embeds: Embeds::default(),
             digest: None,
             token: TokenState::default(),
-            refused: None,
+            refused: false,
             draw: Draw::of_user(self.script.seed, n as u64),
             cursor: Cursor::default(),
             stage: Stage::New,
@@ -298,7 +298,7 @@ impl Protocol for Player {
         user.asked = true;
         user.exchange.aimed = None;
         match self.write(user, (number, number), out) {
-            Next::Fail(..) if user.refused.is_some() => {
+            Next::Fail(..) if user.refused => {
                 self.log_off(user, FailureKind::NotSent);
                 Next::Finish
             }

@@ -79,7 +79,11 @@ fn a_wrong_password_is_tried_once() {
     let (folder, url) = (folder(), site.url("/"));
     let words = ["http", "ping", "--count", "5", "--warmup", "0s", &url];
     let ended = Program::start_told(Path::new(PLUMB), &words, folder.path(), &WHO).wait().with(2);
-    assert!(ended.stderr.contains("answers 401 to user DEMO (Basic)"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("answers 401 to the user and the password that were given (Basic)"),
+        "{}",
+        ended.stderr
+    );
     assert!(!ended.stderr.contains("open-sesame"), "{}", ended.stderr);
     assert_eq!(site.asked().len(), 2, "one without, one with, none measured");
     assert!(!site.asked()[0].contains("Authorization"));
@@ -128,7 +132,10 @@ fn users_of_a_load_send_a_wrong_password_once_each_and_the_load_ends() {
     assert_eq!(field(&record, "/results").as_array().map(Vec::len), Some(1));
     let said = reasons(&record);
     assert!(
-        said.starts_with(&format!("{} answered 401 to user demo (Basic)", site.url(""))),
+        said.starts_with(&format!(
+            "{} answered 401 to the user and the password that were given (Basic)",
+            site.url("")
+        )),
         "{said}"
     );
     assert!(said.contains(&format!("{first} users of a ended: ")), "{said}");
@@ -161,9 +168,62 @@ fn of_several_users_those_that_are_refused_log_on_no_more() {
         assert_eq!(log_ons(&site, line), 4 * 2 + 1, "{line}: {}", reasons(&record));
     }
     let said = reasons(&record);
-    assert!(said.contains("answered 401 to user eve (Basic), who logs on no more"), "{said}");
+    assert!(said.contains("that were given (Basic), who logs on no more"), "{said}");
     assert!(said.contains("1 user of a ended: "), "{said}");
     assert!(!everything(&ended, folder.path()).contains(&EVE["Basic ".len()..]));
+}
+
+#[test]
+fn a_key_in_the_place_of_a_user_is_shown_nowhere() {
+    let site = gate();
+    let step = "[[scenario]]\nname = \"a\"\nusers = 2\n[[scenario.step]]\nget = \"/\"\n";
+    let folder = scenario(&with_base(&site, &format!("for = \"10m\"\n{step}")));
+    let (load, url) =
+        (["http", "load", "s.toml", "--lag", "10s", "--junit", "j.xml"], site.url("/"));
+    let who = [("PLUMB_HTTP_USER", "sk_live_key"), ("PLUMB_HTTP_PASSWORD", "")];
+    let ended = Program::start_told(Path::new(PLUMB), &load, folder.path(), &who).wait().with(1);
+    let told = reasons(&kit::record(&only_run(folder.path())));
+    assert!(told.contains("that were given (Basic), who logs on no more"), "{told}");
+    let junit = fs::read_to_string(folder.path().join("j.xml")).expect("a file");
+    let ping = ["http", "ping", "--count", "5", &url];
+    let pinged = Program::start_told(Path::new(PLUMB), &ping, folder.path(), &who).wait().with(2);
+    assert!(pinged.stderr.contains("that were given (Basic)"), "{}", pinged.stderr);
+    let said = everything(&ended, folder.path()) + &junit + &pinged.stderr;
+    for secret in ["sk_live_key", "c2tfbGl2ZV9rZXk"] {
+        assert!(!said.contains(secret), "{secret} stands somewhere");
+    }
+}
+
+#[test]
+fn a_server_that_refuses_whoever_logs_off_takes_no_figures_away() {
+    let site = ReplyServer::start(|head, _| match head.starts_with("GET /log-off ") {
+        true => Reply::answer(401, "WWW-Authenticate: Basic realm=\"x\"\r\n", "bye"),
+        false => Reply::page("welcome"),
+    });
+    let text = "[[finish]]\nget = \"/log-off\"\n[[scenario]]\nname = \"a\"\niterations = 2\n\
+                [[scenario.step]]\nget = \"/\"\n[[scenario.finish]]\nget = \"/log-off\"\n";
+    let record = played(&with_base(&site, text), &["--users", "1,2"], 0);
+    assert_eq!(field(&record, "/results").as_array().map(Vec::len), Some(2), "{record:#}");
+    let asked = site.asked();
+    let off = asked.iter().filter(|head| head.starts_with("GET /log-off ")).count();
+    assert_eq!(off, 1 + 2 + 1, "each user of each point, and once for the load: {asked:?}");
+    assert!(reasons(&record).contains("requests of finish steps failed"), "{record:#}");
+}
+
+#[test]
+fn a_password_of_another_host_beside_digest_is_sent_no_more_either() {
+    let (site, other) = (ReplyServer::always(Reply::page("welcome")), gate());
+    let text = format!(
+        "hosts = [\"{}\"]\nauthentication = \"digest\"\n[[scenario]]\nname = \"a\"\n\
+         iterations = 5\non-failure = \"continue\"\n[[scenario.step]]\nget = \"{}\"\n\
+         headers = {{ Authorization = \"Basic ${{base64(${{user}}:${{password}})}}\" }}\n\
+         [variables]\nuser = \"eve\"\npassword = \"three\"\n",
+        other.url(""),
+        other.url("/")
+    );
+    let record = played(&with_base(&site, &text), &[], 1);
+    assert_eq!(log_ons(&other, EVE), 1, "{:?}", other.asked());
+    assert!(reasons(&record).contains("that were given (Basic)"), "{record:#}");
 }
 
 #[test]
@@ -176,7 +236,7 @@ fn a_password_that_digest_proves_wrong_is_proved_once_by_each_user() {
                 users = 2\n[[scenario.step]]\nget = \"/\"\n";
     let record = played(&with_base(&site, text), &[], 1);
     assert!((1..=2).contains(&log_ons(&site, "Authorization: Digest ")), "{:?}", site.asked());
-    assert!(reasons(&record).contains("answered 401 to user demo (Digest)"), "{record:#}");
+    assert!(reasons(&record).contains("that were given (Digest)"), "{record:#}");
 }
 
 #[test]
@@ -203,7 +263,11 @@ fn whoever_is_known_and_may_not_see_the_page_is_not_asked_for_again() {
     let (folder, url) = (folder(), site.url("/"));
     let words = ["http", "ping", "--count", "5", "--warmup", "0s", &url];
     let ended = Program::start_told(Path::new(PLUMB), &words, folder.path(), &WHO).wait().with(2);
-    assert!(ended.stderr.contains("answers 403 to user DEMO (Basic)"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("answers 403 to the user and the password that were given (Basic)"),
+        "{}",
+        ended.stderr
+    );
     assert_eq!(site.asked().len(), 2);
 }
 

@@ -6,6 +6,7 @@ use plumb_scenario::answer;
 use plumb_scenario::check::CheckFailed;
 use plumb_scenario::extract::Address;
 use plumb_scenario::file::Cookies;
+use plumb_scenario::refused::REFUSED;
 use plumb_scenario::variables::{Slot, Value};
 use plumb_wire::charset::Charset;
 use plumb_wire::http::{Body, Head, RawHead, ends_idle_connection};
@@ -13,10 +14,12 @@ use plumb_wire::http::{Body, Head, RawHead, ends_idle_connection};
 use super::super::coding::Coding;
 use super::super::origin::Origins;
 use super::exchange::{Astray, Exchange, led_to};
+use super::stages::Stage;
 use super::{NOW_NS, Player, User};
 use crate::digest::DigestProof;
 use crate::probe::{bad_head, unreadable_head};
 use crate::proof::Proof;
+use crate::scenario::program::Step;
 
 /// Content that is kept for checks and extractions at most, decoded.
 const KEPT_BYTES_MAX: usize = 32 << 20;
@@ -238,7 +241,11 @@ impl Player {
         };
         let answers = answer.status == 401 && !step.checker.expects(401);
         if let (true, Some(proof)) = (answers, &self.script.proof) {
-            return self.answer_challenge(user, proof, answer.head);
+            let fault = self.answer_challenge(user, proof, answer.head);
+            if user.exchange.route != 0 {
+                user.refused = self.basic_refused(user, step);
+            }
+            return fault;
         }
         if let Some(Err(words)) = user.exchange.negotiation.take().map(|it| it.proved(answer.head))
         {
@@ -260,9 +267,7 @@ impl Player {
                 _ => FailureKind::CheckFailed,
             };
             if failed == CheckFailed::Status(401) {
-                let servers = (user.exchange.route, user.exchange.first());
-                let basic = step.request_template.authorization(servers, &user.variables);
-                user.refused = basic.and_then(|basic| self.refused(user, &basic, "Basic"));
+                user.refused = self.basic_refused(user, step);
             }
             let words = step.checker.words(failed, &answer, &self.script.names)
                 + &led_to(answer.status, answer.head);
@@ -281,8 +286,9 @@ impl Player {
             Proof::Digest(who) => {
                 let authorization = who.authorization();
                 // while this was under way, as another request of the user or as that of another user
-                user.refused = self.script.refused.find(user.exchange.route, authorization);
-                if let Some(words) = user.refused.clone() {
+                user.refused = self.script.refused.has(user.exchange.route, authorization);
+                if user.refused {
+                    let words = format!("the status is 401: {REFUSED} (Digest)");
                     return Some(Fault { kind: FailureKind::UnexpectedStatus, words });
                 }
                 let drawn = [(); 2].map(|()| user.draw.one_of(usize::MAX) as u64);
@@ -300,12 +306,22 @@ impl Player {
         Some(Fault { kind: FailureKind::UnexpectedStatus, words })
     }
 
-    /// Notes that the server of the request under way refused the user of `authorization`: who that is, in
-    /// words.
-    fn refused(&self, user: &User, authorization: &str, scheme: &str) -> Option<String> {
+    /// Notes that the server of the request under way refused the user and the password of `authorization`.
+    /// False where they may be sent again: a server that says so to a log-off wants them forgotten.
+    fn refused(&self, user: &User, authorization: &str, scheme: &str) -> bool {
+        if user.stage == Stage::Finish || self.script.prepares {
+            return false;
+        }
         let route = user.exchange.route;
         let server = self.script.origins.name(route);
         self.script.refused.add((route, &server), authorization, scheme)
+    }
+
+    /// Notes the same of those that the request of `step` under way carried by itself, if it did.
+    fn basic_refused(&self, user: &User, step: &Step) -> bool {
+        let servers = (user.exchange.route, user.exchange.first());
+        let basic = step.request_template.authorization(servers, &user.variables);
+        basic.is_some_and(|basic| self.refused(user, &basic, "Basic"))
     }
 
     /// Takes the values out of `answer` that the step of `tag` names; what is wrong with the first that is not there.

@@ -37,7 +37,7 @@ impl Player {
             cookies,
             (out, spare),
         );
-        let refused = written.as_ref().ok().and_then(|sent| {
+        let refused = written.as_ref().is_ok_and(|sent| {
             let first = hop.map_or(sent.route, |hop| hop.first);
             refused_at(script, step, (sent.route, first), &user.variables)
         });
@@ -47,9 +47,9 @@ impl Player {
             chain.pending = false;
         }
         match written {
-            Ok(_) if refused.is_some() => {
+            Ok(_) if refused => {
                 out.truncate(begins);
-                user.refused = refused;
+                user.refused = true;
                 Next::Fail(op, FailureKind::NotSent)
             }
             Ok(sent) => {
@@ -88,21 +88,22 @@ impl Player {
     }
 }
 
-/// Who was refused, in words, where a request of `step` to `route` would carry a user and a password that
-/// were refused there; `first` is the server that the step asked first.
+/// Whether a request of `step` to `route` would carry a user and a password that were refused there;
+/// `first` is the server that the step asked first.
 fn refused_at(
     script: &Script,
     step: &Step,
     (route, first): (u16, u16),
     variables: &Variables,
-) -> Option<String> {
+) -> bool {
     if !script.refused.any() {
-        return None;
+        return false;
     }
-    let by_digest = match &script.proof {
-        Some(Proof::Digest(who)) if route == 0 => Some(who.authorization().to_owned()),
-        Some(_) | None => None,
-    };
-    let by_basic = || step.request_template.authorization((route, first), variables);
-    script.refused.find(route, &by_digest.or_else(by_basic)?)
+    match &script.proof {
+        Some(Proof::Digest(who)) if route == 0 => script.refused.has(route, who.authorization()),
+        Some(_) | None => step
+            .request_template
+            .authorization((route, first), variables)
+            .is_some_and(|basic| script.refused.has(route, &basic)),
+    }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use plumb_engine::After;
 use plumb_measure::FailureKind;
 use plumb_scenario::file::{Cookies, OnFailure, Take};
+use plumb_scenario::refused::REFUSED;
 
 use super::{Player, User};
 use crate::scenario::cursor::{Around, Cursor, Halt};
@@ -229,7 +230,7 @@ impl Player {
 
     /// What a user does after a step that failed.
     pub(super) fn failed(&mut self, user: &mut User, kind: FailureKind) -> Option<Halted> {
-        if user.refused.is_some() {
+        if user.refused {
             self.log_off(user, kind);
             return Some(Halted::Finish);
         }
@@ -255,8 +256,8 @@ impl Player {
     /// A user whose password was refused does nothing any more.
     pub(super) fn log_off(&mut self, user: &mut User, kind: FailureKind) {
         self.break_off(user, kind);
-        let why = user.refused.take().unwrap_or_default();
-        *self.counts.ended.entry(why).or_default() += 1;
+        user.refused = false;
+        *self.counts.ended.entry(REFUSED.to_owned()).or_default() += 1;
         user.stage = Stage::Done;
     }
 
