@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -28,6 +29,8 @@ struct Known {
 struct Refusals {
     /// By the number of the server: a user and a password as a line of Basic has them.
     log_ons: HashMap<u16, HashSet<String>>,
+    /// Log-ons by their keys, to which a step was answered otherwise than 401.
+    accepted: HashSet<u64>,
     /// How many of them a server refused, by its name and the scheme.
     counts: BTreeMap<(String, String), u64>,
 }
@@ -51,6 +54,17 @@ impl RefusedLogOns {
             self.0.any.store(true, Ordering::Release);
         }
         true
+    }
+
+    /// Notes that a request with the log-on of `key` was answered otherwise than 401.
+    pub fn accept(&self, key: u64) {
+        self.refusals().accepted.insert(key);
+    }
+
+    /// True where a request with the log-on of `key` was answered otherwise than 401.
+    #[must_use]
+    pub fn accepts(&self, key: u64) -> bool {
+        self.refusals().accepted.contains(&key)
     }
 
     /// True where anybody was refused.
@@ -91,6 +105,19 @@ impl RefusedLogOns {
     }
 }
 
+/// The key of the user and the password of `authorization` in requests of the step that has the row `row`
+/// to the server `route`; `None` where that is no line of Basic. Each step has its own: a page that is
+/// anybody's says nothing of a password.
+#[must_use]
+pub fn log_on_key((row, route): (u16, u16), authorization: &[u8]) -> Option<u64> {
+    let scheme = authorization.first_chunk::<6>()?;
+    scheme.eq_ignore_ascii_case(b"basic ").then(|| {
+        let mut hasher = DefaultHasher::new();
+        (row, route, authorization).hash(&mut hasher);
+        hasher.finish()
+    })
+}
+
 /// True of an `Authorization` line of Basic; false of any other, such as a token.
 ///
 /// # Source
@@ -124,6 +151,20 @@ mod tests {
         for secret in ["DEMO", "sesame", "REVNTz"] {
             assert!(!said().contains(secret), "{}", said());
         }
+    }
+
+    #[test]
+    fn what_a_step_accepted_says_nothing_of_another() {
+        let refused = RefusedLogOns::default();
+        let key = |route, line: &str| log_on_key(route, line.as_bytes());
+        let demo = "Basic REVNTzpkZW1v";
+        let accepted = key((1, 0), demo).unwrap();
+        refused.accept(accepted);
+        assert!(refused.accepts(accepted));
+        assert_ne!(key((2, 0), demo), Some(accepted));
+        assert_ne!(key((1, 1), demo), Some(accepted));
+        assert_ne!(key((1, 0), "Basic REVNTzpvcGVuLXNlc2FtZQ=="), Some(accepted));
+        assert_eq!(key((1, 0), "Bearer REVNTzpkZW1v"), None);
     }
 
     #[test]

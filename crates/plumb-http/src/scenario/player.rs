@@ -9,7 +9,7 @@ mod stages;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use plumb_engine::{After, Next, Op, OpEnd, OperationGroup, Protocol, Step as Reading, clock};
@@ -51,6 +51,8 @@ pub(crate) struct Player {
     seen: Vec<Seen>,
     /// Of each step.
     complaints: Vec<Complaints>,
+    /// Keys of log-ons to which a step was answered otherwise than 401.
+    accepted: HashSet<u64>,
     complete: Vec<OperationGroup>,
     /// On the clock of the run.
     now_ns: u64,
@@ -129,6 +131,7 @@ impl Player {
         Self {
             seen: script.steps.iter().map(seen).collect(),
             complaints: vec![Complaints::default(); script.steps.len()],
+            accepted: HashSet::new(),
             complete: Vec::new(),
             now_ns: 0,
             counts: Counts::default(),

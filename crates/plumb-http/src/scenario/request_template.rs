@@ -67,6 +67,8 @@ pub(crate) struct Sent {
     pub(crate) route: u16,
     /// Where its target stands.
     pub(crate) target: Range<usize>,
+    /// Where the value of its `Authorization` stands.
+    pub(crate) authorization: Option<Range<usize>>,
 }
 
 impl RequestTemplate {
@@ -145,9 +147,8 @@ impl RequestTemplate {
         (route, first): (u16, u16),
         variables: &Variables,
     ) -> Option<String> {
-        let goes = |line: &&HeaderLine| {
-            line.name.eq_ignore_ascii_case("authorization") && line.goes_to.includes(route, first)
-        };
+        let goes =
+            |line: &&HeaderLine| line.is_authorization() && line.goes_to.includes(route, first);
         let mut value = Vec::new();
         self.made.iter().find(goes)?.value.write(variables, &mut value).ok()?;
         String::from_utf8(value).ok()
@@ -196,9 +197,13 @@ impl RequestTemplate {
             out.extend_from_slice(self.content_lines.as_bytes());
         }
         let first = hop.map_or(route, |hop| hop.first);
+        let mut authorization = None;
         for line in &self.made {
             if line.goes_to.includes(route, first) && !(gets && line.is_of_content()) {
-                line.write(variables, out)?;
+                let value = line.write(variables, out)?;
+                if line.is_authorization() {
+                    authorization = Some(value);
+                }
             }
         }
         match gets {
@@ -208,7 +213,7 @@ impl RequestTemplate {
                 content.map_err(Unsent::Missing)?;
             }
         }
-        Ok(Sent { route, target })
+        Ok(Sent { route, target, authorization })
     }
 
     /// Appends the target, and says where it leads and where it stands.
@@ -250,7 +255,13 @@ impl HeaderLine {
         names.iter().any(|name| self.name.eq_ignore_ascii_case(name))
     }
 
-    fn write(&self, variables: &Variables, out: &mut Vec<u8>) -> Result<(), Unsent> {
+    /// True when it says who asks.
+    fn is_authorization(&self) -> bool {
+        self.name.eq_ignore_ascii_case("authorization")
+    }
+
+    /// Appends it, and says where its value stands.
+    fn write(&self, variables: &Variables, out: &mut Vec<u8>) -> Result<Range<usize>, Unsent> {
         out.extend_from_slice(self.name.as_bytes());
         out.extend_from_slice(b": ");
         let at = out.len();
@@ -258,8 +269,9 @@ impl HeaderLine {
         if out[at..].iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
             return Err(Unsent::Header(self.name.clone()));
         }
+        let value = at..out.len();
         out.extend_from_slice(b"\r\n");
-        Ok(())
+        Ok(value)
     }
 }
 

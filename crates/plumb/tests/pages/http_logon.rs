@@ -211,6 +211,34 @@ fn a_server_that_refuses_whoever_logs_off_takes_no_figures_away() {
 }
 
 #[test]
+fn a_password_that_a_step_was_answered_with_before_is_not_refused_later() {
+    // the directory behind the server is too slow once
+    let site = ReplyServer::start(|_, before| match before {
+        6 => Reply::answer(401, "WWW-Authenticate: Basic realm=\"x\"\r\n", "who?"),
+        _ => Reply::page("welcome"),
+    });
+    let text = "[[scenario]]\nname = \"a\"\niterations = 20\non-failure = \"continue\"\n\
+                [[scenario.step]]\nname = \"page\"\nget = \"/\"\n";
+    let folder = scenario(&with_base(&site, text));
+    let record = play_in(folder.path(), &["--json"]).json();
+    assert_eq!(part(&record, "page")["failures"], json!({"unexpected-status": 1}), "{record:#}");
+    assert_eq!(site.asked().len(), 20, "{}", reasons(&record));
+}
+
+#[test]
+fn a_page_that_is_anybodys_says_nothing_of_a_password() {
+    let site = ReplyServer::start(|head, _| match head.starts_with("GET /open ") {
+        true => Reply::page("welcome"),
+        false => Reply::answer(401, "WWW-Authenticate: Basic realm=\"x\"\r\n", "who?"),
+    });
+    let text = "for = \"10m\"\n[[scenario]]\nname = \"a\"\non-failure = \"continue\"\n\
+                [[scenario.step]]\nget = \"/open\"\n[[scenario.step]]\nget = \"/closed\"\n";
+    let record = played(&with_base(&site, text), &[], 1);
+    assert!(reasons(&record).contains("who logs on no more"), "{record:#}");
+    assert_eq!(site.asked().len(), 2, "{:?}", site.asked());
+}
+
+#[test]
 fn a_password_of_another_host_beside_digest_is_sent_no_more_either() {
     let (site, other) = (ReplyServer::always(Reply::page("welcome")), gate());
     let text = format!(

@@ -29,6 +29,8 @@ pub(super) struct Exchange {
     pub(super) target: String,
     /// The trace of its last request.
     pub(super) trace: Option<TraceId>,
+    /// The key of the user and the password that it carried last.
+    pub(super) log_on: Option<u64>,
     /// The proof of who asks that it carried last, by Digest.
     pub(super) proof: Option<DigestProof>,
     /// The proof of who asks that is under way.

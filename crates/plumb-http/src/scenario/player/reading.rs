@@ -247,6 +247,11 @@ impl Player {
             }
             return fault;
         }
+        if let (true, Some(key)) = (answer.status != 401, user.exchange.log_on)
+            && self.accepted.insert(key)
+        {
+            self.script.refused.accept(key);
+        }
         if let Some(Err(words)) = user.exchange.negotiation.take().map(|it| it.proved(answer.head))
         {
             return Some(Fault { kind: FailureKind::CheckFailed, words });
@@ -307,9 +312,11 @@ impl Player {
     }
 
     /// Notes that the server of the request under way refused the user and the password of `authorization`.
-    /// False where they may be sent again: a server that says so to a log-off wants them forgotten.
+    /// False where they may be sent again: a server that says so to a log-off wants them forgotten, and what
+    /// the step was answered otherwise before is no wrong password.
     fn refused(&self, user: &User, authorization: &str, scheme: &str) -> bool {
-        if user.stage == Stage::Finish || self.script.prepares {
+        let accepted = user.exchange.log_on.is_some_and(|key| self.script.refused.accepts(key));
+        if accepted || user.stage == Stage::Finish || self.script.prepares {
             return false;
         }
         let route = user.exchange.route;

@@ -3,13 +3,13 @@
 use plumb_engine::{Next, Op};
 use plumb_measure::FailureKind;
 use plumb_scenario::file::Cookies;
-use plumb_scenario::variables::Variables;
+use plumb_scenario::refused::log_on_key;
 use plumb_trace::{Traces, insert_parent};
 
 use super::{NOW_NS, Player, User};
 use crate::proof::Proof;
 use crate::request::insert_line;
-use crate::scenario::program::Step;
+use crate::scenario::request_template::Sent;
 use crate::scenario::user_script::Script;
 
 impl Player {
@@ -37,10 +37,7 @@ impl Player {
             cookies,
             (out, spare),
         );
-        let refused = written.as_ref().is_ok_and(|sent| {
-            let first = hop.map_or(sent.route, |hop| hop.first);
-            refused_at(script, step, (sent.route, first), &user.variables)
-        });
+        let refused = written.as_ref().is_ok_and(|sent| refused_at(script, sent, out));
         let exchange = &mut user.exchange;
         (exchange.step, exchange.tag) = (number, tag);
         if let Some(chain) = &mut exchange.chain {
@@ -57,6 +54,8 @@ impl Player {
                 exchange.route = sent.route;
                 exchange.target.clear();
                 exchange.target.push_str(std::str::from_utf8(&out[sent.target]).unwrap_or("/"));
+                exchange.log_on =
+                    sent.authorization.and_then(|at| log_on_key((step.row, sent.route), &out[at]));
                 exchange.trace = self.traces.as_ref().and_then(Traces::next);
                 let proof = script.proof.as_ref().filter(|_| sent.route == 0);
                 if let Some(value) = exchange.negotiation.as_mut().and_then(|it| it.take())
@@ -69,6 +68,7 @@ impl Player {
                     let method = step.request_template.method(gets);
                     let value = session.answer(who, method, &exchange.target);
                     exchange.proof = Some(session.last());
+                    exchange.log_on = log_on_key((0, 0), who.authorization().as_bytes());
                     insert_line("Authorization", &value, begins, out);
                 }
                 if let Some(trace) = exchange.trace {
@@ -88,22 +88,16 @@ impl Player {
     }
 }
 
-/// Whether a request of `step` to `route` would carry a user and a password that were refused there;
-/// `first` is the server that the step asked first.
-fn refused_at(
-    script: &Script,
-    step: &Step,
-    (route, first): (u16, u16),
-    variables: &Variables,
-) -> bool {
+/// Whether the request in `out` that was written for `sent` carries a user and a password that were refused
+/// where it goes.
+fn refused_at(script: &Script, sent: &Sent, out: &[u8]) -> bool {
     if !script.refused.any() {
         return false;
     }
-    match &script.proof {
-        Some(Proof::Digest(who)) if route == 0 => script.refused.has(route, who.authorization()),
-        Some(_) | None => step
-            .request_template
-            .authorization((route, first), variables)
-            .is_some_and(|basic| script.refused.has(route, &basic)),
-    }
+    let written = || std::str::from_utf8(&out[sent.authorization.clone()?]).ok();
+    let authorization = match &script.proof {
+        Some(Proof::Digest(who)) if sent.route == 0 => Some(who.authorization()),
+        Some(_) | None => written(),
+    };
+    authorization.is_some_and(|it| script.refused.has(sent.route, it))
 }
