@@ -11,6 +11,7 @@ use thiserror::Error;
 use toml::de::DeTable;
 
 use reader::Reader;
+use words::as_written;
 
 /// Characters of a line that an excerpt shows at most.
 const SHOWN: usize = 100;
@@ -58,8 +59,10 @@ pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Wrong> {
         Wrong::at(text, &at.unwrap_or_default(), explained(message))
     };
     let document = DeTable::parse(text).map_err(|error| wrong(error.span(), error.message()))?;
-    T::deserialize(Reader::of_document(document))
-        .map_err(|misfit| wrong(misfit.at, &misfit.message))
+    T::deserialize(Reader::of_document(document)).map_err(|misfit| {
+        let written = misfit.at.clone().and_then(|at| text.get(at)).unwrap_or_default();
+        wrong(misfit.at, &as_written(&misfit.message, written))
+    })
 }
 
 /// The known name that is most like `wrong`, if any is.

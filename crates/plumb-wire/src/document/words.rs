@@ -1,6 +1,7 @@
 //! What is said of a value of another kind than is expected: what stands there, and how it is written.
 
 use serde::de::{Expected, Unexpected};
+use toml::de::DeTable;
 
 /// That `found` is of another kind than `expected`.
 pub(super) fn wrong_kind(found: Unexpected<'_>, expected: &dyn Expected) -> String {
@@ -20,7 +21,7 @@ pub(super) fn wrong_value(found: Unexpected<'_>, expected: &dyn Expected) -> Str
 fn said(found: Unexpected<'_>) -> String {
     let kind = match found {
         Unexpected::Bool(_) => "a truth value",
-        Unexpected::Unsigned(_) | Unexpected::Signed(_) | Unexpected::Float(_) => "a number",
+        number if is_number(number) => "a number",
         Unexpected::Str(text) => return format!("`{text}` is a text"),
         Unexpected::Seq => return "this is a list".to_owned(),
         Unexpected::Map => return "this is a table".to_owned(),
@@ -29,13 +30,40 @@ fn said(found: Unexpected<'_>) -> String {
     format!("`{}` is {kind}", literal(found).unwrap_or_default())
 }
 
+/// What is said of the value that is `written` in the document, with a number as it stands there: 7.10 is
+/// 7.1 to whoever reads it.
+pub(super) fn as_written(message: &str, written: &str) -> String {
+    let is_word =
+        |char: char| char.is_ascii_alphanumeric() || matches!(char, '+' | '-' | '.' | '_');
+    let said = message.strip_prefix('`').and_then(|rest| rest.split_once('`'));
+    match said {
+        Some((number, rest))
+            if number.parse::<f64>().is_ok()
+                && !written.is_empty()
+                && written.chars().all(is_word) =>
+        {
+            format!("`{written}`{rest}")
+        }
+        _ => message.to_owned(),
+    }
+}
+
+fn is_number(found: Unexpected<'_>) -> bool {
+    matches!(found, Unexpected::Unsigned(_) | Unexpected::Signed(_) | Unexpected::Float(_))
+}
+
+/// Whether a document may have `number` outside quotes: 010 may not stand there.
+fn is_written_so(number: &str) -> bool {
+    !number.starts_with('+') && DeTable::parse(&format!("x = {number}")).is_ok()
+}
+
 /// A value as it is written outside quotes.
 fn literal(found: Unexpected<'_>) -> Option<String> {
     match found {
         Unexpected::Bool(is) => Some(is.to_string()),
         Unexpected::Unsigned(number) => Some(number.to_string()),
         Unexpected::Signed(number) => Some(number.to_string()),
-        Unexpected::Float(number) => Some(number.to_string()),
+        Unexpected::Float(number) => Some(format!("{number:?}")),
         Unexpected::Str(text) => Some(text.to_owned()),
         _ => None,
     }
@@ -48,13 +76,18 @@ fn wanted(found: Unexpected<'_>, expected: &str) -> (String, Option<String>) {
         _ => None,
     };
     let whole = |range: &str| {
-        let number = text.filter(|text| text.parse::<u64>().is_ok()).map(str::to_owned);
+        let number = text.filter(|text| text.parse::<u64>().is_ok() && is_written_so(text));
         (format!("a whole number{range}"), number.map(|number| format!("{number} without quotes")))
     };
     match expected {
         "a string" | "path string" => {
-            let quoted = literal(found).filter(|_| text.is_none());
-            ("a text".into(), quoted.map(|it| format!("\"{it}\"")))
+            // 7.10 is another text than 7.1
+            let remedy = match found {
+                Unexpected::Bool(is) => Some(format!("\"{is}\"")),
+                _ if is_number(found) => Some("it in quotes".to_owned()),
+                _ => None,
+            };
+            ("a text".into(), remedy)
         }
         "a sequence" => {
             let one = match text {
@@ -72,7 +105,7 @@ fn wanted(found: Unexpected<'_>, expected: &str) -> (String, Option<String>) {
         "u32" | "u64" | "usize" => whole(" of 0 or more"),
         "i8" | "i16" | "i32" | "i64" | "isize" => whole(""),
         "f32" | "f64" => {
-            let number = text.filter(|text| text.parse::<f64>().is_ok());
+            let number = text.filter(|text| text.parse::<f64>().is_ok() && is_written_so(text));
             ("a number".into(), number.map(|number| format!("{number} without quotes")))
         }
         "a character" => ("one character in quotes".into(), None),
@@ -110,8 +143,10 @@ mod tests {
     #[test]
     fn every_kind_of_value_is_told_how_it_is_written() {
         for (line, problem) in [
-            ("text = 200", "`200` is a number, expected a text: write \"200\""),
-            ("text = 0.5", "`0.5` is a number, expected a text: write \"0.5\""),
+            ("text = 200", "`200` is a number, expected a text: write it in quotes"),
+            ("text = 7.10", "`7.10` is a number, expected a text: write it in quotes"),
+            ("text = 0x1F", "`0x1F` is a number, expected a text: write it in quotes"),
+            ("text = 0.5", "`0.5` is a number, expected a text: write it in quotes"),
             ("text = true", "`true` is a truth value, expected a text: write \"true\""),
             ("text = []", "this is a list, expected a text"),
             ("text = {}", "this is a table, expected a text"),
@@ -129,6 +164,11 @@ mod tests {
              without quotes",
             ),
             ("users = \"ten\"", "`ten` is a text, expected a whole number of 0 or more"),
+            ("users = \"010\"", "`010` is a text, expected a whole number of 0 or more"),
+            ("users = \"+10\"", "`+10` is a text, expected a whole number of 0 or more"),
+            ("users = 10.0", "`10.0` is a number, expected a whole number of 0 or more"),
+            ("users = -1_000", "`-1_000` cannot be, expected a whole number of 0 or more"),
+            ("share = \"010.5\"", "`010.5` is a text, expected a number"),
             ("users = 0.5", "`0.5` is a number, expected a whole number of 0 or more"),
             ("users = -1", "`-1` cannot be, expected a whole number of 0 or more"),
             ("port = 70000", "`70000` cannot be, expected a whole number from 0 to 65535"),
