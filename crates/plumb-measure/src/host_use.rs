@@ -245,7 +245,7 @@ impl HostUse {
             let text = format!("paging: {} swapped in or out", counted(pages, "page"));
             add(FindingKind::Paging, Scope::Latency, text);
         }
-        found.extend(self.link.as_ref().and_then(|link| link.full(whose)));
+        found.extend(self.link.as_ref().and_then(|link| link.full(whose, self.covered_ns)));
         found
     }
 

@@ -12,6 +12,8 @@ use plumb_show::{Shown, json, page, recording, text};
 use plumb_command::{Exit, exit};
 use plumb_options::{Form, FormOptions};
 
+use crate::progress;
+
 #[derive(Args, Clone, Debug)]
 struct ShowOptions {
     /// Recording of nmon, topas_nmon, typeperf, relog or plumb; a folder means those in it
@@ -80,7 +82,7 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     exit::unless_closed(match options.form.into() {
         Form::Json => writeln!(out, "{}", json(&shown, &unread)?),
         Form::Markdown => write!(out, "{}", recording::markdown(&page(&shown))),
-        Form::Text => text(&mut out, &shown),
+        Form::Text => text(&mut out, &shown, progress::columns()),
     })?;
     let agree = shown.iter().all(Shown::agrees);
     let empty = shown.iter().any(Shown::is_empty);

@@ -85,7 +85,7 @@ pub(crate) fn far_host() -> RunRecord {
             sent: true,
             speed_mbit: 1_000,
             used_pct: 96.4,
-            used_max_pct: 97.9,
+            used_max_pct: Some(97.9),
         }),
         receive: Some(ReceiveUse {
             effective_cpus: 1.0,

@@ -32,10 +32,12 @@ pub(super) fn counters(recording: &Recording) -> Table {
     table
 }
 
-/// Average, minimum and maximum of each counter, a column a recording.
+/// Average, minimum and maximum of each counter, a column a recording. All but the first give way.
 pub(crate) fn together(together: &Together) -> Table {
     let mut columns = ["counter", "unit", ""].map(Column::words).to_vec();
-    columns.extend(together.names.iter().map(Column::figure));
+    let rank = |at| u8::from(at > 0);
+    let figures = together.names.iter().enumerate();
+    columns.extend(figures.map(|(at, name)| Column::figure(name).giving_way(rank(at))));
     let mut table = Table::new(columns);
     for row in &together.rows {
         for (at, what) in ["average", "minimum", "maximum"].into_iter().enumerate() {

@@ -37,6 +37,8 @@ const OWN: [(&str, usize); 13] = [
 
 /// Short options without a value.
 const FLAGS: [char; 2] = ['4', '6'];
+/// The speed of a link, which is of this machine. A remote that measures alone is told it.
+const LINK: (&str, usize) = ("--link", 1);
 /// The file of options, which lies here.
 const OPTIONS: (&str, usize) = ("--options", 1);
 
@@ -88,7 +90,7 @@ impl Drivers {
             words.into_iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
         let seed = ["--seed".to_owned(), job.outline().seed.to_string()];
         let further = [&seed[..], &told].concat();
-        fleet.begin(&with_further(&without_own(&words), &further), files);
+        fleet.begin(&with_further(&of_remotes(&words), &further), files);
         Ok(Self::Remotes(Box::new(fleet)))
     }
 
@@ -189,6 +191,11 @@ impl Drivers {
     }
 }
 
+/// `words` as the remotes of a load are told them: without what is of the controller and its machine.
+fn of_remotes(words: &[String]) -> Vec<String> {
+    without(&without_own(words), &[LINK])
+}
+
 /// `words` without the options that are the controller's own.
 pub(super) fn without_own(words: &[String]) -> Vec<String> {
     without(words, &OWN)
@@ -248,6 +255,10 @@ mod tests {
         let short = "net ping h -o run -c 4 -orun -o=run -4o run -4 -64orun -r 5";
         let short: Vec<String> = short.split(' ').map(str::to_owned).collect();
         assert_eq!(without_own(&short).join(" "), "net ping h -c 4 -4 -4 -64 -r 5");
+        let linked = "net ping h --link eth0=1Gbit --link=eth1=1Gbit -r 5";
+        let linked: Vec<String> = linked.split(' ').map(str::to_owned).collect();
+        assert_eq!(of_remotes(&linked).join(" "), "net ping h -r 5");
+        assert_eq!(without_own(&linked), linked, "one that measures alone is told");
         let ended = ["net", "ping", "--json", "--", "--json"].map(str::to_owned);
         assert_eq!(without_own(&ended).join(" "), "net ping -- --json");
     }
