@@ -42,7 +42,7 @@ pub use outlet::Outlet;
 pub use place::ThreadContext;
 pub use plan::{Extent, LoadPlan, Pace, Waiting};
 pub use plumb_link::{
-    Link, Plain, Received, Stamps, StampsInForce, Tls, TlsAcceptor, TlsConnector, tls,
+    Either, Link, Plain, Received, Stamps, StampsInForce, Tls, TlsAcceptor, TlsConnector, tls,
 };
 pub use plumb_socket::{
     ACCEPTS_A_TURN, Address, Arrival, Connection, Destination, Endpoint, Error as EngineError,

@@ -6,7 +6,6 @@
 //! that what happens to a user once is not measured continuously. [`Http`] is the layer as the
 //! program sees it.
 
-mod any_link;
 mod credentials;
 mod digest;
 mod error;

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use plumb_engine::options::TransportOptions;
 use plumb_engine::tls::TrustOptions;
 use plumb_engine::{
-    Crew, Destination, Endpoint, EngineError, Gate, LoadResult, Plain, Protocol, Renewal, Sampler,
-    Stage, Stop, TlsConnector, load, reachable,
+    Crew, Destination, Either, Endpoint, EngineError, Gate, LoadResult, Plain, Protocol, Renewal,
+    Sampler, Stage, Stop, Tls, TlsConnector, load, reachable,
 };
 use plumb_measure::{Shape, Span};
 use plumb_scenario::file::Resolve;
 use plumb_wire::http::{Scheme, Url};
 
-use crate::any_link::AnyLink;
 use crate::proxy::Proxy;
 use crate::scenario::CertificateFiles;
 use crate::tunnel::{Opening, Tunnel};
@@ -69,6 +68,9 @@ pub(crate) struct Route {
     version: HttpVersion,
 }
 
+/// The link of a connection: plain, TLS, or TLS through a proxy.
+type AnyLink = Either<Plain, Either<Tls, Tunnel<Tls>>>;
+
 /// What makes the links of connections.
 pub(crate) enum Links {
     Plain,
@@ -88,10 +90,10 @@ impl Links {
     /// The link of one connection.
     fn link(&self) -> AnyLink {
         match self {
-            Self::Plain => AnyLink::Plain(Plain::default()),
-            Self::Tls(tls) => AnyLink::Tls(Box::new(tls.link())),
+            Self::Plain => Either::One(Plain::default()),
+            Self::Tls(tls) => Either::other(Either::One(tls.link())),
             Self::Tunnel(opening, tls) => {
-                AnyLink::Tunnel(Box::new(Tunnel::new(Arc::clone(opening), tls.link())))
+                Either::other(Either::other(Tunnel::new(Arc::clone(opening), tls.link())))
             }
         }
     }

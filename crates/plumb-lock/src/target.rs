@@ -7,7 +7,9 @@ use clap::Args;
 use plumb_engine::layer::NamedFile;
 use plumb_engine::options::TransportOptions;
 use plumb_engine::tls::{TlsConnector, TlsOptions};
-use plumb_engine::{Endpoint, LoadPlan, LoadResult, Plain, Protocol, Stage, Stop, load, reachable};
+use plumb_engine::{
+    Either, Endpoint, LoadPlan, LoadResult, Protocol, Stage, Stop, load, reachable,
+};
 use plumb_lock_server::{Login, PORT};
 use plumb_measure::Span;
 use serde_json::{Map, Value};
@@ -180,12 +182,10 @@ impl Target {
         rows: usize,
         protocol: impl Fn() -> P,
     ) -> Result<LoadResult<P>, LockError> {
-        let Some(first) = self.servers.iter().find_map(|it| it.tls.as_ref()) else {
-            return Ok(load::run(plan, stage, rows, protocol, Plain::default)?);
-        };
+        let first = self.servers.iter().find_map(|it| it.tls.as_ref());
         let link = |endpoint: &Endpoint| {
             let server = self.servers.iter().find(|it| it.endpoints.contains(endpoint));
-            server.and_then(|it| it.tls.as_ref()).unwrap_or(first).link()
+            Either::of(server.and_then(|it| it.tls.as_ref()).or(first))
         };
         Ok(load::run_to(plan, stage, rows, protocol, link)?)
     }

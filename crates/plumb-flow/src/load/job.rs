@@ -11,7 +11,7 @@ use plumb_engine::layer::{
 use plumb_engine::options::OutputOptions;
 use plumb_engine::tls::TlsConnector;
 use plumb_engine::{
-    Endpoint, EngineError, Lengths, LoadPlan, LoadResult, Plain, Protocol as _, Sampler, Stage,
+    Either, Endpoint, EngineError, Lengths, LoadPlan, LoadResult, Protocol as _, Sampler, Stage,
     Stop, clock, floor, load, part_record, reachable, result_record,
 };
 use plumb_measure::statistics::SplitMix64;
@@ -132,11 +132,8 @@ impl MessageLoad {
         .dealt(self.first_number, plan.part)
         .traced(traces)
         .stamped(plan.stamps);
-        let protocol = || sender.clone();
-        Ok(match &self.tls {
-            None => load::run(plan, stage, 1, protocol, Plain::default)?,
-            Some(tls) => load::run(plan, stage, 1, protocol, || tls.link())?,
-        })
+        let tls = self.tls.as_ref();
+        Ok(load::run(plan, stage, 1, || sender.clone(), || Either::of(tls))?)
     }
 
     fn measure(

@@ -1,37 +1,51 @@
-//! One link or another: connections of one load differ, and a loop of its own for each link would be
-//! compiled for each protocol.
+//! One link or another. A loop over connections is compiled for each type of link: loads whose
+//! connections may be of several kinds have one loop for all of them.
 
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use plumb_engine::tls::Tls;
-use plumb_engine::{Link, Plain, Received, Stamps};
+use crate::link::{Link, Plain, Received};
+use crate::stamps::Stamps;
+use crate::tls::{Tls, TlsConnector};
 
-use crate::tunnel::Tunnel;
-
-/// The link of a connection.
+/// A link of one kind or of another. The first is the smaller one, which most connections have.
 #[derive(Debug)]
-pub(crate) enum AnyLink {
-    Plain(Plain),
-    Tls(Box<Tls>),
-    /// TLS through a proxy.
-    Tunnel(Box<Tunnel<Tls>>),
+pub enum Either<A, B> {
+    /// The one.
+    One(A),
+    /// The other, in memory of its own.
+    Other(Box<B>),
 }
 
 /// Does the same with whichever link it is.
 macro_rules! each {
     ($this:expr, $link:ident => $does:expr) => {
         match $this {
-            AnyLink::Plain($link) => $does,
-            AnyLink::Tls($link) => $does,
-            AnyLink::Tunnel($link) => $does,
+            Either::One($link) => $does,
+            Either::Other($link) => $does,
         }
     };
 }
 
-impl Link for AnyLink {
+impl<A: Link, B: Link> Either<A, B> {
+    /// The other link.
+    pub fn other(link: B) -> Self {
+        Self::Other(Box::new(link))
+    }
+}
+
+impl Either<Plain, Tls> {
+    /// Of TLS where there is what makes such links.
+    pub fn of(tls: Option<&TlsConnector>) -> Self {
+        tls.map_or_else(|| Self::One(Plain::default()), |tls| Self::other(tls.link()))
+    }
+}
+
+impl<A: Link, B: Link> Link for Either<A, B> {
+    const BLOCKS: bool = A::BLOCKS && B::BLOCKS;
+
     fn encrypted(&self) -> bool {
-        !matches!(self, Self::Plain(_))
+        each!(self, link => link.encrypted())
     }
 
     fn handshake(&mut self, socket: BorrowedFd<'_>) -> io::Result<()> {
@@ -74,6 +88,7 @@ impl Link for AnyLink {
         each!(self, link => link.send(socket, bytes))
     }
 
+    #[inline]
     fn flush(&mut self, socket: BorrowedFd<'_>) -> io::Result<()> {
         each!(self, link => link.flush(socket))
     }
