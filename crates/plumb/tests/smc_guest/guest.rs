@@ -39,7 +39,7 @@ pub(crate) struct Kernel {
 impl Kernel {
     /// What `PLUMB_TEST_SMC_KERNEL` names; `None`, behind the reason, where there is no guest.
     pub(crate) fn find() -> Option<Self> {
-        Self::found().inspect_err(not_tried).ok()
+        Self::found().inspect_err(|why| not_tried(why)).ok()
     }
 
     fn found() -> Result<Self, String> {
