@@ -109,7 +109,7 @@ fn a_raised_limit_is_part_of_the_verdict_and_so_is_who_raised_it() {
     let at = tempfile::tempdir().unwrap();
     let echo = Server::start(&[]);
     std::fs::write(at.path().join("x.toml"), "foreign-limit = \"100%\"\n").unwrap();
-    let words = ["--count", "300", "--host-interval", "0s"];
+    let words = ["--count", "300", "--host-interval", "0s", "--full"];
     let of = |limit: &str, more: &[&str]| {
         plumb_under(limit, &ping(&echo.address, &[&words[..], more].concat()), at.path()).with(0)
     };

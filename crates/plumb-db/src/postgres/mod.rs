@@ -257,8 +257,8 @@ impl Postgres {
             Ok(opened) => opened,
             Err(trouble) => return absent(self.door.explain(&self.login, &trouble).to_string()),
         };
-        let number = session.drive(session.client.query_one("SELECT pg_backend_pid()", &[])).await;
-        let pid: i32 = match number {
+        let number = session.client.query_typed_one("SELECT pg_backend_pid()", &[]);
+        let pid: i32 = match session.drive(number).await {
             Ok(row) => row.get(0),
             Err(error) => return absent(error.to_string()),
         };

@@ -1,9 +1,10 @@
-//! What the server says of its own time: the extension `pg_stat_statements`, and `EXPLAIN`.
+//! What the server says of its own time: `pg_stat_statements` and `EXPLAIN`. Nothing is prepared: a pooler would keep it.
 
 use plumb_measure::{Reading, counted, signed_real};
 use serde_json::Value;
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
+use tokio_postgres::types::Type;
 
 use super::block::{self, ROLL_BACK};
 use super::session::whole;
@@ -53,7 +54,7 @@ impl Counter {
 
     async fn found(client: &Client, asked: i32) -> Result<Option<Self>, tokio_postgres::Error> {
         let number = "SELECT query_id FROM pg_stat_activity WHERE pid = $1";
-        let id: Option<i64> = match client.query_opt(number, &[&asked]).await {
+        let id: Option<i64> = match client.query_typed_opt(number, &[(&asked, Type::INT4)]).await {
             Ok(row) => row.and_then(|row| row.get(0)),
             // before PostgreSQL 14 nobody knows the number
             Err(error) if error.code() == Some(&SqlState::UNDEFINED_COLUMN) => None,
@@ -92,14 +93,14 @@ impl Counter {
 
 async fn counts(client: &Client, id: i64) -> Result<Option<Counts>, tokio_postgres::Error> {
     let row = client
-        .query_one(
+        .query_typed_one(
             "SELECT coalesce(sum(calls), 0)::int8, \
              coalesce(sum(total_exec_time + total_plan_time), 0)::float8, \
              coalesce(sum(shared_blks_read), 0)::int8 \
              FROM pg_stat_statements WHERE queryid = $1 \
              AND dbid = (SELECT oid FROM pg_database WHERE datname = current_database()) \
              AND userid = (SELECT oid FROM pg_roles WHERE rolname = current_user)",
-            &[&id],
+            &[(&id, Type::INT8)],
         )
         .await?;
     let (calls, total_ms, read) = (row.get(0), row.get(1), row.get(2));
@@ -119,7 +120,7 @@ struct Database {
 impl Database {
     async fn of(client: &Client) -> Result<Self, tokio_postgres::Error> {
         let row = client
-            .query_one(
+            .query_typed_one(
                 "SELECT blks_read, deadlocks, temp_bytes, \
                  (SELECT count(*) FROM pg_locks WHERE NOT granted) \
                  FROM pg_stat_database WHERE datname = current_database()",

@@ -92,7 +92,7 @@ fn a_size_from_which_on_nothing_comes_back_is_named() {
     let address = listener.local_addr().expect("it is bound").to_string();
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            thread::spawn(move || echo_up_to(stream, 9_500));
+            thread::spawn(move || echo_up_to(stream, 1_470));
         }
     });
     let folder = folder();
@@ -100,7 +100,7 @@ fn a_size_from_which_on_nothing_comes_back_is_named() {
     let words = [["net", "check", &address].as_slice(), &SHORT[..4], &words].concat();
     let ended = plumb(&words, folder.path()).with(1);
     let text = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    let expected = "messages up to 9000 bytes come back, those from 10000 bytes on do not";
+    let expected = "messages up to 1456 bytes come back, those from 1500 bytes on do not";
     assert!(text.contains(expected), "{ended:#?}");
     assert!(text.contains("throughput BAD: could not be measured"), "{ended:#?}");
 }
