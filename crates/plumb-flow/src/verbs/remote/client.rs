@@ -113,9 +113,12 @@ impl Client {
             let (mut answer, mut part) = (Vec::new(), [0; 16 << 10]);
             // a server may keep the connection although nobody asked it to
             while !is_whole(&answer) && answer.len() < ANSWER_MAX {
-                match connection.read(&mut part)? {
-                    0 => break,
-                    count => answer.extend_from_slice(&part[..count]),
+                match connection.read(&mut part) {
+                    Ok(0) => break,
+                    Ok(count) => answer.extend_from_slice(&part[..count]),
+                    // whoever is to stop hears of the signal elsewhere
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => return Err(error),
                 }
             }
             Ok(answer)
