@@ -17,12 +17,20 @@ use signals::Heard;
 const STARTED: [&str; 2] = ["PLUMB_PARENT", "PLUMB_STARTER"];
 /// Bytes of an answer at most: as many as the kernel keeps of a line.
 const ANSWER_BYTES_MAX: usize = 4_096;
+/// No terminal is taken for narrower or wider than people can read.
+const COLUMNS_MIN: usize = 40;
+const COLUMNS_MAX: usize = 160;
 
 /// Columns and lines of the terminal `file`; `None` when it is none, or does not say.
 pub fn size(file: impl AsFd) -> Option<(usize, usize)> {
     let size = tcgetwinsize(file).ok()?;
     let known = size.ws_col > 0 && size.ws_row > 0;
     known.then(|| (usize::from(size.ws_col), usize::from(size.ws_row)))
+}
+
+/// Columns of text on the terminal `file`, as many as people can read: 40 to 160. `None` as for [`size`].
+pub fn columns(file: impl AsFd) -> Option<usize> {
+    size(file).map(|(columns, _)| columns.clamp(COLUMNS_MIN, COLUMNS_MAX))
 }
 
 /// The terminal from which the process was started, wherever its input and output go.

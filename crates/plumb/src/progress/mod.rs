@@ -10,7 +10,6 @@ use plumb_engine::{IntervalRecords, Sampler};
 use plumb_folder::{FolderError, RunFolder};
 use plumb_measure::{Span, Transport, hdr, show_ns};
 use plumb_page::wrap::WIDTH;
-use rustix::termios::tcgetwinsize;
 
 use live::Live;
 
@@ -127,14 +126,7 @@ impl Sampler for Onlooker<'_> {
     }
 }
 
-/// A terminal is no narrower and no wider than people can read.
-const COLUMNS_MIN: usize = 40;
-const COLUMNS_MAX: usize = 160;
-
 /// The columns of text on standard output, those of the terminal if it is one.
 pub(crate) fn columns() -> usize {
-    match tcgetwinsize(io::stdout()) {
-        Ok(size) if size.ws_col > 0 => usize::from(size.ws_col).clamp(COLUMNS_MIN, COLUMNS_MAX),
-        _ => WIDTH,
-    }
+    plumb_terminal::columns(io::stdout()).unwrap_or(WIDTH)
 }
