@@ -416,7 +416,7 @@ pub struct Checks {
     /// range of all others, as it does when something was still cold.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub without_first: Option<f64>,
-    /// What is taken second in a round against what is taken first, whoever it is; absent with too few
+    /// The later of the two in a round against the earlier, whoever it is; absent with too few
     /// rounds of either order.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub order: Option<OrderEffect>,

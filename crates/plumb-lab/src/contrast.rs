@@ -21,7 +21,7 @@ use crate::figures::{Figure, PRINTED, TAIL, THROUGHPUT, in_order};
 
 pub use level::LEVEL;
 pub use verdict::{Judged, Tests, judge, pairs_needed};
-pub use withdrawn::{FailedRounds, Withdrawn};
+pub use withdrawn::{FailedRounds, Remedy, Withdrawn};
 
 const RESAMPLES: usize = 2_000;
 

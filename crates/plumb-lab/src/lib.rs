@@ -27,8 +27,8 @@ pub use block::{Block, BlockFault, OrderFacts, Point, Response, Settling, foreig
 pub use calibrate::{Calibration, PAIRS, Smallest, binomial_interval, calibrate};
 pub use compare::{Experiment, FailedBlock, SeparateRun, VariantBlocks, interleaved, separate};
 pub use contrast::{
-    Detail, FailedRounds, Judged, LEVEL, Pair, Question, Tests, Withdrawn, contrast, effects,
-    judge, pairs_needed,
+    Detail, FailedRounds, Judged, LEVEL, Pair, Question, Remedy, Tests, Withdrawn, contrast,
+    effects, judge, pairs_needed,
 };
 pub use error::LabError;
 pub use experiment::{

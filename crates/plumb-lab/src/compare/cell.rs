@@ -123,6 +123,7 @@ impl<'a> Cell<'a> {
                     self.failed_switches(&[&variants[0], candidate]),
                     self.left_out(variants, &[0, at]),
                     self.failed_blocks(&[&variants[0], candidate]),
+                    self.failed_under_load(&[&variants[0], candidate]),
                 ];
                 let troubles: Vec<String> = troubles.into_iter().flatten().collect();
                 let trouble = (!troubles.is_empty()).then(|| troubles.join(", "));
@@ -182,17 +183,27 @@ impl<'a> Cell<'a> {
     /// measurement as a whole. A block that met too much foreign load is left out whatever the target did in
     /// it, so it is none: others have chosen it, and not what the variant did.
     fn failed_rounds(&self, variant: &VariantBlocks) -> Vec<u64> {
-        let broken = variant.blocks.iter().filter(|block| {
-            block.turn.cell == self.number
-                && block.is_failed_by_target()
-                && !block.is_crowded()
-                && block.left_out(self.experiment.faults).is_some()
-        });
+        let broken = self.broken(variant).filter(|block| !block.is_crowded());
         let failed = variant
             .failed
             .iter()
             .filter(|it| it.cell == self.number && it.failure == Some(Failure::Measurement));
         broken.map(|block| block.round).chain(failed.map(|it| it.round)).collect()
+    }
+
+    /// The blocks of the `variant` in which operations failed and that do not count, for whatever reason.
+    fn broken<'b>(&self, variant: &'b VariantBlocks) -> impl Iterator<Item = &'b Block> {
+        variant.blocks.iter().filter(|block| {
+            block.turn.cell == self.number
+                && block.is_failed_by_target()
+                && block.left_out(self.experiment.faults).is_some()
+        })
+    }
+
+    /// How many blocks of the `variant` were taken in this cell, those included that came to nothing.
+    fn taken(&self, variant: &VariantBlocks) -> usize {
+        let measured = variant.blocks.iter().filter(|it| it.turn.cell == self.number).count();
+        measured + variant.failed.iter().filter(|it| it.cell == self.number).count()
     }
 
     /// In how many rounds the `variant` failed while the block of the `other` counts.
@@ -204,14 +215,30 @@ impl<'a> Cell<'a> {
     /// How many blocks of each of the `variants` failed, where only some did.
     fn failed_blocks(&self, variants: &[&VariantBlocks]) -> Option<String> {
         let of = |variant: &&VariantBlocks| {
-            let failed = self.failed_rounds(variant).len();
-            let measured = variant.blocks.iter().filter(|it| it.turn.cell == self.number).count();
-            let nothing = variant.failed.iter().filter(|it| it.cell == self.number).count();
-            (failed > 0 && failed < measured + nothing).then(|| {
+            let (failed, taken) = (self.failed_rounds(variant).len(), self.taken(variant));
+            (failed > 0 && failed < taken).then(|| {
                 format!(
                     "{} failed in {failed} of its {} and these count in no figure",
                     variant.name,
-                    counted((measured + nothing) as u64, "block")
+                    counted(taken as u64, "block")
+                )
+            })
+        };
+        let all: Vec<String> = variants.iter().filter_map(of).collect();
+        (!all.is_empty()).then(|| all.join(", "))
+    }
+
+    /// How many blocks of each of the `variants` failed and met too much foreign load, where only some did: that
+    /// load can be the failure's own, such as a dump of memory or a restart.
+    fn failed_under_load(&self, variants: &[&VariantBlocks]) -> Option<String> {
+        let of = |variant: &&VariantBlocks| {
+            let failed = self.broken(variant).filter(|block| block.is_crowded()).count();
+            let taken = self.taken(variant);
+            (failed > 0 && failed < taken).then(|| {
+                format!(
+                    "{failed} of the {} of {} failed under foreign load, which counts as no failure of it",
+                    counted(taken as u64, "block"),
+                    variant.name
                 )
             })
         };
@@ -353,7 +380,9 @@ mod tests {
         {
             let (verdict, sentence) = said(kinds, |round| round % 7 > 3);
             assert_eq!(verdict, Verdict::Better, "{kinds:?} {sentence}");
-            assert!(!sentence.contains("failed"), "{sentence}");
+            let told = ", 6 of the 14 blocks of new failed under foreign load, which counts as no failure of it";
+            assert_eq!(sentence.contains(told), kinds.len() > 1, "{sentence}");
+            assert!(!sentence.replace(told, "").contains("failed"), "{sentence}");
         }
     }
 

@@ -4,7 +4,7 @@ use plumb_comparison::{Better, Endpoint, Verdict};
 use plumb_measure::statistics::{Interval, holm, interval, wilcoxon};
 
 use super::level::{LEVEL, share, shown};
-use super::withdrawn::{FailedRounds, Withdrawn};
+use super::withdrawn::{FailedRounds, Remedy, Withdrawn};
 use super::{effects, ratio};
 
 /// The tests of a comparison, which pay for each other.
@@ -42,8 +42,9 @@ pub fn judge(primaries: &mut [Judged<'_>], margin: Option<f64>) -> Tests {
     let at_worst: Vec<Vec<f64>> =
         tested().map(|it| effects_at_worst(it.endpoint, it.failed)).collect();
     // effects of nothing but zero have no test, and a p all the same
-    let p_at_worst = at_worst.iter().map(|effects| wilcoxon(effects).map_or(1.0, |it| it.p));
-    let (adjusted, adjusted_at_worst) = (holm(&all), holm(&p_at_worst.collect::<Vec<_>>()));
+    let p_at_worst: Vec<f64> =
+        at_worst.iter().map(|effects| wilcoxon(effects).map_or(1.0, |it| it.p)).collect();
+    let (adjusted, adjusted_at_worst) = (holm(&all), holm(&p_at_worst));
     let mut place = 0;
     for Judged { endpoint, failed, withdrawn } in primaries {
         if endpoint.p.is_none() {
@@ -51,22 +52,31 @@ pub fn judge(primaries: &mut [Judged<'_>], margin: Option<f64>) -> Tests {
             continue;
         }
         endpoint.p_adjusted = Some(adjusted[place]);
-        let (shown, effects) = (shown(adjusted_at_worst[place]), &at_worst[place]);
-        let stands = |found: &Verdict| match found {
-            Verdict::Better => shown && goes_better(effects, endpoint.better),
-            Verdict::Worse => shown && !goes_better(effects, endpoint.better),
-            Verdict::NoDifferenceShown => !shown,
+        let worst = &at_worst[place];
+        let stands = |found: Verdict, p: f64| match found {
+            Verdict::Better => shown(p) && goes_better(worst, endpoint.better),
+            Verdict::Worse => shown(p) && !goes_better(worst, endpoint.better),
+            Verdict::NoDifferenceShown => !shown(p),
             Verdict::Equivalent => {
                 *failed == FailedRounds::default()
-                    || margin.is_some_and(|margin| is_within(interval_of(effects), margin))
+                    || margin.is_some_and(|margin| is_within(interval_of(worst), margin))
             }
             Verdict::Untestable | Verdict::None => true,
         };
         let found = verdict(endpoint, &all, place, margin);
         let lesser = (found == Verdict::Equivalent).then(|| verdict(endpoint, &all, place, None));
-        let drawn = [Some(found), lesser].into_iter().flatten().find(stands);
+        let drawn = [Some(found), lesser]
+            .into_iter()
+            .flatten()
+            .find(|it| stands(*it, adjusted_at_worst[place]));
         if drawn != Some(found) {
-            *withdrawn = Some(Withdrawn::of(found, *failed, all.len()));
+            let mut of_its_own = all.clone();
+            of_its_own[place] = p_at_worst[place];
+            *withdrawn = Some(if stands(found, holm(&of_its_own)[place]) {
+                Withdrawn { verdict: found, remedy: Remedy::MendOthers }
+            } else {
+                Withdrawn::of(found, effects(&endpoint.blocks).len(), *failed, all.len())
+            });
         }
         endpoint.verdict = Some(drawn.unwrap_or(Verdict::None));
         place += 1;
@@ -367,13 +377,39 @@ mod tests {
             let (mut one, mut other) = (of_pairs(&faster), of_pairs(&unclear));
             let lost = FailedRounds { baseline: 0, candidate: failed };
             let unfailed = Judged::new(&mut other, FailedRounds::default());
-            judge(&mut [Judged::new(&mut one, lost), unfailed], None);
-            (one.verdict.unwrap(), other.verdict.unwrap(), other.p.unwrap())
+            let mut both = [Judged::new(&mut one, lost), unfailed];
+            judge(&mut both, None);
+            let words = both.map(|it| it.withdrawn.map(Withdrawn::words).unwrap_or_default());
+            (one.verdict.unwrap(), other.verdict.unwrap(), other.p.unwrap(), words)
         };
-        let (one, other, p) = of(0);
+        let (one, other, p, words) = of(0);
         assert!(p > 0.025 && p <= 0.05, "{p}");
         assert_eq!((one, other), (Verdict::Better, Verdict::Better));
-        let (one, other, _) = of(6);
+        assert_eq!(words, ["", ""]);
+        let (one, other, _, [of_one, of_other]) = of(6);
         assert_eq!((one, other), (Verdict::None, Verdict::None));
+        let own =
+            "so it is not called better: a round that failed counts as a change for the worse";
+        assert!(of_one.starts_with(own), "{of_one}");
+        assert_eq!(
+            of_other,
+            "it is not called better: rounds that failed in other contrasts leave it less of the level (Holm; \
+             mend what fails there)"
+        );
+    }
+
+    #[test]
+    fn an_interval_that_reaches_beyond_the_margin_is_told_no_number_of_pairs_that_there_are() {
+        // -0.60 to +0.72 %, and to +1.08 % with the round that failed
+        let sign = |n: u32| if n.is_multiple_of(2) { 1.0 } else { -1.0 };
+        let effects: Vec<f64> = (1..=12).map(|n| sign(n) * 0.0012 * f64::from(n)).collect();
+        let mut endpoint = endpoint(&effects);
+        let failed = FailedRounds { baseline: 0, candidate: 1 };
+        let mut judged = [Judged::new(&mut endpoint, failed)];
+        judge(&mut judged, Some(0.01));
+        let words = judged[0].withdrawn.unwrap().words();
+        assert!(words.starts_with("so it is not called equivalent: "), "{words}");
+        assert!(words.ends_with("(more pairs may do, if no other round fails)"), "{words}");
+        assert_eq!(endpoint.verdict, Some(Verdict::NoDifferenceShown));
     }
 }

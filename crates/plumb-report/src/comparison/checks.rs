@@ -101,23 +101,23 @@ fn spread(checks: &Checks) -> Option<String> {
     Some(format!("{from_block} and by {} within one: {advice}.", share(within)))
 }
 
-/// How what is taken second in a round fares for that alone.
+/// How the later of the two in a round fares for that alone; nothing where a shown difference has no size.
 fn order(contrast: &Contrast) -> Option<String> {
     let effect = contrast.checks.order?;
     let change = contrast.endpoints.first()?.improvement(effect.ratio);
     let (signed, p) = (signed(change)?, probability(Some(effect.p)));
     if effect.p.is_nan() || effect.p >= ORDER_RULES {
         return Some(format!(
-            "Order within a round: what is taken second is not shown to differ from what is taken first \
-             ({signed} % for it, p {p})."
+            "Order within a round: the later of the two is not shown to differ from the earlier ({signed} % \
+             for it, p {p})."
         ));
     }
     let (size, word) =
         (signed.trim_start_matches(['+', '-']), if change < 0.0 { "worse" } else { "better" });
-    Some(format!(
-        "Order within a round: what is taken second is {size} % {word}, whoever it is (p {p}): a block leaves \
-         something to the next, such as heat, a cache or work that is not done. That widens the interval, and more \
-         pairs hardly help: give every block the same start, by a command or a pause before each."
+    (size != "0.00").then(|| format!(
+        "Order within a round: the later of the two is {size} % {word}, whoever it is (p {p}): a block may leave \
+         something to the next, such as heat, a cache or work that is not done. That widens the interval: give \
+         every block the same start, by a command or a pause before each."
     ))
 }
 
@@ -154,9 +154,12 @@ mod tests {
             of(&contrast).concat()
         };
         let slower = said(1.18, 0.004);
-        assert!(slower.contains("what is taken second is 18.0 % worse, whoever it is"), "{slower}");
-        assert!(slower.contains("more pairs hardly help"), "{slower}");
-        assert!(said(0.9, 0.004).contains("second is 10.0 % better"));
+        assert!(slower.contains("the later of the two is 18.0 % worse, whoever it is"), "{slower}");
+        let advice = "a block may leave something to the next, such as heat, a cache or work that is not done. \
+                      That widens the interval: give every block the same start";
+        assert!(slower.contains(advice) && !slower.contains("more pairs"), "{slower}");
+        assert!(said(0.9, 0.004).contains("later of the two is 10.0 % better"));
+        assert_eq!([said(1.0, 0.004), said(0.999_96, 0.004)], ["", ""], "it has no size to tell");
         let none = said(1.18, 0.3);
         assert!(
             none.contains("is not shown to differ") && none.contains("(-18.0 % for it"),
