@@ -53,9 +53,30 @@ pub struct NatsTarget {
     pub ca: Option<PathBuf>,
 }
 
+impl NatsTarget {
+    /// The same, with a URL of which is known that it is one.
+    ///
+    /// # Errors
+    /// [`NatsError::NoUrl`], and [`NatsError::UserInUrl`] for one that says who is there.
+    pub fn checked(self) -> Result<Self, NatsError> {
+        let host = self.url.strip_prefix("nats://").or_else(|| self.url.strip_prefix("tls://"));
+        match host {
+            Some(host) if host.contains('@') => Err(NatsError::UserInUrl),
+            Some(host) if !host.is_empty() => Ok(self),
+            _ => Err(NatsError::NoUrl(self.url)),
+        }
+    }
+}
+
 /// Why a NATS server is of no use.
 #[derive(Debug, thiserror::Error)]
 pub enum NatsError {
+    /// The URL is none.
+    #[error("`{0}` is no URL of a NATS server: nats://HOST:PORT or tls://HOST:PORT")]
+    NoUrl(String),
+    /// A secret may stand in the URL.
+    #[error("a user does not belong into the URL of a NATS server: give a file of credentials")]
+    UserInUrl,
     /// A file cannot be read.
     #[error("{}: {cause}", path.display())]
     File {

@@ -36,12 +36,13 @@ impl NatsOptions {
         let Some(url) = self.nats.clone() else {
             bail!("say with --nats where controllers are waited for, or set {URL}");
         };
-        checked(NatsTarget {
+        let target = NatsTarget {
             url,
             credentials: self.nats_credentials.clone(),
             nkey: self.nats_nkey.clone(),
             ca: self.nats_ca.clone(),
-        })
+        };
+        Ok(target.checked()?)
     }
 }
 
@@ -56,21 +57,6 @@ pub(super) fn of_controller(url: Option<&str>) -> anyhow::Result<NatsTarget> {
         );
     };
     let file = |name: &str| of(name).map(PathBuf::from);
-    checked(NatsTarget { url, credentials: file(CREDENTIALS), nkey: file(NKEY), ca: file(CA) })
-}
-
-fn checked(target: NatsTarget) -> anyhow::Result<NatsTarget> {
-    let host = target.url.strip_prefix("nats://").or_else(|| target.url.strip_prefix("tls://"));
-    match host {
-        Some(host) if host.contains('@') => {
-            bail!(
-                "a user does not belong into the URL of a NATS server: give a file of credentials"
-            )
-        }
-        Some(host) if !host.is_empty() => Ok(target),
-        _ => bail!(
-            "`{}` is no URL of a NATS server: nats://HOST:PORT or tls://HOST:PORT",
-            target.url
-        ),
-    }
+    let target = NatsTarget { url, credentials: file(CREDENTIALS), nkey: file(NKEY), ca: file(CA) };
+    Ok(target.checked()?)
 }
