@@ -241,13 +241,9 @@ impl Verb for Serve {
         let destination: Output<'_> = if self.options.json { &mut *out } else { &mut *log };
         thread::scope(|scope| {
             let (lines, written) = mpsc::sync_channel::<String>(LINES_WAITING);
-            let writer = scope.spawn(move || {
-                for line in written {
-                    // a log that cannot be written must not end the service
-                    let _ = writeln!(destination, "{line}").and_then(|()| destination.flush());
-                }
-            });
             let log = ServeLog::new(lines, self.options.log_form());
+            let overdue = log.overdue();
+            let writer = scope.spawn(move || overdue.write(&written, destination));
             listeners.iter().for_each(|listener| log.listens(&listener.local().to_string()));
             datagrams.iter().for_each(|socket| log.listens(&socket.local().to_string()));
             let this: &Self = self;

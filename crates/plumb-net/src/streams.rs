@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -30,6 +31,17 @@ const GOODBYE: Duration = Duration::from_secs(1);
 
 /// Told that a client whose stream is over was connected for so many nanoseconds.
 pub type Farewell = Arc<dyn Fn(&Client, u64, Ended) + Send + Sync>;
+
+/// What a thread of its own does.
+type Task = Box<dyn FnOnce() + Send>;
+
+/// Starts a thread.
+///
+/// # Errors
+/// The kernel has no thread to give.
+fn start(task: Task) -> io::Result<()> {
+    thread::Builder::new().spawn(task).map(drop)
+}
 
 /// The streams that a server carries over connections, as far as there is room.
 #[derive(Clone)]
@@ -99,6 +111,18 @@ impl Streams {
 
     /// Carries an admitted stream on threads of its own, of which `unread` has come already.
     pub(crate) fn carry(&self, client: Client, stream: Stream, socket: OwnedFd, unread: &[u8]) {
+        self.carry_on(client, stream, socket, unread, start);
+    }
+
+    /// [`carry`](Self::carry) on what `start` makes a thread of.
+    fn carry_on(
+        &self,
+        client: Client,
+        stream: Stream,
+        socket: OwnedFd,
+        unread: &[u8],
+        start: fn(Task) -> io::Result<()>,
+    ) {
         let gauge = Arc::new(Gauge::with(unread.len() as u64));
         let socket = Arc::new(socket);
         let mut state = self.state();
@@ -106,25 +130,23 @@ impl Streams {
         state.tally(stream.token).live.push(Arc::clone(&gauge));
         drop(state);
         let streams = self.clone();
-        let (handle, theirs) = (client.handle, Arc::clone(&gauge));
-        let spawned = thread::Builder::new().spawn(move || {
+        let (theirs, read) = (client.clone(), Arc::clone(&gauge));
+        let started = start(Box::new(move || {
             let part = StreamSide {
                 sends: stream.direction.from_server().then_some(SEND_BYTES),
                 receives: stream.direction.to_server(),
                 first_silences: FIRST_SILENCES,
             };
             let carried = match pump::make_patient(&socket, streams.patience) {
-                Ok(()) => pump::carry(&socket, part, &theirs),
+                Ok(()) => pump::carry(&socket, part, &read),
                 Err(trouble) => pump::Carried { trouble: Some(trouble), ..Default::default() },
             };
-            streams.over(&client, stream.token, &theirs, &carried);
-        });
-        if spawned.is_err() {
-            let mut state = self.state();
-            state.sockets.remove(&handle);
-            state.tally(stream.token).live.retain(|other| !Arc::ptr_eq(other, &gauge));
-            drop(state);
-            self.dismiss(stream.token);
+            streams.over(&theirs, stream.token, &read, &carried);
+        }));
+        if let Err(error) = started {
+            let refusal = Some(format!("no thread for its stream: {error}"));
+            let carried = pump::Carried { trouble: Some(error), ..Default::default() };
+            self.over(&Client { refusal, ..client }, stream.token, &gauge, &carried);
         }
     }
 
@@ -228,5 +250,64 @@ fn add(carried: &mut Carried, gauge: &Gauge) {
 impl fmt::Debug for Streams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Streams").field("room", &self.room).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use plumb_engine::Peer;
+    use plumb_wire::extension::Direction;
+
+    use super::*;
+    use crate::client::Manner;
+    use crate::room::StreamLimits;
+
+    #[test]
+    fn a_client_for_which_there_is_no_thread_is_told_as_gone_and_leaves_its_room() {
+        let told: Arc<Mutex<Vec<(Client, Ended)>>> = Arc::default();
+        let farewell: Farewell = {
+            let told = Arc::clone(&told);
+            Arc::new(move |client, _, ended| {
+                told.lock().unwrap().push((client.clone(), ended));
+            })
+        };
+        let room = Arc::new(StreamRoom::new(StreamLimits { streams: 1, rate: None }));
+        let ledger = Ledger::default();
+        let patience = "1s".parse().unwrap();
+        let streams = Streams::new(room, patience, ledger.clone(), farewell);
+        let stream = Stream { token: 7, direction: Direction::ToServer };
+        for handle in 1..=3 {
+            streams.admit(stream.token).unwrap();
+            let client = Client {
+                messages: 0,
+                bytes: 0,
+                stamps: None,
+                manner: Manner::Stream(stream),
+                refusal: None,
+                handle,
+                peer: Peer::Unix,
+                pings: 0,
+                since_ns: 0,
+                unfinished: None,
+            };
+            let (socket, _theirs) = UnixStream::pair().unwrap();
+            streams.carry_on(client, stream, socket.into(), b"begun", |_| {
+                Err(io::ErrorKind::WouldBlock.into())
+            });
+        }
+        let told = told.lock().unwrap();
+        assert_eq!(told.iter().map(|(client, _)| client.handle).collect::<Vec<_>>(), [1, 2, 3]);
+        for (client, ended) in &*told {
+            assert_eq!(*ended, Ended::Broken);
+            let why = client.refusal.as_deref().unwrap_or_default();
+            assert!(why.starts_with("no thread for its stream: "), "{why}");
+        }
+        let carried = streams.carried(stream.token, 0);
+        assert_eq!((carried.began, carried.ended, carried.broken), (3, 3, 3));
+        assert_eq!((ledger.totals().gone, carried.bytes_in), (3, 15));
+        let state = streams.state();
+        assert!(state.sockets.is_empty() && state.live == 0, "{state:?}");
     }
 }

@@ -1,9 +1,12 @@
 //! Who comes and goes, as lines of text or as JSON.
 
-use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::time::Duration;
 
-use plumb_engine::clock;
+use plumb_engine::clock::{self, MonotonicClock};
+use plumb_engine::layer::Output;
+use plumb_measure::Clock as _;
 use plumb_wire::extension::{Totals, Traffic};
 use serde_json::{Map, Value, json};
 
@@ -13,6 +16,8 @@ use crate::{DatagramTotals, Event, ledger};
 
 /// Name and version of a line of JSON.
 const SCHEMA: &str = "plumb.net-serve/1";
+/// How often the thread that writes looks for groups that have waited long enough when nothing else comes.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// What the lines look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +28,61 @@ pub(super) enum LogForm {
     Json,
     /// There are none of who comes and goes.
     Quiet,
+}
+
+impl LogForm {
+    /// A line of it, if it has any.
+    fn line(self, text: impl FnOnce() -> String, object: impl FnOnce() -> Value) -> Option<String> {
+        match self {
+            Self::Quiet => None,
+            Self::Text => Some(timed(&text())),
+            Self::Json => {
+                let mut line = json!({ "schema": SCHEMA, "wall_ns": clock::wall_ns() });
+                add(&mut line, object());
+                Some(line.to_string())
+            }
+        }
+    }
+
+    fn of_group(self, group: &Together) -> Option<String> {
+        self.line(|| group.to_string(), || of_group(group))
+    }
+}
+
+/// Groups that wait for clients that stay, for the thread that writes.
+#[derive(Debug)]
+pub(super) struct Overdue {
+    form: LogForm,
+    gatherings: Arc<Mutex<Gatherings>>,
+}
+
+impl Overdue {
+    /// Writes `lines` to `destination` until nobody sends any more, and groups when they have waited long
+    /// enough and nothing else comes.
+    pub(super) fn write(&self, lines: &Receiver<String>, destination: Output<'_>) {
+        loop {
+            let lines = match lines.recv_timeout(LOOK) {
+                Ok(line) => vec![line],
+                Err(RecvTimeoutError::Timeout) => self.lines(MonotonicClock.now_ns()),
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            for line in lines {
+                // a log that cannot be written must not end the service
+                let _ = writeln!(destination, "{line}").and_then(|()| destination.flush());
+            }
+        }
+    }
+
+    /// Of the groups that have waited long enough at `now_ns`.
+    fn lines(&self, now_ns: u64) -> Vec<String> {
+        let mut gatherings = match self.gatherings.try_lock() {
+            Ok(gatherings) => gatherings,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            // whoever has it sends lines, and may wait for us; he looks, too
+            Err(TryLockError::WouldBlock) => return Vec::new(),
+        };
+        gatherings.due(now_ns).iter().filter_map(|group| self.form.of_group(group)).collect()
+    }
 }
 
 /// Writes lines for a thread that is there for as long as the server is.
@@ -43,17 +103,12 @@ impl ServeLog {
         // not between an event and the group that ends with it
         let mut gatherings = self.gatherings.lock().unwrap_or_else(PoisonError::into_inner);
         let ended = match event {
-            Event::Opened(client) => {
-                gatherings.came(client);
-                Vec::new()
-            }
+            Event::Opened(client) => gatherings.came(client),
             Event::Closed(client, served_ns, _) => gatherings.gone(client, *served_ns),
             Event::TurnedAway(..) | Event::CannotAccept(_) => Vec::new(),
         };
         self.say(|| event.to_string(), || of_event(event));
-        for group in ended {
-            self.say(|| group.to_string(), || of_group(&group));
-        }
+        ended.iter().filter_map(|group| self.form.of_group(group)).for_each(|line| self.send(line));
     }
 
     /// Tells what the server does unasked, whoever wants to hear of clients.
@@ -99,15 +154,14 @@ impl ServeLog {
         }
     }
 
+    /// What the thread that writes needs to tell groups that waited for long enough.
+    pub(super) fn overdue(&self) -> Overdue {
+        Overdue { form: self.form, gatherings: Arc::clone(&self.gatherings) }
+    }
+
     fn say(&self, text: impl FnOnce() -> String, object: impl FnOnce() -> Value) {
-        match self.form {
-            LogForm::Quiet => {}
-            LogForm::Text => self.send(timed(&text())),
-            LogForm::Json => {
-                let mut line = json!({ "schema": SCHEMA, "wall_ns": clock::wall_ns() });
-                add(&mut line, object());
-                self.send(line.to_string());
-            }
+        if let Some(line) = self.form.line(text, object) {
+            self.send(line);
         }
     }
 
@@ -160,7 +214,7 @@ fn of_event(event: &Event<'_>) -> Value {
 fn of_group(group: &Together) -> Value {
     let mut object = json!({
         "event": "together", "clients": group.clients, "span_ns": group.span_ns(),
-        "at_once_ns": group.at_once_ns(),
+        "at_once_ns": group.at_once_ns(), "still_connected": group.still_connected,
     });
     add(&mut object, traffic(group.served));
     add(&mut object, rates(group.rates()));
@@ -252,7 +306,7 @@ mod tests {
             lines[5],
             json!({
                 "event": "together", "clients": 2, "span_ns": 2_000_000_000_u64,
-                "at_once_ns": 2_000_000_000_u64, "messages_in": 2_000, "bytes_in": 2_000_000,
+                "at_once_ns": 2_000_000_000_u64, "still_connected": 0, "messages_in": 2_000, "bytes_in": 2_000_000,
                 "messages_out": 2_000, "bytes_out": 2_000_000, "messages_per_s": 1_000.0,
                 "in_bits_per_s": 8e6, "out_bits_per_s": 8e6,
             })
@@ -265,5 +319,28 @@ mod tests {
         assert_eq!(lines.len(), 5, "{lines:?}");
         assert!(lines[4].contains(" 2 clients together for 2.00 s "), "{lines:?}");
         assert_eq!(told(LogForm::Quiet), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_group_whose_clients_are_gone_is_written_while_another_stays() {
+        let (lines, written) = mpsc::sync_channel(100);
+        let log = ServeLog::new(lines, LogForm::Json);
+        let clients = [client(1), client(2), client(3)];
+        clients.iter().for_each(|client| log.event(&Event::Opened(client)));
+        for client in &clients[1..] {
+            log.event(&Event::Closed(client, 2_000_000_000, Ended::ByClient));
+        }
+        let overdue = log.overdue();
+        assert_eq!(overdue.lines(3_000_000_000), Vec::<String>::new());
+        let due = overdue.lines(60_000_000_000);
+        let group: Value = serde_json::from_str(&due[0]).unwrap();
+        assert_eq!(
+            (due.len(), &group["event"], &group["clients"], &group["still_connected"]),
+            (1, &"together".into(), &2.into(), &1.into())
+        );
+        drop(log);
+        let mut out = Vec::new();
+        overdue.write(&written, &mut out);
+        assert_eq!(out.iter().filter(|byte| **byte == b'\n').count(), 5, "three came, two went");
     }
 }
