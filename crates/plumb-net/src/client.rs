@@ -53,6 +53,25 @@ pub struct Client {
     pub unfinished: Option<Unfinished>,
 }
 
+#[cfg(test)]
+impl Client {
+    /// The client of this number, which was echoed 1,000 messages of 1,000 bytes.
+    pub(crate) fn echoed(handle: u64) -> Self {
+        Self {
+            messages: 1_000,
+            bytes: 1_000_000,
+            stamps: None,
+            manner: Manner::Echo,
+            refusal: None,
+            handle,
+            peer: Peer::Unix,
+            pings: 0,
+            since_ns: 0,
+            unfinished: None,
+        }
+    }
+}
+
 /// What came of a frame that was begun and did not go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfinished {

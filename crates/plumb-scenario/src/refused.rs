@@ -84,16 +84,14 @@ impl RefusedLogOns {
     #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
         let finding = |((server, scheme), count): (&(String, String), &u64)| {
-            let whom = match count {
-                1 => "the user and the password that were given".to_owned(),
-                _ => format!("{} users with their passwords", grouped(*count)),
+            let (whom, right) = match count {
+                1 => ("the user and the password that were given".to_owned(), "the right one"),
+                _ => (format!("{} users with their passwords", grouped(*count)), "the right ones"),
             };
-            let (who, one) =
-                if *count == 1 { ("who logs on", "one") } else { ("who log on", "ones") };
             let text = format!(
-                "{server} answered 401 to {whom} ({scheme}), {who} no more: many systems lock a user \
-                 after a few wrong passwords; give the right {one}, or check = {{ status = \"401\" }} \
-                 where that answer is wanted"
+                "{server} answered 401 to {whom} ({scheme}), which are sent no more, since many systems \
+                 lock a user after a few wrong passwords: give {right}, or \
+                 check = {{ status = \"401\" }} where that answer is wanted"
             );
             Finding { kind: FindingKind::CutShort, scope: Scope::Everything, text }
         };

@@ -246,24 +246,14 @@ fn rates(rates: Option<Rates>) -> Value {
 mod tests {
     use std::sync::mpsc;
 
-    use plumb_engine::{Ended, Peer};
+    use plumb_engine::Ended;
 
     use super::*;
-    use crate::{Manner, Unfinished};
+    use crate::Unfinished;
 
     fn client(handle: u64) -> Client {
-        Client {
-            messages: 1_000,
-            bytes: 1_000_000,
-            stamps: None,
-            manner: Manner::Echo,
-            refusal: None,
-            handle,
-            peer: Peer::Unix,
-            pings: 1,
-            since_ns: 0,
-            unfinished: Some(Unfinished::Header { came: 2 }),
-        }
+        let unfinished = Some(Unfinished::Header { came: 2 });
+        Client { pings: 1, unfinished, ..Client::echoed(handle) }
     }
 
     fn told(form: LogForm) -> Vec<String> {

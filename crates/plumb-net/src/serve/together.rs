@@ -164,25 +164,11 @@ impl Gatherings {
 
 #[cfg(test)]
 mod tests {
-    use plumb_engine::Peer;
-
     use super::*;
-    use crate::client::Manner;
 
-    /// A client that was echoed 1,000 messages of 1,000 bytes.
+    /// A client that came at this moment.
     fn client(handle: u64, came_ms: u64) -> Client {
-        Client {
-            messages: 1_000,
-            bytes: 1_000_000,
-            stamps: None,
-            manner: Manner::Echo,
-            refusal: None,
-            handle,
-            peer: Peer::Unix,
-            pings: 0,
-            since_ns: came_ms * 1_000_000,
-            unfinished: None,
-        }
+        Client { since_ns: came_ms * 1_000_000, ..Client::echoed(handle) }
     }
 
     /// What is told at each end of clients that come and go at these milliseconds.

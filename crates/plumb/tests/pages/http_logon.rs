@@ -168,7 +168,7 @@ fn of_several_users_those_that_are_refused_log_on_no_more() {
         assert_eq!(log_ons(&site, line), 4 * 2 + 1, "{line}: {}", reasons(&record));
     }
     let said = reasons(&record);
-    assert!(said.contains("that were given (Basic), who logs on no more"), "{said}");
+    assert!(said.contains("that were given (Basic), which are sent no more"), "{said}");
     assert!(said.contains("1 user of a ended: "), "{said}");
     assert!(!everything(&ended, folder.path()).contains(&EVE["Basic ".len()..]));
 }
@@ -183,7 +183,7 @@ fn a_key_in_the_place_of_a_user_is_shown_nowhere() {
     let who = [("PLUMB_HTTP_USER", "sk_live_key"), ("PLUMB_HTTP_PASSWORD", "")];
     let ended = Program::start_told(Path::new(PLUMB), &load, folder.path(), &who).wait().with(1);
     let told = reasons(&kit::record(&only_run(folder.path())));
-    assert!(told.contains("that were given (Basic), who logs on no more"), "{told}");
+    assert!(told.contains("that were given (Basic), which are sent no more"), "{told}");
     let junit = fs::read_to_string(folder.path().join("j.xml")).expect("a file");
     let ping = ["http", "ping", "--count", "5", &url];
     let pinged = Program::start_told(Path::new(PLUMB), &ping, folder.path(), &who).wait().with(2);
@@ -234,7 +234,7 @@ fn a_page_that_is_anybodys_says_nothing_of_a_password() {
     let text = "for = \"10m\"\n[[scenario]]\nname = \"a\"\non-failure = \"continue\"\n\
                 [[scenario.step]]\nget = \"/open\"\n[[scenario.step]]\nget = \"/closed\"\n";
     let record = played(&with_base(&site, text), &[], 1);
-    assert!(reasons(&record).contains("who logs on no more"), "{record:#}");
+    assert!(reasons(&record).contains("which are sent no more"), "{record:#}");
     assert_eq!(site.asked().len(), 2, "{:?}", site.asked());
 }
 
