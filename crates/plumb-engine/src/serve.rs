@@ -3,6 +3,7 @@
 mod admission;
 mod dial;
 mod lone;
+mod patience;
 mod room;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ use crate::clock::MonotonicClock;
 use crate::service::{ConnectionId, Ended, Service};
 use crate::{Endpoint, EngineError};
 use lone::Lone;
+use patience::Patience;
 use together::Replies;
 use withheld::Withheld;
 
@@ -171,6 +173,7 @@ pub(crate) struct Serve<'a, S: Service, L, T> {
     replies: Replies,
     last_heard: u64,
     lone: Lone,
+    patience: Patience,
 }
 
 impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
@@ -209,6 +212,7 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
             reply: Vec::new(),
             replies: Replies::default(),
             lone: Lone::default(),
+            patience: Patience::default(),
         })
     }
 
@@ -257,10 +261,7 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
 
     /// Serves everybody who is ready; waits for somebody unless the only client is being heard.
     fn look_around(&mut self) -> Result<(), EngineError> {
-        let deadline = self.deadline();
-        self.time
-            .wait(&mut self.poll, self.now, deadline)
-            .map_err(EngineError::system("wait for sockets"))?;
+        self.wait().map_err(EngineError::system("wait for sockets"))?;
         self.now = self.time.now_ns();
         if S::WAITS {
             self.service.due(self.now);

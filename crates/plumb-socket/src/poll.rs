@@ -211,6 +211,16 @@ pub trait Time: Clock {
     /// # Errors
     /// When the kernel refuses to wait.
     fn wait(&mut self, poll: &mut Poll, now: u64, deadline: Option<u64>) -> io::Result<()>;
+
+    /// Looks for what is ready again and again, until there is something or it is `until`. Where time is
+    /// held still it looks once.
+    ///
+    /// # Errors
+    /// When the kernel refuses to look.
+    fn look_until(&mut self, poll: &mut Poll, until: u64) -> io::Result<()> {
+        let _ = until;
+        poll.look()
+    }
 }
 
 impl Time for MonotonicClock {
@@ -222,10 +232,23 @@ impl Time for MonotonicClock {
         let now = if far && poll.tick.is_none() { now } else { self.now_ns() };
         poll.wait_until(now, deadline)
     }
+
+    fn look_until(&mut self, poll: &mut Poll, until: u64) -> io::Result<()> {
+        loop {
+            poll.look()?;
+            if poll.found() > 0 || self.now_ns() >= until {
+                return Ok(());
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+    use std::os::fd::AsFd as _;
+    use std::os::unix::net::UnixStream;
+
     use super::*;
 
     #[test]
@@ -238,5 +261,23 @@ mod tests {
             poll.wait_until(1, None).unwrap();
             assert_eq!(poll.tick.iter().count(), timers, "{tick:?}");
         }
+    }
+
+    #[test]
+    fn a_look_ends_with_what_is_ready_and_with_its_time() {
+        let stop = Stop::new().unwrap();
+        let mut poll = Poll::new(&stop, Tick::Free).unwrap();
+        let (near, mut far) = UnixStream::pair().unwrap();
+        let token = Token { index: 3, generation: 5 };
+        poll.add_connection(near.as_fd(), token).unwrap();
+        let mut look = |until: u64| {
+            MonotonicClock.look_until(&mut poll, until).unwrap();
+            (0..poll.found()).map(|at| poll.ready(at)).collect::<Vec<_>>()
+        };
+        let writable = look(u64::MAX); // which is told once
+        assert_eq!((writable[0].token, writable[0].writable), (token, true));
+        assert_eq!(look(MonotonicClock.now_ns() + 1_000), []);
+        far.write_all(b"x").unwrap();
+        assert!(look(u64::MAX)[0].readable);
     }
 }

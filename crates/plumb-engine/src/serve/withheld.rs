@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 
 use plumb_link::Link;
-use plumb_socket::{Time, Token};
+use plumb_socket::{Readiness, Time, Token};
 
 use super::{Client, Serve};
 use crate::channel::Channel;
-use crate::service::Service;
+use crate::service::{ConnectionId, Service};
 
 /// So many marks may be open for one client: it is not read before its replies have gone.
 const MARKS_MAX: usize = 64;
@@ -106,13 +106,16 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
         if self.unsettled.is_empty() {
             return None;
         }
-        let id = self.service.waited_for()?;
-        let token = Token { index: id.index, generation: id.generation };
-        let all = 0..self.poll.found();
-        let ready = all.map(|at| self.poll.ready(at)).find(|ready| ready.token == token)?;
+        let ready = self.announced(self.service.waited_for()?)?;
         self.on_ready(ready);
         self.tell(false);
-        Some(token)
+        Some(ready.token)
+    }
+
+    /// What the last wait found of this connection.
+    pub(super) fn announced(&self, id: ConnectionId) -> Option<Readiness> {
+        let token = Token { index: id.index, generation: id.generation };
+        (0..self.poll.found()).map(|at| self.poll.ready(at)).find(|ready| ready.token == token)
     }
 
     /// The same once others were served, whether something was announced or not: what they have
@@ -127,6 +130,7 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
         {
             client.drained = false;
             if self.read(id.index) {
+                self.patience.heard();
                 self.tell(false);
             }
         }
