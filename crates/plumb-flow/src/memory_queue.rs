@@ -223,8 +223,11 @@ impl Queue for MemoryQueue {
 
     fn retry(&self, filter: &Filter) -> Result<u64, QueueError> {
         let mut kept = self.lock();
-        if let Some(refusal) = kept.refusals.pop_front() {
-            return Err(refusal);
+        match kept.refusals.pop_front() {
+            None => {}
+            // as the others do it that have no room
+            Some(QueueError::Full { .. }) => return Ok(0),
+            Some(refusal) => return Err(refusal),
         }
         let mut count = 0;
         for id in kept.found(&Filter { state: Some(State::Failed), ..filter.clone() }) {
