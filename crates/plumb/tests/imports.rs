@@ -2,6 +2,8 @@
 
 #[path = "imports/circles.rs"]
 mod circles;
+#[path = "imports/scripts.rs"]
+mod scripts;
 #[path = "imports/sizes.rs"]
 mod sizes;
 #[path = "imports/styles.rs"]
