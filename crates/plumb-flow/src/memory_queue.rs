@@ -223,11 +223,8 @@ impl Queue for MemoryQueue {
 
     fn retry(&self, filter: &Filter) -> Result<u64, QueueError> {
         let mut kept = self.lock();
-        match kept.refusals.pop_front() {
-            None => {}
-            // as the others do it that have no room
-            Some(QueueError::Full { .. }) => return Ok(0),
-            Some(refusal) => return Err(refusal),
+        if let Some(refusal) = kept.refusals.pop_front() {
+            return Err(refusal);
         }
         let mut count = 0;
         for id in kept.found(&Filter { state: Some(State::Failed), ..filter.clone() }) {

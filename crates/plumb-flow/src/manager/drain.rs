@@ -96,7 +96,7 @@ impl Drain {
     }
 
     /// Gives out what is due at that `pace`, until all are given out or the queue is closed. What the queue
-    /// cannot take now, as on a full disk or with as many messages as may wait, is waited for, and the time of that makes nothing due.
+    /// cannot take now, as on a full disk, is waited for, and the time of that makes nothing due.
     fn go_on(&self, queue: &dyn Queue, ids: &[ExecutionId], pace: Pace) {
         let mut began_ns = MonotonicClock.now_ns();
         let (mut given, mut breath) = (0, STEP);
@@ -104,24 +104,22 @@ impl Drain {
             let due = due(MonotonicClock.now_ns() - began_ns, pace).min(ids.len());
             while given < due {
                 let id = ids[given];
-                let refusal =
-                    match queue.retry(&Filter { id: Some(id), most: 1, ..Filter::default() }) {
-                        Ok(0) if is_failed(queue, id) => "as many messages wait as may".to_owned(),
-                        // one that was dropped meanwhile is none
-                        Ok(count) => {
-                            self.count(count);
-                            given += 1;
-                            breath = STEP;
-                            continue;
-                        }
-                        Err(QueueError::Closed) => return self.end(),
-                        Err(error) => error.to_string(),
-                    };
-                let refused_ns = MonotonicClock.now_ns();
-                self.wait(format!("{id}: {refusal}"));
-                std::thread::park_timeout(breath);
-                breath = (2 * breath).min(BREATH_MAX);
-                began_ns += MonotonicClock.now_ns() - refused_ns;
+                match queue.retry(&Filter { id: Some(id), most: 1, ..Filter::default() }) {
+                    // one that was dropped meanwhile is none
+                    Ok(count) => {
+                        self.count(count);
+                        given += 1;
+                        breath = STEP;
+                    }
+                    Err(QueueError::Closed) => return self.end(),
+                    Err(error) => {
+                        let refused_ns = MonotonicClock.now_ns();
+                        self.wait(format!("{id}: {error}"));
+                        std::thread::park_timeout(breath);
+                        breath = (2 * breath).min(BREATH_MAX);
+                        began_ns += MonotonicClock.now_ns() - refused_ns;
+                    }
+                }
             }
             if given < ids.len() {
                 std::thread::park_timeout(STEP);
@@ -152,11 +150,6 @@ impl Drain {
     fn lock(&self) -> MutexGuard<'_, Option<DrainProgress>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Whether the execution is there as before: a queue without room for more messages retries none, and says so.
-fn is_failed(queue: &dyn Queue, id: ExecutionId) -> bool {
-    queue.find(id).is_ok_and(|found| found.is_some_and(|it| it.state == State::Failed))
 }
 
 /// Executions that are due at one node after `ns`; the first at once.
@@ -221,9 +214,6 @@ mod tests {
         let queue = MemoryQueue::default();
         queue.refuse_retries([QueueError::Store("it is full".into())]);
         assert_eq!(drained(&queue), done);
-        let queue = MemoryQueue::default();
-        queue.refuse_retries([QueueError::Full { waiting: 8, bytes: 8_000 }]);
-        assert_eq!(drained(&queue), done, "none of them is given out as if it was done");
         let queue = MemoryQueue::default();
         queue.refuse_retries([QueueError::Store("it is full".into()), QueueError::Closed]);
         let waits = Some(format!("{}: the queue cannot write: it is full", ids[0]));
