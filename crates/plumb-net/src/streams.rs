@@ -257,7 +257,6 @@ impl fmt::Debug for Streams {
 mod tests {
     use std::os::unix::net::UnixStream;
 
-    use plumb_engine::Peer;
     use plumb_wire::extension::Direction;
 
     use super::*;
@@ -280,18 +279,8 @@ mod tests {
         let stream = Stream { token: 7, direction: Direction::ToServer };
         for handle in 1..=3 {
             streams.admit(stream.token).unwrap();
-            let client = Client {
-                messages: 0,
-                bytes: 0,
-                stamps: None,
-                manner: Manner::Stream(stream),
-                refusal: None,
-                handle,
-                peer: Peer::Unix,
-                pings: 0,
-                since_ns: 0,
-                unfinished: None,
-            };
+            let manner = Manner::Stream(stream);
+            let client = Client { messages: 0, bytes: 0, manner, ..Client::echoed(handle) };
             let (socket, _theirs) = UnixStream::pair().unwrap();
             streams.carry_on(client, stream, socket.into(), b"begun", |_| {
                 Err(io::ErrorKind::WouldBlock.into())
