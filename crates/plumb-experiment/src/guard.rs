@@ -5,8 +5,12 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
 /// Says that it is there, reads the number of a process group, waits for the end of what it reads, and
-/// asks the group to end.
-const WATCH: &str = "echo; read -r group || exit; read _; kill -TERM \"-$group\" 2>/dev/null";
+/// asks the group to end. Whoever of it is there ten seconds later is killed: a shell hands the signal
+/// to nobody, and one that it starts in that moment may not have got it.
+const WATCH: &str =
+    "echo; read -r group || exit; read _; kill -TERM \"-$group\" 2>/dev/null || exit
+    for _ in 1 2 3 4 5 6 7 8 9 10; do sleep 1; kill -0 \"-$group\" 2>/dev/null || exit; done
+    kill -KILL \"-$group\" 2>/dev/null";
 
 /// A process that ends another and all it started when this one is gone, however that came.
 #[derive(Debug)]

@@ -1,8 +1,9 @@
 //! Servers that an experiment starts, and how they end.
 
 use std::net::TcpStream;
+use std::path::Path;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, test_kill_process};
 
 use super::{ALL_COUNT, SERVERS, experiment, folder, order};
 use crate::kit::{self, Program, plumb, read};
@@ -57,9 +58,13 @@ exec = "echo 10 > ${source}; cat ${source}"
     experiment(at.path(), text);
     plumb(&["lab", "run", "x.toml"], at.path()).with(0);
     assert_eq!(read(&at.path().join("figure")), "10\n");
-    let pid: i32 = read(&at.path().join("pid")).trim().parse().expect("a number");
-    let pid = rustix::process::Pid::from_raw(pid).expect("not zero");
-    assert!(rustix::process::test_kill_process(pid).is_err(), "it is still there");
+    assert!(test_kill_process(pid(at.path())).is_err(), "it is still there");
+}
+
+/// What a command of the shell wrote of itself with `echo $$ > pid`.
+fn pid(at: &Path) -> Pid {
+    let number: i32 = read(&at.join("pid")).trim().parse().expect("a number");
+    Pid::from_raw(number).expect("not zero")
 }
 
 #[test]
@@ -98,21 +103,37 @@ fn servers_end_even_when_the_experiment_is_killed() {
     assert!(kit::message::at_end(&mut client), "the server does not end");
 }
 
+/// Kills an experiment while its only command is at work, which does `on_term` at SIGTERM and
+/// `and_then` until it comes.
+fn kill_beside(on_term: &str, and_then: &str, at: &Path) {
+    // plumb waits for it, and so has told its guard of it
+    let waited_for = "until grep -q '^State:.S' /proc/$PPID/status; do :; done";
+    // a shell that tells how its child was ended would be ended itself: nobody reads that any more
+    let figure = format!(
+        "exec 2> said; echo $$ > pid; trap '{on_term}' TERM; {waited_for}; : > begun; {and_then}"
+    );
+    let text = "rounds = 6\n[[variant]]\nname = \"one\"\n[[variant]]\nname = \"two\"\n[[probe]]\n";
+    experiment(at, &format!("{text}exec = \"{figure}\"\n"));
+    let running = Program::start(&["lab", "run", "x.toml"], at);
+    kit::until(|| at.join("begun").exists().then_some(()));
+    running.signal(Signal::KILL);
+    assert_eq!(running.wait().code, None);
+}
+
 #[test]
 fn commands_end_even_when_the_experiment_is_killed() {
     let at = folder();
-    // plumb waits for it, and so has told its guard of it
-    let waited_for = "until grep -q '^State:.S' /proc/$PPID/status; do :; done";
-    let figure = format!(
-        "trap 'touch ended; exit 1' TERM; {waited_for}; touch begun; sleep 600 & wait; echo 10"
-    );
-    let text = "rounds = 6\n[[variant]]\nname = \"one\"\n[[variant]]\nname = \"two\"\n[[probe]]\n";
-    experiment(at.path(), &format!("{text}exec = \"{figure}\"\n"));
-    let running = Program::start(&["lab", "run", "x.toml"], at.path());
-    kit::until(|| at.path().join("begun").exists().then_some(()));
-    running.signal(Signal::KILL);
-    assert_eq!(running.wait().code, None);
+    kill_beside(": > ended; exit 1", "sleep 600 & wait; echo 10", at.path());
     kit::until(|| at.path().join("ended").exists().then_some(()));
+}
+
+#[test]
+fn a_command_that_does_not_end_when_it_is_asked_to_is_killed_with_the_experiment() {
+    let at = folder();
+    kill_beside(": > asked", "while :; do sleep 1; done", at.path());
+    kit::until(|| at.path().join("asked").exists().then_some(()));
+    let command = pid(at.path());
+    kit::until(|| test_kill_process(command).is_err().then_some(()));
 }
 
 #[test]
