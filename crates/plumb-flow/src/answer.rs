@@ -266,7 +266,9 @@ impl From<QueueError> for Failure {
     fn from(error: QueueError) -> Self {
         let message = error.to_string();
         match error {
-            QueueError::Full { .. } => Self::new(StatusCode::TOO_MANY_REQUESTS, message),
+            QueueError::Full { .. } | QueueError::FullBehind { .. } => {
+                Self::new(StatusCode::TOO_MANY_REQUESTS, message)
+            }
             QueueError::Store(_) => Self::busy(message, 10),
             QueueError::Closed => Self::busy("the server stops", 10),
         }

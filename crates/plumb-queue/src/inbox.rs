@@ -160,7 +160,7 @@ impl Inbox {
             || self.waiting_bytes.saturating_add(bytes) > self.limits.bytes
             || (self.unflushed_bytes > 0 && self.unflushed_bytes + bytes > UNFLUSHED_MAX);
         if full {
-            return Err(QueueError::Full { waiting: self.waiting, bytes: self.waiting_bytes });
+            return Err(self.full(0));
         }
         Ok(())
     }
@@ -261,6 +261,11 @@ impl Inbox {
     /// Messages that wait or run, and their bytes.
     pub(super) fn waiting(&self) -> (u64, u64) {
         (self.waiting, self.waiting_bytes)
+    }
+
+    /// Why no more may wait, behind so many that were `retried`.
+    pub(super) fn full(&self, retried: u64) -> QueueError {
+        QueueError::full(self.waiting(), retried)
     }
 
     /// Messages for which there is room.

@@ -152,12 +152,36 @@ pub enum QueueError {
         /// Their bytes.
         bytes: u64,
     },
+    /// The same behind a part of what was to be done again.
+    #[error(
+        "{} retried, the others not: the queue is full: {} of {bytes} bytes waiting",
+        plumb_measure::counted(*.retried, "execution"),
+        plumb_measure::counted(*.waiting, "message")
+    )]
+    FullBehind {
+        /// Executions that are done again.
+        retried: u64,
+        /// Messages that wait.
+        waiting: u64,
+        /// Their bytes.
+        bytes: u64,
+    },
     /// The disk, or the server that holds the queue, does not take it.
     #[error("the queue cannot write: {0}")]
     Store(String),
     /// The runtime ends.
     #[error("the queue is closed")]
     Closed,
+}
+
+impl QueueError {
+    /// So many messages wait, of so many bytes, and no more may, behind so many that were `retried`.
+    fn full((waiting, bytes): (u64, u64), retried: u64) -> Self {
+        match retried {
+            0 => Self::Full { waiting, bytes },
+            _ => Self::FullBehind { retried, waiting, bytes },
+        }
+    }
 }
 
 /// A store of messages.
@@ -206,6 +230,7 @@ pub trait Queue: Send + Sync {
     /// Has failed executions that `filter` finds done again, as new first attempts; how many.
     ///
     /// # Errors
+    /// [`QueueError::Full`] and [`QueueError::FullBehind`] where there are more than may wait;
     /// [`QueueError::Store`].
     fn retry(&self, filter: &Filter) -> Result<u64, QueueError>;
 

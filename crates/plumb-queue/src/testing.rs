@@ -110,3 +110,21 @@ pub(super) fn dead() -> Ending {
 pub(super) fn kept(trace: &str, ms: u64) -> Option<Kept> {
     Some(Kept { trace: trace.into(), retention: Span::from_ms(ms) })
 }
+
+/// What is to be done again meets the limit of a `queue` of two messages: how far it came, and why the
+/// others are not, is told.
+pub(super) fn retries_meet_the_limit(queue: &dyn Queue) {
+    let all = Filter { most: 10, ..Filter::default() };
+    for body in ["1", "2"] {
+        accept(queue, message("orders", body)).unwrap();
+        settle(queue, claim(queue, 1)[0].id, dead());
+    }
+    accept(queue, message("orders", "3")).unwrap();
+    let part = queue.retry(&all).unwrap_err();
+    assert!(matches!(part, QueueError::FullBehind { retried: 1, waiting: 2, .. }), "{part}");
+    let none = queue.retry(&all).unwrap_err();
+    assert!(matches!(none, QueueError::Full { waiting: 2, .. }), "{none}");
+    settle(queue, claim(queue, 1)[0].id, Ending::Done);
+    assert_eq!(queue.retry(&all), Ok(1));
+    assert_eq!(queue.retry(&all), Ok(0), "it is full, and nothing is meant");
+}

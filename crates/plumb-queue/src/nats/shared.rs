@@ -205,10 +205,8 @@ impl Shared {
         let began_ns = self.clock.now_ns();
         let taken = streams.publish(subject, payload, key.as_deref()).await;
         let (sequence, repeated) = match taken {
-            Err(QueueError::Store(said)) if FULL.iter().any(|full| said.contains(full)) => {
-                return Err(self.full().await);
-            }
-            taken => taken?,
+            Err(error) => return Err(self.refusal(error, 0).await),
+            Ok(taken) => taken,
         };
         let mut cost = lock(&self.cost);
         cost.flushed(self.clock.now_ns().saturating_sub(began_ns));
@@ -218,9 +216,15 @@ impl Shared {
         Ok(Accepted { id: ExecutionId(sequence), repeated })
     }
 
-    async fn full(&self) -> QueueError {
+    /// Why the server has not taken a message behind so many that were `retried`: it says of a full
+    /// stream not how full that is.
+    async fn refusal(&self, error: QueueError, retried: u64) -> QueueError {
+        let QueueError::Store(said) = &error else { return error };
+        if !FULL.iter().any(|full| said.contains(full)) {
+            return error;
+        }
         match self.work.streams.waiting.get_info().await {
-            Ok(info) => QueueError::Full { waiting: info.state.messages, bytes: info.state.bytes },
+            Ok(info) => QueueError::full((info.state.messages, info.state.bytes), retried),
             Err(error) => store(error),
         }
     }
@@ -336,7 +340,9 @@ impl Shared {
             self.work.know(&one.message.transaction).await?;
             let record = Record { id: Some(id), ..Record::of(one.message, one.accepted_ms) };
             let once = format!("retry.{id}.{sequence}");
-            streams.publish(subject, record.encode(), Some(&once)).await?;
+            if let Err(error) = streams.publish(subject, record.encode(), Some(&once)).await {
+                return Err(self.refusal(error, count).await);
+            }
             streams.purge("dead", id).await?;
             count += 1;
         }

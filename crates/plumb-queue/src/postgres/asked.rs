@@ -44,6 +44,8 @@ pub(super) struct Slice {
     pub(super) entered: (u64, u64),
     /// Those that waited and are gone.
     pub(super) left: (u64, u64),
+    /// Nothing was done, though there is something to do: as many messages wait as may.
+    pub(super) is_full: bool,
 }
 
 impl Asked {
@@ -70,10 +72,11 @@ impl Asked {
         now_ms: u64,
         room: u64,
     ) -> Result<Slice, DatabaseError> {
-        let Some(statement) = self.statement(now_ms) else { return Ok(Slice::default()) };
+        let Some((meant, change)) = self.statement(now_ms) else { return Ok(Slice::default()) };
         let mut most = (self.filter.most as u64).saturating_sub(self.count).min(SLICE);
+        let is_full = self.what == AskedFor::Retry && room == 0;
         if self.what == AskedFor::Retry {
-            most = most.min(room);
+            most = most.min(room.max(1)); // where there is no room, one tells that some is missed
         }
         if most == 0 {
             return Ok(Slice::default());
@@ -88,12 +91,16 @@ impl Asked {
         };
         let mut values = values(&self.filter);
         values.extend([most, self.after, until].map(|number| Value::Int(int(number))));
-        let found = database.rows(&statement, &values)?;
+        if is_full {
+            let is_full = !database.rows(&meant, &values)?.is_empty();
+            return Ok(Slice { is_full, ..Slice::default() });
+        }
+        let found = database.rows(&change, &values)?;
         Ok(found.iter().fold(Slice::default(), |slice, row| slice.with(self.what, row)))
     }
 
-    /// What is done with those that are meant, one slice of them; `None` where that is none at all.
-    fn statement(&self, now_ms: u64) -> Option<String> {
+    /// Which are meant, one slice of them, and what is done with them; `None` where that is none at all.
+    fn statement(&self, now_ms: u64) -> Option<(String, String)> {
         let state = match (self.what, self.filter.state) {
             (AskedFor::Retry, None | Some(State::Failed))
             | (AskedFor::Drop, Some(State::Failed)) => format!("state = {DEAD}"),
@@ -117,12 +124,16 @@ impl Asked {
             ),
             AskedFor::Drop => ("DELETE FROM plumb_queue_message".into(), "SKIP LOCKED"),
         };
-        Some(format!(
-            "{change} WHERE id IN (SELECT id FROM plumb_queue_message WHERE {state} AND {}
-             AND id > $5 AND id <= $6 ORDER BY id LIMIT $4 FOR UPDATE {others})
-             RETURNING id, octet_length(body)::bigint, state",
+        let meant = format!(
+            "SELECT id FROM plumb_queue_message WHERE {state} AND {}
+             AND id > $5 AND id <= $6 ORDER BY id LIMIT $4",
             wanted()
-        ))
+        );
+        let change = format!(
+            "{change} WHERE id IN ({meant} FOR UPDATE {others})
+             RETURNING id, octet_length(body)::bigint, state"
+        );
+        Some((meant, change))
     }
 
     /// A slice of it is committed: what is left of it, or whoever waits is told how many there were.
@@ -136,15 +147,21 @@ impl Asked {
         None
     }
 
+    /// No more messages may wait: whoever waits is told so by what `full` makes of the number of those
+    /// that were done.
+    pub(super) fn refuse(self, full: impl FnOnce(u64) -> QueueError) {
+        let _ = self.answer.send(Err(full(self.count))); // whoever asked may be gone
+    }
+
     /// The server does not take a slice: whoever waits is told what was done before.
-    pub(super) fn refuse(self, error: &DatabaseError) {
+    pub(super) fn refuse_for_server(self, error: &DatabaseError) {
         let done = match self.what {
             AskedFor::Retry => "retried",
             AskedFor::Drop => "dropped",
         };
         let count = plumb_measure::counted(self.count, "execution");
         let text = format!("{error}; {count} {done} so far, the others not");
-        let _ = self.answer.send(Err(QueueError::Store(text))); // whoever asked may be gone
+        self.refuse(|_| QueueError::Store(text));
     }
 }
 
@@ -163,6 +180,7 @@ impl Slice {
             count: self.count + 1,
             entered: if what == AskedFor::Retry { one(self.entered) } else { self.entered },
             left: if what == AskedFor::Drop && waits { one(self.left) } else { self.left },
+            is_full: false,
         }
     }
 }

@@ -12,7 +12,7 @@ use proptest::test_runner::TestRunner;
 use super::super::model::{Pair, Step, step};
 use super::super::testing::{
     HeldClock, ServerProcess, accept, again, bodies, claim, dead, flush, kept, keyed, message,
-    not_tried, settle,
+    not_tried, retries_meet_the_limit, settle,
 };
 use super::super::{Ending, Presence, State};
 use super::*;
@@ -394,4 +394,13 @@ fn a_message_ends_in_the_transaction_of_the_sink() {
     assert!(queue.find(claimed[0].id).unwrap().is_none());
     settle(&queue, claimed[0].id, Ending::Done);
     assert_eq!(queue.figures().running, 0);
+}
+
+#[test]
+fn retries_that_meet_the_limit_say_so() {
+    let Some(server) = Server::start() else { return };
+    let (few, lease) =
+        (QueueLimits { messages: 2, ..QueueLimits::default() }, Span::from_ms(LEASE_MS));
+    let queue = PostgresQueue::open(&server.target(), few, lease, HeldClock::new()).unwrap();
+    retries_meet_the_limit(&queue);
 }

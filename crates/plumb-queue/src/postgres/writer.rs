@@ -83,6 +83,10 @@ impl Writer {
         let Some(mut asked) = self.asked.pop_front() else { return };
         let (now_ms, room) = (self.shared.clock.wall_ms(), lock(&self.shared.intake.inbox).room());
         match asked.next(&mut self.database, now_ms, room) {
+            Ok(slice) if slice.is_full => {
+                let inbox = lock(&self.shared.intake.inbox);
+                asked.refuse(|retried| inbox.full(retried));
+            }
             Ok(slice) => {
                 let mut inbox = lock(&self.shared.intake.inbox);
                 inbox.entered(slice.entered.0, slice.entered.1);
@@ -94,7 +98,7 @@ impl Writer {
                 }
                 self.asked.extend(asked.done(&slice));
             }
-            Err(error) => asked.refuse(&error),
+            Err(error) => asked.refuse_for_server(&error),
         }
     }
 

@@ -64,6 +64,8 @@ pub(super) struct Slice {
     pub(super) found: Vec<Moved>,
     pub(super) table: Option<Table>,
     next: Option<Place>,
+    /// Nothing was done, though there is something to do: as many messages wait as may.
+    pub(super) is_full: bool,
 }
 
 impl Asked {
@@ -109,15 +111,21 @@ impl Asked {
         std::mem::replace(&mut self.at_once, fewer) > fewer
     }
 
+    /// No more messages may wait: whoever waits is told so by what `full` makes of the number of those
+    /// that were done.
+    pub(super) fn refuse(self, full: impl FnOnce(u64) -> QueueError) {
+        let _ = self.answer.send(Err(full(self.count))); // whoever asked may be gone
+    }
+
     /// The disk has no room for a slice: whoever waits is told what was done of it.
-    pub(super) fn refuse(self, full: &str) {
+    pub(super) fn refuse_for_disk(self, full: &str) {
         let done = match self.what {
             AskedFor::Retry => "retried",
             AskedFor::Drop => "dropped",
         };
         let count = plumb_measure::counted(self.count, "execution");
         let text = format!("{full}; {count} {done} so far, the others not");
-        let _ = self.answer.send(Err(QueueError::Store(text))); // whoever asked may be gone
+        self.refuse(|_| QueueError::Store(text));
     }
 
     fn left(&self) -> u64 {
@@ -145,15 +153,19 @@ impl Records {
         is_running: impl Fn(u64) -> bool,
     ) -> rusqlite::Result<Slice> {
         let mut most = asked.left().min(asked.at_once);
+        let is_full = asked.what == AskedFor::Retry && room == 0;
         if asked.what == AskedFor::Retry {
-            most = most.min(room);
+            most = most.min(room.max(1)); // where there is no room, one tells that some is missed
         }
         let mut next = Some(asked.place).filter(|_| most > 0);
         while let Some(place) = next {
             let (found, at) = self.found(asked, place, most, &is_running)?;
             next = at.or_else(|| self.behind(place.table));
+            if !found.is_empty() && is_full {
+                return Ok(Slice { is_full, ..Slice::default() });
+            }
             if !found.is_empty() {
-                return Ok(Slice { found, table: Some(place.table), next });
+                return Ok(Slice { found, table: Some(place.table), next, is_full });
             }
         }
         Ok(Slice::default())

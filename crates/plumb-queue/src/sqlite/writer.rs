@@ -136,6 +136,11 @@ impl Writer {
         let Some(mut asked) = self.asked.pop_front() else { return Ok(()) };
         loop {
             match self.commit(&[], &[], Some(&asked)) {
+                Ok(effects) if effects.slice.is_full => {
+                    let inbox = lock(&self.shared.intake.inbox);
+                    asked.refuse(|retried| inbox.full(retried));
+                    break;
+                }
                 Ok(effects) => {
                     self.asked.extend(asked.done(&effects.slice));
                     break;
@@ -144,7 +149,7 @@ impl Writer {
                     self.tight = true;
                     // tried again at once: what is given up here the next turn would take back
                     if !(self.make_room()? || asked.lessen()) {
-                        asked.refuse(&self.full());
+                        asked.refuse_for_disk(&self.full());
                         break;
                     }
                 }

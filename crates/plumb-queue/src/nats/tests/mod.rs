@@ -13,7 +13,7 @@ use proptest::test_runner::TestRunner;
 use super::super::model::{Pair, Step, step};
 use super::super::testing::{
     HeldClock, ServerProcess, accept, again, bodies, claim, dead, flush, kept, keyed, message,
-    not_tried, settle,
+    not_tried, retries_meet_the_limit, settle,
 };
 use super::super::{Ending, Presence, State, SystemClock};
 use super::*;
@@ -209,6 +209,10 @@ fn what_is_full_says_so_and_takes_more_when_there_is_room() {
     accept(&queue, message("orders", "3")).unwrap();
     assert!(queue.in_force().contains("at most 2 messages"), "{}", queue.in_force());
     assert!(queue.in_force().contains("sync_interval"), "{}", queue.in_force());
+    drop(queue);
+    let target = server.target("other");
+    let queue = NatsQueue::open_at(&target, limits, lease, HeldClock::new()).unwrap();
+    retries_meet_the_limit(&queue);
 }
 
 #[test]

@@ -285,6 +285,13 @@ fn a_full_queue_refuses_and_takes_again_when_something_is_done() {
 }
 
 #[test]
+fn retries_that_meet_the_limit_say_so() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), HeldClock::new());
+    let few = QueueLimits { messages: 2, ..limits() };
+    retries_meet_the_limit(&SqliteQueue::open(folder.path(), few, clock).unwrap());
+}
+
+#[test]
 fn who_waits_for_a_message_is_woken_by_one_and_by_the_end() {
     let (folder, clock) = (tempfile::tempdir().unwrap(), HeldClock::new());
     let queue = Arc::new(open(folder.path(), &clock));

@@ -15,7 +15,8 @@ use std::time::Duration;
 use plumb_measure::Span;
 
 use super::super::testing::{
-    HeldClock, accept, again, bodies, claim, dead, flush, kept, keyed, message, not_tried, settle,
+    HeldClock, accept, again, bodies, claim, dead, flush, kept, keyed, message, not_tried,
+    retries_meet_the_limit, settle,
 };
 use super::super::{Ending, Filter, Message, Queue, QueueClock, QueueError, QueueLimits, Settled};
 use super::{OpenError, SqliteQueue};
