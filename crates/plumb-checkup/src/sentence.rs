@@ -47,20 +47,50 @@ fn most(judged: &[&LayerVerdict], untold: &[&str]) -> String {
             format!("{nothing}; only the {} was measured: {}.", only.server, takes(only))
         }
         (_, [one]) => {
-            let first =
-                format!("{nothing}; most of a user's time is the {}: {}.", one.server, takes(one));
-            [first, beside(&others)].join(" ").trim_end().into()
+            let by_mean = more_in_the_mean(&slowest, &others);
+            let by = if by_mean.is_empty() { "" } else { "by medians, " };
+            let first = format!(
+                "{nothing}; {by}most of a user's time is the {}: {}.",
+                one.server,
+                takes(one)
+            );
+            [first, by_mean, beside(&others)].join(" ").trim_end().replace("  ", " ")
         }
         _ => {
             let names: Vec<String> = slowest.iter().copied().map(adds).collect();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let by_mean = more_in_the_mean(&slowest, &others);
+            let by = if by_mean.is_empty() { "" } else { "by medians, " };
             let first = format!(
-                "{nothing}; most of a user's time is one of these, which cannot be told apart: {}.",
+                "{nothing}; {by}most of a user's time is one of these, which cannot be told apart: \
+                 {}.",
                 listed(&names)
             );
-            [first, beside(&others)].join(" ").trim_end().into()
+            [first, by_mean, beside(&others)].join(" ").trim_end().replace("  ", " ")
         }
     }
+}
+
+/// Who of the `others` takes more than all of the `slowest` in the mean, a tenth at least: what few
+/// operations take is in no median.
+fn more_in_the_mean(slowest: &[&LayerVerdict], others: &[&LayerVerdict]) -> String {
+    let most = slowest.iter().map(|it| it.mean_ns).max().flatten();
+    let other = others.iter().copied().max_by_key(|it| it.mean_ns);
+    let Some((most, other, mean_ns)) =
+        most.zip(other).and_then(|(most, other)| Some((most, other, other.mean_ns?)))
+    else {
+        return String::new();
+    };
+    if mean_ns <= most.saturating_add(most / 10) {
+        return String::new();
+    }
+    format!(
+        "In the mean it is the {}: {} takes {} in the mean, as some of its operations take far longer \
+         than most.",
+        other.server,
+        operation(other),
+        show_ns(mean_ns)
+    )
 }
 
 /// `It costs a user 47.2 ms of 52.7 ms an operation (46.9 ms to 47.4 ms).`

@@ -35,6 +35,9 @@ pub(crate) const TAIL: &str = "p99";
 /// The key of the figure whose load the plan sets when work is due at a rate.
 pub(crate) const THROUGHPUT: &str = "throughput";
 
+/// The key of the mean response time.
+pub(crate) const MEAN: &str = "mean";
+
 /// The key of the figure that a command of the user printed.
 pub(crate) const PRINTED: &str = "figure";
 
@@ -147,7 +150,7 @@ pub(crate) const FIGURES: &[Figure] = &[
         of: |point| Some(point.response.as_ref()?.p99),
         ..TIME
     },
-    Figure { key: "mean", name: "mean", of: |point| Some(point.response.as_ref()?.mean), ..TIME },
+    Figure { key: MEAN, name: "mean", of: |point| Some(point.response.as_ref()?.mean), ..TIME },
     Figure {
         key: "av2",
         name: "av2 of niping",

@@ -9,8 +9,8 @@ use plumb_page::figures::{milliseconds, per_second, with_unit};
 use crate::comparison::under;
 use crate::{Grade, Remark, Verdict};
 
-/// The key of the throughput.
-const THROUGHPUT: &str = "throughput";
+/// The keys of the figures that every operation has its part in.
+const OF_ALL: [&str; 2] = ["throughput", "mean"];
 
 /// How the figures of a run stand to that of its baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,49 +83,56 @@ impl Held {
     }
 }
 
-/// The figure by which `contrast` stands to its baseline: the primary one, or a throughput that is worse
-/// than the `tolerance`, or may be by its own estimate, where that is not: few very slow operations leave
-/// a median as it is. `None` where there is no figure.
+/// The figure by which `contrast` stands to its baseline: the primary one, or a throughput or a mean that
+/// is worse than the `tolerance`, or may be by its own estimate, where that is not: few very slow
+/// operations leave a median as it is. `None` where there is no figure.
 #[must_use]
 pub fn deciding(contrast: &Contrast, tolerance: Option<f64>) -> Option<&Endpoint> {
     let primary = contrast.endpoints.first()?;
-    let Some(rate) = rate_beside(contrast) else { return Some(primary) };
     let seems_worse = |it: &Endpoint| {
         let change = it.ratio.map(|ratio| it.improvement(ratio));
         change.zip(tolerance).is_some_and(|(change, tolerance)| change < -100.0 * tolerance - 1e-9)
     };
-    let of_both = [primary, rate].map(|it| Held::of_figure(it, tolerance));
-    let by_rate = match of_both {
-        [Held::Beyond, _] => false,
-        [_, Held::Beyond] => true,
-        [Held::Within, Held::Undecided(_)] => seems_worse(rate),
-        _ => false,
+    let of_primary = Held::of_figure(primary, tolerance);
+    if of_primary == Held::Beyond {
+        return Some(primary);
+    }
+    let is_beyond = |it: &&Endpoint| Held::of_figure(it, tolerance) == Held::Beyond;
+    let may_be = |it: &&Endpoint| {
+        of_primary == Held::Within
+            && matches!(Held::of_figure(it, tolerance), Held::Undecided(_))
+            && seems_worse(it)
     };
-    Some(if by_rate { rate } else { primary })
+    let by_another = beside(contrast).find(is_beyond).or_else(|| beside(contrast).find(may_be));
+    Some(by_another.unwrap_or(primary))
 }
 
-/// The throughput beside a primary figure.
-fn rate_beside(contrast: &Contrast) -> Option<&Endpoint> {
-    contrast.endpoints.iter().skip(1).find(|it| it.key == THROUGHPUT)
+/// The figures of all operations beside a primary figure.
+fn beside(contrast: &Contrast) -> impl Iterator<Item = &Endpoint> {
+    contrast.endpoints.iter().skip(1).filter(|it| OF_ALL.contains(&it.key.as_str()))
 }
 
-/// By which figures all of the contrasts are held against their baselines, in words. A throughput is one
-/// where it is known to be within the `tolerance`.
+/// By which figures all of the contrasts are held against their baselines, in words. One of those beside
+/// the primary one is among them where it is known to be within the `tolerance`.
 fn by_figures(contrasts: &[Contrast], tolerance: Option<f64>) -> String {
-    let is_known = |it: &Contrast| {
-        rate_beside(it).is_none_or(|rate| Held::of_figure(rate, tolerance) == Held::Within)
+    let is_known = |key: &str| {
+        let mut all = contrasts.iter().flat_map(beside).filter(|it| it.key == key);
+        all.all(|it| Held::of_figure(it, tolerance) == Held::Within)
     };
-    let known = contrasts.iter().all(is_known);
     let mut names: Vec<&str> = Vec::new();
     for contrast in contrasts {
-        let rate = rate_beside(contrast).filter(|_| known);
-        for figure in contrast.endpoints.first().into_iter().chain(rate) {
+        let others = beside(contrast).filter(|it| is_known(&it.key));
+        for figure in contrast.endpoints.first().into_iter().chain(others) {
             if !names.contains(&figure.name.as_str()) {
                 names.push(&figure.name);
             }
         }
     }
-    names.join(" and ")
+    match names.split_last() {
+        Some((last, [])) => (*last).into(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
+    }
 }
 
 /// The improvements in percent between which the `change` of `primary` lies, the worse end first.

@@ -21,6 +21,8 @@ pub(super) struct Part {
     below: u64,
     /// Those that were no slower than that bucket.
     up_to: u64,
+    /// The sum of their times, nanoseconds, to the width of a bucket of each.
+    sum_ns: u64,
     /// Its length, nanoseconds.
     length_ns: u64,
 }
@@ -45,6 +47,8 @@ pub(super) fn parts_of(
         part.operations += line.histogram.count();
         part.below += first.checked_sub(1).map_or(0, up_to);
         part.up_to += up_to(last);
+        let sum_ns = u64::try_from(line.histogram.sum()).unwrap_or(u64::MAX);
+        part.sum_ns = part.sum_ns.saturating_add(sum_ns);
         part.length_ns = part.length_ns.max(line.length_ns);
     });
     match read {
@@ -80,6 +84,18 @@ pub(super) fn median(whole: &Histogram, p50: u64, parts: &[Part]) -> Option<Boun
     let bucket = |q| Histogram::bucket_of(whole.quantile(q));
     let (low, high) = (bucket(0.5 - half).0.min(p50), bucket(0.5 + half).1.max(p50));
     Some(Bounded { low: float(low), value: float(p50), high: float(high) })
+}
+
+/// The `mean` of a whole run of these `parts`, and its 95 % interval; `None` where so few intervals or
+/// operations say nothing.
+pub(super) fn mean(mean: u64, parts: &[Part]) -> Option<Bounded> {
+    let sums = parts.iter().map(|it| (float(it.sum_ns), float(it.operations)));
+    let half = ratio_half_width(&sums.collect::<Vec<_>>())?;
+    let operations: u64 = parts.iter().map(|it| it.operations).sum();
+    let value = float(mean);
+    let reach = (half / value).exp();
+    let is_known = operations >= OPERATIONS_MIN && reach.is_finite();
+    is_known.then_some(Bounded { low: value / reach, value, high: value * reach })
 }
 
 /// The answers of each interval of time, bytes of streams, and its length; nothing where none is written

@@ -12,7 +12,7 @@ use super::differences::{differences, same_kind, shared};
 use super::points::{Labels, common, common_labels, in_order};
 use super::whole_run::{P50, WholeRun, endpoints_of};
 use crate::driver::drivers_warning;
-use crate::figures::THROUGHPUT;
+use crate::figures::{MEAN, THROUGHPUT};
 use crate::sentence::{Around, sentence};
 use crate::tick::{TickOf, same_tick};
 use crate::{Admission, Faults, LabError};
@@ -210,8 +210,11 @@ fn contrast_of(
     // both are of one kind; of a stream at a rate the throughput is what arrived
     let open = baseline.record.plan.load == "open" && results.iter().all(|it| it.stream.is_none());
     let timed = results.iter().all(|it| reason(&it.validity, Scope::Latency).is_none());
-    // the plan sets the throughput of an open load: the same figure of both says nothing
-    let deciding = [timed.then_some(P50), (!open).then_some(THROUGHPUT)];
+    // the plan sets the throughput of an open load: the same figure of both says nothing; and where users
+    // think between two steps, what these take is a small part of it
+    let thinks = results.iter().any(|it| !it.scenarios.is_empty());
+    let mean = timed && (open || thinks);
+    let deciding = [timed.then_some(P50), (!open).then_some(THROUGHPUT), mean.then_some(MEAN)];
     let deciding: Vec<&str> = deciding.into_iter().flatten().collect();
     let mut endpoints = endpoints_of(runs, &deciding)?;
     let [by, of] = results.map(|it| it.validity.is_driver_limited());
@@ -322,7 +325,7 @@ mod tests {
     #[test]
     fn a_throughput_that_the_plan_sets_decides_nothing() {
         let none = Faults::default();
-        assert_eq!(keys(&slower("open", None, none)), ["p50", "client-cpu"]);
+        assert_eq!(keys(&slower("open", None, none)), ["p50", "mean", "client-cpu"]);
         assert_eq!(keys(&slower("closed", None, none)), ["p50", "throughput", "client-cpu"]);
         assert_eq!(keys(&slower("closed", PAGED, none)), ["throughput", "client-cpu"]);
         // processor time does not step in for response times that may not be used
@@ -425,7 +428,7 @@ mod tests {
         let unchecked = Some((FindingKind::ForeignLoad, Scope::Unchecked));
         let failed = Some((FindingKind::Failures, Scope::Everything));
         for found in [unchecked, failed] {
-            assert_eq!(keys(&slower("open", found, accepted)), ["p50", "client-cpu"]);
+            assert_eq!(keys(&slower("open", found, accepted)), ["p50", "mean", "client-cpu"]);
         }
         assert_eq!(keys(&slower("open", PAGED, accepted)), [""; 0], "that says nothing still");
     }

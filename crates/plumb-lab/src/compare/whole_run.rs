@@ -5,10 +5,10 @@ use plumb_folder::IntervalLog;
 use plumb_measure::statistics::{self, Bounded, quotient_interval};
 use plumb_measure::{Plan, ResultRecord};
 
-use super::quotient::{answers, median, parts_of, throughput};
+use super::quotient::{answers, mean, median, parts_of, throughput};
 use crate::LabError;
 use crate::contrast::LEVEL;
-use crate::figures::THROUGHPUT;
+use crate::figures::{MEAN, THROUGHPUT};
 
 /// Intervals of a run that are shown at most; of more, the medians of neighbours.
 const INTERVALS_MAX: usize = 100;
@@ -45,6 +45,7 @@ pub(super) fn endpoints_of(
 ) -> Result<Vec<Endpoint>, LabError> {
     let time = (P50, "median response time", FigureUnit::Ns, Better::Lower);
     let rate = (THROUGHPUT, "throughput", FigureUnit::PerSecond, Better::Higher);
+    let average = (MEAN, "mean response time", FigureUnit::Ns, Better::Lower);
     let client = ("client-cpu", "CPU per operation, client", FigureUnit::Ns, Better::Lower);
     let mut endpoints = Vec::new();
     if deciding.contains(&P50) {
@@ -54,6 +55,10 @@ pub(super) fn endpoints_of(
     if deciding.contains(&THROUGHPUT) {
         let [baseline, candidate] = runs.map(WholeRun::throughput);
         endpoints.extend(endpoint_of(rate, Some(baseline?), Some(candidate?)));
+    }
+    if deciding.contains(&MEAN) {
+        let [baseline, candidate] = runs.map(WholeRun::mean);
+        endpoints.extend(endpoint_of(average, baseline?, candidate?));
     }
     if let Some(first) = endpoints.first_mut() {
         first.role = Role::Primary;
@@ -81,6 +86,14 @@ impl WholeRun<'_> {
         let answered = self.intervals().filter(|interval| interval.operations > 0);
         let by_interval = answered.map(|interval| interval.p50 as f64).collect();
         Ok(Some(Measured { whole: times.p50 as f64, bounded, sought_in: parts.len(), by_interval }))
+    }
+
+    fn mean(self) -> Result<Option<Measured>, LabError> {
+        let Some(times) = &self.result.response_ns else { return Ok(None) };
+        let parts = parts_of(self.log, self.result)?.unwrap_or_default();
+        let bounded = mean(times.mean, &parts);
+        let whole = times.mean as f64;
+        Ok(Some(Measured { whole, bounded, sought_in: parts.len(), by_interval: Vec::new() }))
     }
 
     fn throughput(self) -> Result<Measured, LabError> {

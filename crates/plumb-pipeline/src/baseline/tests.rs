@@ -154,6 +154,36 @@ fn a_throughput_that_the_median_does_not_show_decides_where_it_is_worse() {
     assert!(worse.cases[0].found.contains("-55.9 %"), "{}", worse.cases[0].found);
 }
 
+/// At a rate, which sets the throughput, few very slow operations show in the mean alone.
+#[test]
+fn a_mean_that_the_median_does_not_show_decides_where_it_is_worse() {
+    let mean = ("mean", "mean response time", FigureUnit::Ns, Better::Lower);
+    let with_mean = |low: f64, high: f64| {
+        let mut contrast = known_between(-1.1, -0.4, 0.4);
+        let interval = Interval { low, high, level: 0.95 };
+        contrast.endpoints.push(Endpoint {
+            ratio: Some(f64::midpoint(low, high)),
+            interval: Some(interval),
+            intervals_of_time: Some(50),
+            ..Endpoint::described(mean, 11e6, 11e6 * f64::midpoint(low, high))
+        });
+        contrast
+    };
+    for (low, high, held, key) in [
+        (3.2, 4.1, Held::Beyond, "mean"),
+        (0.9, 4.1, Held::Undecided(Doubt::Unsteady), "mean"),
+        (0.9, 1.2, Held::Within, "p50"),
+        (0.98, 1.02, Held::Within, "p50"),
+    ] {
+        let contrast = with_mean(low, high);
+        assert_eq!(Held::of(&contrast, Some(0.1)), held, "{low} {high}");
+        assert_eq!(deciding(&contrast, Some(0.1)).unwrap().key, key, "{low} {high}");
+    }
+    let all = comparison(vec![with_mean(0.98, 1.02)]);
+    let said = Verdict::of_baseline(&all, Some(0.1), "t".into(), String::new()).sentence;
+    assert!(said.starts_with("By median response time and mean response time none of 1"), "{said}");
+}
+
 #[test]
 fn a_run_in_which_nothing_came_is_worse_than_any_tolerance_below_all() {
     assert_eq!(Held::of(&rate(-100.0, None), Some(0.99)), Held::Beyond);

@@ -51,8 +51,8 @@ pub(super) fn command() -> Command {
         .about("Compare a run with a baseline, and fail when it is worse")
         .long_about(
             "Compares a run with a baseline as plumb compare does. The primary figure, the median \
-             response time or the throughput, may be worse by --tolerance; so may a throughput beside \
-             a median that hides it. That is a limit, no \
+             response time or the throughput, may be worse by --tolerance; so may a throughput, or at a rate and \
+             of users of a scenario the mean, beside a median that hides it. That is a limit, no \
              test: runs that were taken one after another hold whatever changed between them, too, \
              so choose it wider than equal runs differ. The run is within it, or worse, where all of \
              the interval of the change is; where the tolerance lies in the interval, and without an \

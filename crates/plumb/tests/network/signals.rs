@@ -44,6 +44,13 @@ fn lines_of(at: &Path, ending: &str) -> usize {
     file.map_or(0, |file| read(&file).lines().count())
 }
 
+/// Whether every thread of `process` is stopped by a signal.
+fn all_stopped(process: u32) -> bool {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let mut stats = threads.filter_map(|it| fs::read_to_string(it.path().join("stat")).ok());
+    stats.all(|stat| stat.rsplit_once(") ").is_some_and(|(_, state)| state.starts_with('T')))
+}
+
 /// The time that a load stood still is not what its server took.
 #[test]
 fn a_load_that_was_stopped_says_so_and_has_no_valid_figures() {
@@ -57,6 +64,7 @@ fn a_load_that_was_stopped_says_so_and_has_no_valid_figures() {
         let goes_on = |had| until(|| (lines_of(at.path(), told_by) > had + 30).then_some(()));
         goes_on(0);
         load.signal(Signal::STOP);
+        until(|| all_stopped(load.id()).then_some(())); // who waits for a processor stops when it has one
         let stopped_until_ns = MonotonicClock.now_ns() + 500_000_000;
         until(|| (MonotonicClock.now_ns() > stopped_until_ns).then_some(()));
         let had = lines_of(at.path(), told_by);

@@ -206,6 +206,28 @@ fn where_nothing_is_wrong_it_says_where_the_time_goes() {
     assert!(!checkup.has_findings());
 }
 
+/// One lock request in ten takes 30 ms: no median shows it, and a user waits for it.
+#[test]
+fn who_takes_most_in_the_mean_is_named_where_that_is_another() {
+    let with_mean = |mean_ns: u64, list_us: u64| {
+        let mut parts = landscape(1_850, list_us);
+        let lock = parts[1].outcome.as_mut().unwrap();
+        lock.mean_ns = Some(mean_ns);
+        checkup(parts).verdict.sentence
+    };
+    assert_eq!(
+        with_mean(4_840 * US, 1_900),
+        "No fault was found; by medians, most of a user's time is the application server: a flight \
+         list takes 1.90 ms at the median, of which the round trip to its host is 21.0 us. In the \
+         mean it is the lock server: a lock request takes 4.84 ms in the mean, as some of its \
+         operations take far longer than most. A lock request takes 1.85 ms, a round trip 21.0 us."
+    );
+    assert!(!with_mean(1_950 * US, 1_900).contains("mean"), "that is no more than noise");
+    let alike = with_mean(1_850 * US, 1_850);
+    assert!(alike.contains("most of a user's time is one of these"), "{alike}");
+    assert!(!alike.contains("mean"), "{alike}");
+}
+
 #[test]
 fn what_is_not_checked_is_neither_judged_nor_a_finding() {
     let mut parts = landscape(45, 1_900);
