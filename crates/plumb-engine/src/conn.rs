@@ -94,9 +94,9 @@ impl ScriptState {
 }
 
 /// The first wait after two attempts in a row that led to no end of an operation; it doubles up to
-/// [`BACKOFF_MAX_NS`].
+/// [`BACKOFF_MAX_NS`], by which an outage of the server can seem longer than it was.
 const BACKOFF_NS: u64 = 10_000_000;
-const BACKOFF_MAX_NS: u64 = 1_000_000_000;
+const BACKOFF_MAX_NS: u64 = 100_000_000;
 /// A hello by datagram is said again after this.
 const ASK_AGAIN_NS: u64 = 200_000_000;
 
@@ -134,7 +134,7 @@ impl<P: Protocol, L> Conn<P, L> {
     pub(crate) fn backoff_ns(&self) -> u64 {
         match self.attempts {
             0 => 0,
-            n => (BACKOFF_NS << (n - 1).min(10)).min(BACKOFF_MAX_NS),
+            n => (BACKOFF_NS << (n - 1).min(4)).min(BACKOFF_MAX_NS),
         }
     }
 

@@ -254,7 +254,7 @@ pub struct Recorder {
     /// Connections that could not be established.
     #[serde(skip_serializing_if = "Failures::is_empty")]
     pub connect_failures: Failures,
-    /// Connections that the other side ended while nothing was due on them.
+    /// Connections that the other side ended while it owed no answer on them.
     #[serde(deserialize_with = "count")]
     pub quiet_closes: u64,
     /// Connections that were given up because the other side answered while nothing was due on them:

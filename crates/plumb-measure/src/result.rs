@@ -248,7 +248,7 @@ pub struct DriverFacts {
     /// begin at times of their own.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub start_up_ns: Option<Distribution>,
-    /// Connections the other side ended while nothing was due on them.
+    /// Connections that the other side ended while it owed no answer on them.
     pub quiet_closes: u64,
     /// Operations of the warm-up, which are not recorded.
     #[serde(default)]

@@ -114,8 +114,8 @@ fn quiet_closes(points: &Points<'_>) -> Option<String> {
     let closed = total(points.results.iter().map(|result| result.driver.quiet_closes));
     (closed > 0).then(|| {
         format!(
-            "The other side ended {} while nothing was due there; each was made anew and counts as no \
-             failure.",
+            "The other side ended {} on which it owed no answer. That counts as no failure; one that \
+             could not be made again counts as one.",
             counted(closed, "connection")
         )
     })

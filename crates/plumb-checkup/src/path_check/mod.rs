@@ -146,7 +146,7 @@ pub struct PartOutcome {
     pub operations: u64,
     /// Messages that did not, by kind.
     pub failures: BTreeMap<String, u64>,
-    /// Connections that were closed while nothing was due on them.
+    /// Connections that the other side ended while it owed no answer on them.
     pub quiet_closes: u64,
     /// Length of the measurement, nanoseconds.
     pub duration_ns: u64,

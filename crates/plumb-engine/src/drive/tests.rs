@@ -355,6 +355,34 @@ fn a_target_that_is_gone_ends_the_run_with_its_record() {
 }
 
 #[test]
+fn an_outage_is_not_told_much_longer_than_it_was() {
+    let outage_ns = 2_000 * MS;
+    let mut played = Played::new(Manner { delay_ns: MS, hang_up_at: 50, ..Manner::default() });
+    let endpoint = played.endpoint.clone();
+    let Endpoint::Unix(path) = &endpoint else { unreachable!("a played server has a path") };
+    let (path, away) = (path.clone(), path.with_extension("away"));
+    let mut back_at = None;
+    let time = HeldTime::with(move |now| {
+        let wants = played.step(now);
+        if back_at.is_none() && played.answers() >= 50 {
+            std::fs::rename(&path, &away).unwrap(); // nobody finds it there
+            back_at = Some(now + outage_ns);
+        }
+        let back = back_at.filter(|at| *at > now);
+        if back_at.is_some() && back.is_none() && away.exists() {
+            std::fs::rename(&away, &path).unwrap();
+        }
+        [wants, back].into_iter().flatten().min()
+    });
+    let plan = LoadPlan { pace: rate("100/s"), extent: Extent::Count(300), ..plan() };
+    let outcome = drive_against(&plan, &endpoint, time).unwrap();
+    assert_eq!((outcome.recorder.operations(), outcome.ending), (299, Ending::Complete));
+    let longest_ns = outcome.recorder.rows()[0].response.max();
+    let told = outage_ns - 20 * MS..=outage_ns + 110 * MS;
+    assert!(told.contains(&longest_ns), "{longest_ns}");
+}
+
+#[test]
 fn a_connection_that_ends_is_made_to_the_next_of_several_servers() {
     let (mut one, mut two) = (
         Played::new(Manner { close_after: 3, ..Manner::default() }),

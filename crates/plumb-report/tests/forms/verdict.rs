@@ -99,3 +99,14 @@ fn a_server_of_a_load_that_was_over_at_once_is_not_said_to_be_elsewhere() {
     let over = "on this machine: a load of 3.00 ms may be over before it is looked for)";
     assert!(said(&record).contains(over), "{}", said(&record));
 }
+
+#[test]
+fn of_a_connection_that_ended_quietly_it_is_not_said_that_a_new_one_came() {
+    let all = records::all();
+    let mut record = all.into_iter().find(|(name, _)| *name == "pages").unwrap().1;
+    record.results[0].driver.quiet_closes = 2;
+    record.results[0].failures.insert("connect-refused".into(), 44);
+    let text = plumb_report::markdown::render(&record);
+    assert!(text.contains("ended 2 connections on which it owed no answer"), "{text}");
+    assert!(text.contains("one that could not be made again counts as one"), "{text}");
+}
