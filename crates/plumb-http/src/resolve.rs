@@ -101,8 +101,12 @@ impl Resolver<'_> {
             self.refuse_bad_request(&at, answer.status)?;
             self.refuse_credentials(&at, answer.status)?;
             self.learn_when_to_prove(&at, &mut steps)?;
-            let text =
-                format!("{} bytes{cookies}{}", answer.hit.length, self.hint(&at, answer.status));
+            let to_itself = match self.leads_to(&at, &answer)? {
+                Some(_) => ", and leads to itself: a circle, which is not followed",
+                None => "",
+            };
+            let hint = self.hint(&at, answer.status);
+            let text = format!("{} bytes{cookies}{to_itself}{hint}", answer.hit.length);
             steps.push(StepRecord { status: answer.status, text });
             return Ok(Some(Resolved { url: at, steps, first_hit: Some(answer.hit) }));
         }
@@ -239,8 +243,15 @@ impl Resolver<'_> {
         }
     }
 
-    /// Where the answer leads; `None` when nothing comes behind it.
+    /// Where an answer leads that is followed.
     fn next(&self, at: &Url, answer: &Answer) -> Result<Option<Url>, HttpError> {
+        // a session in a cookie leads back to the same page: it ends when nothing changes
+        let changes = || RawHead::new(&answer.head).values("set-cookie").next().is_some();
+        Ok(self.leads_to(at, answer)?.filter(|next| next != at || changes()))
+    }
+
+    /// Where an answer leads, if to anywhere.
+    fn leads_to(&self, at: &Url, answer: &Answer) -> Result<Option<Url>, HttpError> {
         let kept_method = matches!(answer.status, 307 | 308);
         if !(kept_method || matches!(answer.status, 301..=303) && self.request.only_reads()) {
             return Ok(None);
@@ -254,8 +265,7 @@ impl Resolver<'_> {
             status: answer.status,
             cause: error.to_string(),
         })?;
-        // a session in a cookie leads back to the same page: it ends when nothing changes
-        Ok((next != *at || head.values("set-cookie").next().is_some()).then_some(next))
+        Ok(Some(next))
     }
 
     /// Answers a challenge, once; false when it stays unanswered, which the steps then say.

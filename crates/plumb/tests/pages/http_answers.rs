@@ -65,6 +65,17 @@ fn a_ping_follows_a_relative_location_as_the_standard_says() {
 }
 
 #[test]
+fn a_page_that_redirects_to_itself_is_said_to() {
+    let site = ReplyServer::always(Reply::answer(302, "Location: /loop\r\n", ""));
+    let folder = tempdir().expect("a folder");
+    let url = site.url("/loop");
+    let ended = plumb(&["http", "ping", &url, "--count", "3", "--warmup", "0s"], folder.path());
+    let lines = ended.with(1).stdout;
+    let said = lines.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("leads to itself: a circle, which is not followed"), "{lines}");
+}
+
+#[test]
 fn a_redirect_that_nobody_expects_is_a_failure_that_is_named() {
     let location = "Location: /logon?sap-client=100&token=abc\r\n";
     let site = ReplyServer::always(Reply::answer(302, location, ""));
