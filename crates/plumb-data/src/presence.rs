@@ -65,7 +65,7 @@ impl Presence {
 mod tests {
     use std::fs;
     use std::io::{Read as _, Write as _};
-    use std::net::TcpListener;
+    use std::net::{TcpListener, TcpStream};
     use std::path::Path;
     use std::sync::{Arc, mpsc};
 
@@ -77,7 +77,7 @@ mod tests {
 
     use super::super::DataServers;
     use super::super::back_end::BackEnds;
-    use super::super::server::DataServer;
+    use super::super::server::{CommitMode, DataServer};
 
     fn request() -> BackEndRequest<'static> {
         BackEndRequest {
@@ -217,6 +217,41 @@ mod tests {
         busy.batch("SELECT x FROM nothing").unwrap_err();
         assert!(!pool.figures().away);
         assert_eq!(told.try_iter().count(), 2);
+    }
+
+    /// A `PostgreSQL` that lets everybody log on, and answers nothing from the first BEGIN on.
+    fn silent_at_begin(mut stream: TcpStream) {
+        let size = |head: &[u8]| u32::from_be_bytes(head.try_into().unwrap()) as usize;
+        let mut head = [0; 5];
+        stream.read_exact(&mut head[..4]).unwrap();
+        let mut body = vec![0; size(&head[..4]) - 4];
+        stream.read_exact(&mut body).unwrap();
+        stream.write_all(b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I").unwrap();
+        while stream.read_exact(&mut head).is_ok() {
+            body.resize(size(&head[1..]) - 4, 0);
+            stream.read_exact(&mut body).unwrap();
+            if head[0] == b'Q' && !body.starts_with(b"BEGIN") {
+                stream.write_all(b"C\0\0\0\x08SET\0Z\0\0\0\x05I").unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_data_server_that_is_silent_at_the_begin_of_a_transaction_is_away() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let text = format!(
+            "[server.plant]\nurl = \"postgres://a@{address}/b?sslmode=disable\"\ntimeout = \"20ms\"\n"
+        );
+        let plans = super::super::file::parse(&text, Path::new(".")).unwrap();
+        let server = DataServers::new(plans).find("plant").unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| silent_at_begin(listener.accept().unwrap().0));
+            drop(server.pool.take().unwrap());
+            let error = server.begun(CommitMode::Direct).unwrap_err();
+            assert!(matches!(error, OutsideError::Lost(_)), "{error}");
+        });
+        assert!(server.pool.figures().away);
     }
 
     #[test]

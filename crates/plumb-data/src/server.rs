@@ -53,7 +53,7 @@ impl DataServer {
             CommitMode::Direct | CommitMode::Trial => lease.begin(),
         };
         // whatever the reason, no message is to blame
-        begun.map_err(|error| OutsideError::Lost(self.pool.said(&error)))?;
+        begun.map_err(|error| self.lost(&error))?;
         Ok(lease)
     }
 
@@ -80,7 +80,7 @@ impl DataServer {
     ) -> Result<BTreeSet<ExecutionId>, OutsideError> {
         let mut lease = self.pool.take()?;
         let found = self.done.noted(&mut lease, origin, ids);
-        found.map_err(|error| OutsideError::Lost(self.pool.said(&error)))
+        found.map_err(|error| self.lost(&error))
     }
 
     /// Forgets messages that were done long ago.
@@ -97,19 +97,24 @@ impl DataServer {
         }
     }
 
-    /// What the database said of the statement `text`.
-    pub(super) fn outside(&self, error: &DatabaseError, text: &str) -> OutsideError {
-        let said = self.pool.said(error);
+    /// What the database said of a statement that the transaction itself needs: no message is to blame.
+    pub(super) fn lost(&self, error: &DatabaseError) -> OutsideError {
         if matches!(error, DatabaseError::Silent(_)) {
             let limit_ns = self.pool.plan().target.limits().statement.ns();
             self.was_silent(MonotonicClock.now_ns().saturating_sub(limit_ns), error);
         }
+        OutsideError::Lost(self.pool.said(error))
+    }
+
+    /// What the database said of the statement `text` of a message.
+    pub(super) fn outside(&self, error: &DatabaseError, text: &str) -> OutsideError {
         match error {
             DatabaseError::Lost(_)
             | DatabaseError::Silent(_)
             | DatabaseError::BrokenOff(_)
-            | DatabaseError::RolledBack(_) => OutsideError::Lost(said),
+            | DatabaseError::RolledBack(_) => self.lost(error),
             DatabaseError::Refused(_) | DatabaseError::Nul => {
+                let said = self.pool.said(error);
                 let mut shown: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
                 if let Some((at, _)) = shown.char_indices().nth(SHOWN) {
                     shown.truncate(at);

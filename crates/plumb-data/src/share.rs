@@ -279,7 +279,7 @@ impl Share {
         let statements: Vec<_> = statements.iter().map(|text| Statement::plain(text)).collect();
         let done = self.lease()?.all(&statements);
         done.map_err(|stopped| {
-            let lost = OutsideError::Lost(self.server.pool.said(&stopped.error));
+            let lost = self.server.lost(&stopped.error);
             self.lose(lost.clone());
             lost
         })
@@ -357,7 +357,7 @@ impl Share {
         let noted = server.note(self.lease()?, &origin, ids);
         noted.map_err(|error| {
             self.server.doubt_record();
-            let lost = OutsideError::Lost(self.server.pool.said(&error));
+            let lost = self.server.lost(&error);
             self.lose(lost.clone());
             lost
         })

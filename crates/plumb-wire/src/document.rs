@@ -65,10 +65,12 @@ pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Wrong> {
     })
 }
 
-/// The known name that is most like `wrong`, if any is.
+/// The known name that is most like `wrong`, if any is, whatever their case.
 #[must_use]
 pub fn nearest<N: AsRef<str>>(wrong: &str, known: impl IntoIterator<Item = N>) -> Option<N> {
-    let rated = known.into_iter().map(|name| (likeness(wrong, name.as_ref()), name));
+    let wrong = wrong.to_lowercase();
+    let alike = |name: &str| likeness(&wrong, &name.to_lowercase());
+    let rated = known.into_iter().map(|name| (alike(name.as_ref()), name));
     let best = rated.filter(|(alike, _)| *alike > ALIKE).max_by(|a, b| a.0.total_cmp(&b.0));
     best.map(|(_, name)| name)
 }
@@ -174,6 +176,12 @@ mod tests {
         assert!(k6.problem.ends_with("did you mean `users`?"), "{k6}");
         let far = read::<Load>("users = 1\nzzz = 1\n").unwrap_err();
         assert!(!far.problem.contains("did you mean"), "{far}");
+    }
+
+    #[test]
+    fn names_are_compared_without_case() {
+        assert_eq!(nearest("Async", ["async", "sync"]), Some("async"));
+        assert_eq!(nearest("accept", ["Host", "Accept"]), Some("Accept"));
     }
 
     proptest! {

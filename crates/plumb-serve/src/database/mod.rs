@@ -6,6 +6,7 @@
 
 pub mod certificate;
 mod kept_read;
+mod limits;
 mod over;
 mod postgres;
 mod postgres_text;

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
 use plumb_engine::clock::MonotonicClock;
-use plumb_measure::{Clock as _, Span};
+use plumb_measure::Clock as _;
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::types::{FromSql, ToSql};
@@ -26,9 +26,6 @@ use super::{Answer, DatabaseError, DatabaseLimits, PostgresServer, Row, Value};
 const PREPARED_MAX: usize = 256;
 /// Where a `PostgreSQL` finds that a prepared statement would bring other columns than before.
 const PLAN_CHANGED: &str = "RevalidateCachedQuery";
-/// What a server that breaks a statement off at its time has at most for saying so, before it is taken
-/// for silent.
-const SAYING_SO: Duration = Duration::from_secs(5);
 
 pub(super) struct PostgresSession {
     runtime: Runtime,
@@ -87,7 +84,7 @@ impl PostgresSession {
             // whatever the reason, nobody can log on now
             Ok(Err(NotConnected::Driver(error))) => return Err(DatabaseError::Lost(whole(&error))),
             Ok(Err(NotConnected::Smc(cause))) => return Err(DatabaseError::Lost(cause)),
-            Err(_) => return Err(late_log_on(limits)),
+            Err(_) => return Err(limits.late_log_on()),
         };
         let wire = Wire { connection, ended: false, trips: 0 };
         let plans_changed = Arc::clone(&server.plans_changed);
@@ -106,16 +103,15 @@ impl PostgresSession {
         let told = session.batch(&format!(
             "SET statement_timeout = {ms}; SET idle_in_transaction_session_timeout = {ms}"
         ));
-        told.map_err(|error| match error {
-            DatabaseError::Silent(_) => late_log_on(limits),
+        // the first empty message may wake a process
+        let empties = told.and_then(|()| Ok([session.empty()?, session.empty()?]));
+        let empties = empties.map_err(|error| match error {
+            DatabaseError::Silent(_) => limits.late_log_on(),
             error => error,
         })?;
-        // the first may wake a process
-        let empties = [session.empty()?, session.empty()?];
         session.empty_ns = empties.into_iter().min().unwrap_or(0);
         session.wire.trips = 0;
-        let statement = duration(limits.statement.ns());
-        session.patience = statement + statement.min(SAYING_SO);
+        session.patience = duration(limits.patience().ns());
         Ok(session)
     }
 
@@ -283,10 +279,7 @@ impl PostgresSession {
 
     fn fault(&self, broken: Broken) -> DatabaseError {
         let error = match broken {
-            Broken::Late => {
-                let named = self.limits.settings.map(|it| it.statement);
-                return late("a statement", self.limits.statement, named);
-            }
+            Broken::Late => return self.limits.late_statement(),
             Broken::Closed => return DatabaseError::Lost("it closed the connection".into()),
             Broken::Postgres(error) => error,
         };
@@ -421,16 +414,6 @@ impl Wire {
 
 fn duration(ns: u64) -> Duration {
     Duration::from_nanos(ns)
-}
-
-fn late_log_on(limits: &DatabaseLimits) -> DatabaseError {
-    late("a log-on", limits.connect, limits.settings.map(|it| it.connect))
-}
-
-fn late(what: &str, limit: Span, setting: Option<&str>) -> DatabaseError {
-    let limit = plumb_measure::show_ns(limit.ns());
-    let named = setting.map_or(String::new(), |setting| format!(" ({setting})"));
-    DatabaseError::Silent(format!("{what} took longer than {limit}{named}"))
 }
 
 /// The error with everything behind it.
