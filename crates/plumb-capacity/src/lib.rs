@@ -3,6 +3,7 @@
 //! What was measured becomes the steps of a ladder ([`plumb_size`] works with them), and its answer a
 //! sentence, tables and a page.
 
+mod apart;
 mod changed;
 mod charts;
 mod declared;

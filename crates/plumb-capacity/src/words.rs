@@ -3,19 +3,21 @@
 use crate::page::{Head, Outcome, Page};
 use plumb_measure::statistics::Bounded;
 use plumb_measure::{counted, real, show_rate};
-use plumb_size::analysis::Figure;
+use plumb_size::analysis::{Figure, Tail};
 use plumb_size::ladder::{Step, counted_users};
 use plumb_size::model::{INSIDE, OUTSIDE, Setup};
-use plumb_size::sizing::{Answer, DRAWS_ENLARGED, HeldOut, Need, Predicted, RANGE_MAX, Sizing};
+use plumb_size::sizing::{Answer, DRAWS_ENLARGED, Need, RANGE_MAX, Sizing};
 
 use crate::declared::Repeated;
 use crate::figures::{
     GIB, between, gibibytes, mebibytes, plain, target_words, time, times, who_think, whole,
 };
-use crate::{Offered, Report, changed, charts, next, sales};
+use crate::{Offered, Report, apart, changed, charts, next, sales};
 
 /// Processors that are busy without any load from which on they are told of.
 const REST_TOLD: f64 = 0.01;
+/// Times as far above the mean as the model's that a p95 is told to lie, at most.
+const FACTOR_TOLD_MAX: f64 = 10.0;
 
 /// The one sentence that answers, or says why not.
 pub(crate) fn sentence(sizing: &Sizing) -> String {
@@ -34,9 +36,10 @@ pub(crate) fn sentence(sizing: &Sizing) -> String {
     match (sizing.question.target, &answer.users_within) {
         (Some(target), Some(within)) => {
             let largest = largest(*within, sizing.users_max());
-            format!("{base}; {largest} ({}).", target_words(target))
+            let (kept, missed) = (apart::kept(sizing), apart::missed(sizing));
+            format!("{base}; {largest} ({}){kept}{missed}.", target_words(target))
         }
-        _ => format!("{base}."),
+        _ => format!("{base}{}.", apart::missed(sizing)),
     }
 }
 
@@ -124,8 +127,9 @@ fn is_falsified(sizing: &Sizing) -> bool {
 fn outcome(sizing: &Sizing) -> Outcome {
     let Some(answer) = &sizing.answer else { return Outcome::Refused };
     let asked = f64::from(sizing.question.users);
+    let is_doubted = is_falsified(sizing) || !sizing.apart.is_empty();
     match answer.users_within {
-        Some(within) if within.value >= asked && !is_falsified(sizing) => Outcome::Kept,
+        Some(within) if within.value >= asked && !is_doubted => Outcome::Kept,
         _ => Outcome::Answered,
     }
 }
@@ -159,12 +163,17 @@ fn checks(page: &mut Page, sizing: &Sizing) {
         ));
     }
     match &sizing.held_out {
-        Some(held_out) => page.sentence(held_out_words(held_out)),
+        Some(step) => page.sentence(format!(
+            "Predicted from the other steps, the step of {} has {}.",
+            counted_users(step.users),
+            apart::figures(step),
+        )),
         None => page.sentence(
             "The highest step could not be held out: too few steps are left without it, so nothing \
              checks the prediction.",
         ),
     }
+    apart::steps(page, sizing);
     if let Some(law) = &sizing.scalability {
         let reach = sizing.reach_users();
         let peak = law.peak_users().filter(|peak| *peak <= reach);
@@ -179,25 +188,6 @@ fn checks(page: &mut Page, sizing: &Sizing) {
             plain(law.coherency),
         ));
     }
-}
-
-fn held_out_words(held_out: &HeldOut) -> String {
-    let one = |name: &str, it: &Predicted, show: fn(f64) -> String| {
-        let outside = if it.held { "" } else { ", outside its interval" };
-        format!(
-            "{name} {} for {} measured ({:+.1} %{outside})",
-            show(it.predicted.value),
-            show(it.measured),
-            it.error * 100.0
-        )
-    };
-    format!(
-        "Predicted from the other steps, the step of {} has {}, {} and {}.",
-        counted_users(held_out.users),
-        one("throughput", &held_out.throughput_per_s, show_rate),
-        one("mean", &held_out.mean_s, time),
-        one("p95", &held_out.p95_s, time),
-    )
 }
 
 fn needs(page: &mut Page, answer: &Answer, offered: Option<Offered>) {
@@ -337,13 +327,24 @@ fn demands(page: &mut Page, sizing: &Sizing) {
     if demands.cores_rest.value >= REST_TOLD {
         page.sentence(rest(demands.cores_rest, &sizing.model.setup));
     }
-    page.sentence(format!(
-        "Throughput of the steps is {:.1} % off the model (root mean square); their p95 lies {:.2} \
-         times as far above the mean as the model's, and is {:.0} % off that.",
-        sizing.model.misfit * 100.0,
-        sizing.model.tail.factor,
-        sizing.model.tail.misfit * 100.0
-    ));
+    page.sentence(misfit(sizing.model.misfit, &sizing.model.tail));
+}
+
+/// How far the steps are off the model. A factor over next to no tail of the model says nothing.
+fn misfit(throughput: f64, tail: &Tail) -> String {
+    let off = tail.misfit * 100.0;
+    let p95 = if tail.factor <= FACTOR_TOLD_MAX {
+        let factor = tail.factor;
+        format!(
+            "lies {factor:.2} times as far above the mean as the model's, and is {off:.0} % off that"
+        )
+    } else {
+        format!("is {off:.0} % off what the model says")
+    };
+    format!(
+        "Throughput of the steps is {:.1} % off the model (root mean square); their p95 {p95}.",
+        throughput * 100.0
+    )
 }
 
 /// What keeps processors busy without any load.
@@ -379,6 +380,21 @@ mod tests {
         );
         assert_eq!(of(0.0, 0.0, 0.0), "not even one user is within the target");
         assert_eq!(of(0.0, 0.0, 12.0), "the target holds up to 0 (0 to 12) users");
+    }
+
+    #[test]
+    fn a_factor_over_next_to_no_tail_is_not_told() {
+        let of = |factor| {
+            let mut tail = Tail::default();
+            (tail.factor, tail.misfit) = (factor, 0.1);
+            misfit(0.04, &tail)
+        };
+        assert!(
+            of(0.61).ends_with(
+                "0.61 times as far above the mean as the model's, and is 10 % off that."
+            )
+        );
+        assert!(of(1007.11).ends_with("; their p95 is 10 % off what the model says."));
     }
 
     #[test]

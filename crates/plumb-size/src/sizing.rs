@@ -8,11 +8,12 @@ mod memory;
 mod next;
 mod places;
 mod sensitivity;
+mod steps;
 
 use plumb_measure::statistics::Bounded;
 use serde::Serialize;
 
-pub use answer::{Answer, HeldOut, Predicted};
+pub use answer::{Answer, Predicted, PredictedStep};
 pub use curve::CurvePoint;
 pub use knee::Knee;
 pub use memory::MEMORY;
@@ -27,7 +28,7 @@ use crate::analysis::{Analysis, AnalysisError, Figure};
 use crate::ladder::{FailedStep, Ladder, LadderError, counted_users};
 use crate::landscape::{Landscape, Resource};
 use crate::line::Line;
-use crate::model::{Generator, Model, ModelError, Setup, users};
+use crate::model::{Generator, Model, ModelError, Setup};
 use crate::scalability::Scalability;
 
 /// How far the two models may disagree, and the model be off the ladder, as a share.
@@ -97,7 +98,11 @@ pub struct Sizing {
     /// The model along the users of the ladder, up to as many as may be asked for.
     pub curve: Vec<CurvePoint>,
     /// What the highest step would have been from the others alone; absent where too few are left.
-    pub held_out: Option<HeldOut>,
+    pub held_out: Option<PredictedStep>,
+    /// The steps whose mean response time the model misses: outside its interval, and by more than
+    /// [`DISAGREE_MAX`] beside what the step itself leaves open; in the order of their users.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub apart: Vec<PredictedStep>,
     /// Why the question is not answered, in sentences, with what to measure next; empty when it is.
     pub refusals: Vec<String>,
     /// The answer; absent when it is refused.
@@ -118,7 +123,8 @@ pub fn size(ladder: Ladder, setup: &Setup, question: Question) -> Result<Sizing,
     let memory = Line::through(&remembered.collect::<Vec<_>>());
     let knee = knee(&ladder, &model, question.seed)?;
     let knee = memory::or_memory(knee, &ladder, &model, memory.as_ref())?;
-    let held_out = held_out(&ladder, setup, question.seed)?;
+    let held_out = steps::held_out(&ladder, setup, question.seed)?;
+    let apart = steps::apart(&ladder, &model, question.seed)?;
     let curve = curve::of(&ladder, &model, question.seed)?;
     let mut sizing = Sizing {
         question,
@@ -128,6 +134,7 @@ pub fn size(ladder: Ladder, setup: &Setup, question: Question) -> Result<Sizing,
         knee,
         curve,
         held_out,
+        apart,
         refusals: Vec::new(),
         answer: None,
         ladder,
@@ -171,27 +178,6 @@ pub(crate) fn reach(ladder: &Ladder) -> f64 {
 /// True when the model is further from a step than it may be.
 fn is_off(model: &Model) -> bool {
     model.worst.1.abs() > DISAGREE_MAX
-}
-
-/// Predicts the highest step from the others. A ladder that is too short for that has none.
-fn held_out(ladder: &Ladder, setup: &Setup, seed: u64) -> Result<Option<HeldOut>, SizingError> {
-    let Some(rest) = ladder.without_highest() else { return Ok(None) };
-    let model = match Model::fit(&rest, setup) {
-        Ok(model) => model,
-        Err(ModelError::Analysis(error)) => return Err(error.into()),
-        Err(_) => return Ok(None),
-    };
-    let top = ladder.highest();
-    let drawn = model.drawn(DRAWS, seed, Generator::Included);
-    let landscape = model.landscape();
-    let (_, [x, mean, p95]) =
-        predicted(&landscape, &model.tail, &drawn, ladder.think_s(), users(top))?;
-    Ok(Some(HeldOut {
-        users: top.users,
-        throughput_per_s: Predicted::of(x, top.throughput_per_s),
-        mean_s: Predicted::of(mean, top.mean_s),
-        p95_s: Predicted::of(p95, top.p95_s),
-    }))
 }
 
 impl Sizing {

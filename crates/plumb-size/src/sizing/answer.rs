@@ -9,9 +9,9 @@ use crate::analysis::Point;
 /// Share by which figures differ because they were rounded.
 const ROUNDING: f64 = 1e-3;
 
-/// The highest step, predicted from the others.
+/// A step, predicted and measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct HeldOut {
+pub struct PredictedStep {
     /// Its users.
     pub users: f64,
     /// Throughput.

@@ -1,3 +1,4 @@
+mod apart;
 mod doubtful;
 mod memory;
 
