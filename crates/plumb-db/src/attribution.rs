@@ -147,9 +147,9 @@ const MESSAGES_MIN: u64 = 10;
 fn advice(known: &Known<'_>, attribution: &Attribution) -> Vec<Advice> {
     let mut found = match attribution.account() {
         Ok(account) => large(known, attribution, &account),
-        Err(reason) => vec![not_split(reason)],
+        Err(reason) => vec![not_split(known, reason)],
     };
-    found.extend(slowest_tenth(attribution));
+    found.extend(slowest_tenth(known, attribution));
     found.extend(nearer(known));
     found.extend(known.peculiar.clone());
     found.extend(floor(known, attribution.client.mean_ns));
@@ -192,8 +192,24 @@ fn of_the_time(account: &Account, share: &PartShare<PartKind>) -> String {
 const LONGER: &str = "Measure for longer (--for), on a machine that does nothing else: the parts are \
     known of few calls only.";
 
+/// Calls of so many times the median make the mean, however many there are.
+const LONG_CALL: u64 = 100;
+
+/// What to do where the parts are not known.
+fn to_know(known: &Known<'_>) -> String {
+    let (median_ns, max_ns) = (known.response.quantile(0.5), known.response.max());
+    if max_ns / LONG_CALL <= median_ns {
+        return LONGER.into();
+    }
+    let (max, median) = (show_ns(max_ns), show_ns(median_ns));
+    format!(
+        "Calls of up to {max}, at a median of {median}, make the mean: the chart over time says when they came. \
+         Did they wait for locks (log_lock_waits of PostgreSQL)?"
+    )
+}
+
 /// What is not told where only the faster nine tenths are.
-fn slowest_tenth(attribution: &Attribution) -> Option<Advice> {
+fn slowest_tenth(known: &Known<'_>, attribution: &Attribution) -> Option<Advice> {
     attribution.account().ok().filter(|account| account.of == Calls::Faster)?;
     let (share, reason) = (attribution.slowest_share()?, attribution.cannot_be_split.as_ref()?);
     let percent = 100.0 * share;
@@ -202,23 +218,24 @@ fn slowest_tenth(attribution: &Attribution) -> Option<Advice> {
             "The slowest tenth of the calls takes {percent:.0} % of the time of all, and that is \
              not told apart: of all calls, {reason}"
         ),
-        next: LONGER.into(),
+        next: to_know(known),
     })
 }
 
-fn not_split(reason: CannotBeSplit) -> Advice {
+fn not_split(known: &Known<'_>, reason: CannotBeSplit) -> Advice {
     let next = match reason {
-        CannotBeSplit::TooFew { .. } | CannotBeSplit::NotKnown { .. } => LONGER,
+        CannotBeSplit::TooFew { .. } | CannotBeSplit::NotKnown { .. } => to_know(known),
         CannotBeSplit::LessThanNothing { .. } => {
-            "Was the server's clock set meanwhile? Measure again."
+            "Was the server's clock set meanwhile? Measure again.".into()
         }
         CannotBeSplit::MoreThanTheWhole { .. } => {
             "Looks took longer than calls: was this machine, or the server's, busy with something else \
              for a while? Measure again. If it stays so, --timestamps takes the calls themselves \
              apart, and what the database counts for the statement (below) is of every call."
+                .into()
         }
     };
-    Advice { finding: format!("The time cannot be split: {reason}"), next: next.into() }
+    Advice { finding: format!("The time cannot be split: {reason}"), next }
 }
 
 fn next(known: &Known<'_>, kind: PartKind) -> String {
@@ -227,14 +244,12 @@ fn next(known: &Known<'_>, kind: PartKind) -> String {
             indexes and locks, and at what else the server does (plumb host watch there)."
             .into(),
         PartKind::Wire => format!(
-            "The network, and waking the server's process. Compare with plumb net ping to the same \
-             host. Every statement pays it: a page that asks {CHATTY} one after the other spends {} \
-             on the way, so fewer statements help more than faster ones (plumb db replay says who \
-             asks one over and over).",
+            "The network, and waking the server's process. Compare with plumb net ping to the same host. Every \
+             statement pays it: a page that asks {CHATTY} one after the other spends {} on the way, so fewer \
+             statements help more than faster ones (plumb db replay says who asks one over and over).",
             show_ns(mean_ns(&known.found.wire).saturating_mul(CHATTY))
         ),
-        PartKind::Due => "Calls come faster than they are answered: more --callers, or a lower \
-            --rate."
+        PartKind::Due => "Calls come faster than they are answered: more --callers, or a lower --rate."
             .into(),
         PartKind::Queue => format!(
             "{} callers share a pool of {}. Try a larger --pool, or hold connections for a \
@@ -266,9 +281,8 @@ fn next(known: &Known<'_>, kind: PartKind) -> String {
         | PartKind::ServerWaking
         | PartKind::ServerSending
         | PartKind::Waking
-        | PartKind::Rest => "The driver and the client's machine (is a processor free?), answers \
-            larger than the buffers of a socket, a pooler or a proxy that queues. Some 40 ms \
-            point to delayed acknowledgements."
+        | PartKind::Rest => "The driver and the client's machine (is a processor free?), answers larger than the \
+            buffers of a socket, a pooler or a proxy that queues. Some 40 ms point to delayed acknowledgements."
             .into(),
     }
 }
@@ -294,8 +308,7 @@ fn connect(known: &Known<'_>) -> String {
     } else if login - (trips + PROOF_TRIPS) * wire > whole / 2.0 {
         "Most of it is the login: starting a process, checking the password.".into()
     } else if login - trips * wire > whole / 2.0 {
-        "Most of it is the login: starting a process, checking the password, and the round trips for \
-         that."
+        "Most of it is the login: starting a process, checking the password, and the round trips for that."
             .into()
     } else {
         "It takes several round trips.".into()

@@ -43,8 +43,7 @@ impl Attempt<'_> {
             NoAnswer::TooLarge => {
                 let limits = self.asked.limits.describe();
                 self.wrong(format!(
-                    "has an answer of more than {limits}: add a LIMIT or TOP to it, or raise --rows \
-                     and --size"
+                    "has an answer of more than {limits}: add a LIMIT or TOP to it, or raise --rows and --size"
                 ))
             }
             NoAnswer::Unexpected => {

@@ -27,6 +27,17 @@ pub enum LockError {
         /// What happened.
         how: String,
     },
+    /// A connection that listened is gone.
+    #[error(
+        "{address} {how}; watch again there, or at the server that took over, and see what is held by then \
+         (plumb lock show)"
+    )]
+    Lost {
+        /// Who.
+        address: String,
+        /// What happened.
+        how: &'static str,
+    },
     /// A server was asked without TLS.
     #[error("{address} speaks TLS: add --tls")]
     SpeaksTls {

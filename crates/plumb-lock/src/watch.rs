@@ -214,10 +214,11 @@ impl Watch {
                 printed.join().unwrap_or_else(|_| Err(std::io::Error::other("printing ended")));
             complaint.and_then(|complaint| Ok(printed.map(|()| complaint)?))
         })?;
-        let how = complaint.or_else(|| until.lost.map(lost).map(Into::into));
-        match how {
-            Some(how) => Err(LockError::NoAnswer { address: endpoint.to_string(), how }),
-            None => Ok(()),
+        let address = endpoint.to_string();
+        match (complaint, until.lost.map(lost)) {
+            (Some(how), _) => Err(LockError::NoAnswer { address, how }),
+            (None, Some(how)) => Err(LockError::Lost { address, how }),
+            (None, None) => Ok(()),
         }
     }
 }

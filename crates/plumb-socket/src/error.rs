@@ -120,6 +120,20 @@ impl Error {
         failure
     }
 
+    /// The error of a log-on that was not done within `limit`, whose connection stood by then or did not.
+    #[must_use]
+    pub fn log_on_within(address: String, stood: bool, limit: Span) -> Self {
+        let kind = FailureKind::ConnectTimedOut;
+        if !stood {
+            return Self::connect_within(address, &io::ErrorKind::TimedOut.into(), limit);
+        }
+        let complaint = format!(
+            "accepted the connection, but the log-on was not done within {limit}; is the server stopped or \
+             busy, or a pooler without a free place, and is the port right?"
+        );
+        Self::Greeting { address, complaint, kind }
+    }
+
     /// The error of several addresses of which none takes a connection: each with its cause, and
     /// what to try about the last.
     pub(crate) fn none_connects(failures: Vec<Self>) -> Self {

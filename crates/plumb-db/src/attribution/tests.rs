@@ -161,27 +161,17 @@ fn of_a_busy_machine(gone: u64) -> Attribution {
         found.statement.record(65 * US + at % 3 * US + gone);
         found.empty.record(10 * US + at % 2 * US);
     }
+    let (mut other, mut none) = (Observations::default(), Histogram::new());
     attribute(Known {
-        statement: &statement,
         over: Over::Kept,
-        methods: Methods { server: "by its clock", wire: "Sync", connect: "making it" },
-        log_on_trips: 1,
-        peculiar: None,
-        intermediary: None,
-        pool: 1,
         callers: 1,
         response: &response,
         batches: batches.means(),
         found: &found,
         observed: 40,
-        looks: true,
-        handshake: None,
         shortest_ns: 120 * US,
-        echo: None,
-        tls: None,
         floor_ns: None,
-        readings: Vec::new(),
-        open: false,
+        ..known(&mut other, &mut none, &statement)
     })
     .unwrap()
 }
@@ -201,6 +191,9 @@ fn where_a_few_calls_spoil_the_means_the_faster_nine_tenths_are_told() {
     let slowest = "The slowest tenth of the calls takes 48 % of the time of all, and that is \
                    not told apart: of all calls, the parts are not known well enough";
     assert!(findings[2].starts_with(slowest), "{findings:?}");
+    assert!(of.advice[2].next.contains("few calls only"), "{:?}", of.advice[2]);
+    let long = of_a_busy_machine(90_000_000).advice.pop().unwrap().next;
+    assert!(long.starts_with("Calls of up to 90."), "{long}");
 }
 
 #[test]

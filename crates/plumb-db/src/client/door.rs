@@ -79,19 +79,21 @@ impl Door {
     /// # Errors
     /// [`NotOpened`].
     pub(crate) async fn open<S: Reached>(&self) -> Result<(S, Opened), NotOpened> {
+        let (limit, mut stood) = (self.patience, false);
         let opening = async {
             let began_ns = MonotonicClock.now_ns();
             let wire = Wire::connect(&self.endpoint, Arc::clone(&self.traffic))
                 .await
                 .map_err(NotOpened::Socket)?;
+            stood = true;
             let transport_ns = Some(MonotonicClock.now_ns().saturating_sub(began_ns));
             let (session, tls_ns) = S::over(self, wire).await?;
             session.way().transport.iter().for_each(|it| self.traffic.stands(it));
             let total_ns = MonotonicClock.now_ns().saturating_sub(began_ns);
             Ok((session, Opened { transport_ns, tls_ns, total_ns }))
         };
-        let opened = tokio::time::timeout(Duration::from_nanos(self.patience.ns()), opening).await;
-        opened.map_err(|_| NotOpened::TimedOut)?
+        let opened = tokio::time::timeout(Duration::from_nanos(limit.ns()), opening).await;
+        opened.map_err(|_| NotOpened::TimedOut { stood, limit })?
     }
 
     /// The door to `endpoint` for `login`, and a first session.

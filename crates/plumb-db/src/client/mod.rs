@@ -9,7 +9,7 @@ use std::io;
 
 use plumb_db_login::{Login, LoginError};
 use plumb_engine::{Endpoint, EngineError};
-use plumb_measure::FailureKind;
+use plumb_measure::{FailureKind, Span};
 
 pub(crate) use door::{Door, LoggedOn, Reached};
 pub(crate) use pipe::Pipe;
@@ -111,8 +111,8 @@ pub(crate) enum NotOpened {
     Unproven,
     /// The log-on.
     LogOn(Trouble),
-    /// It took too long.
-    TimedOut,
+    /// It took longer than `limit`; the transport stood by then or did not.
+    TimedOut { stood: bool, limit: Span },
 }
 
 impl From<Trouble> for NotOpened {
@@ -124,7 +124,7 @@ impl From<Trouble> for NotOpened {
 impl Failure for NotOpened {
     fn kind(&self) -> FailureKind {
         match self {
-            Self::TimedOut => FailureKind::ConnectTimedOut,
+            Self::TimedOut { .. } => FailureKind::ConnectTimedOut,
             Self::Socket(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 FailureKind::ConnectRefused
             }
@@ -178,8 +178,8 @@ impl Remedies {
         let refused = |cause, remedy| DbError::Login { server: server.into(), cause, remedy };
         match trouble {
             NotOpened::Socket(error) => EngineError::connect(server.to_owned(), error).into(),
-            NotOpened::TimedOut => {
-                EngineError::connect(server.to_owned(), &io::ErrorKind::TimedOut.into()).into()
+            NotOpened::TimedOut { stood, limit } => {
+                EngineError::log_on_within(server.to_owned(), *stood, *limit).into()
             }
             NotOpened::Tls(error) => no_tls(error.to_string(), self.tls),
             NotOpened::NoTls => no_tls("the server does not offer TLS".into(), self.no_tls),

@@ -42,8 +42,7 @@ const PRODUCT: &str = "SAP HANA";
 const METHODS: Methods = Methods {
     server: "the time that the server tells with each answer (server processing time), less that of a \
         message that asks for no work (a rollback of nothing)",
-    wire: "a message that asks for no work (a rollback of nothing), there and back in the place of a \
-        call",
+    wire: "a message that asks for no work (a rollback of nothing), there and back in the place of a call",
     connect: "making the connection of the call",
 };
 

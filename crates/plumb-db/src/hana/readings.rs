@@ -55,8 +55,7 @@ impl Counters {
                     source: STATEMENTS.into(),
                     mean_ns: Some(mean_ns),
                     count: calls,
-                    about: "execution, without preparing; of every session that asked the same \
-                            meanwhile"
+                    about: "execution, without preparing; of every session that asked the same meanwhile"
                         .into(),
                 },
             },

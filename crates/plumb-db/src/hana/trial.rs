@@ -35,8 +35,7 @@ pub(super) async fn run(
     };
     match attempt.patiently(exchange.tried(asked.statement), refused).await {
         Ok(brought) if brought.server_us.is_none() => Err(attempt.wrong(
-            "is answered without the time that the server was at work for it: its version does not \
-             tell"
+            "is answered without the time that the server was at work for it: its version does not tell"
                 .into(),
         )),
         Ok(_) => Ok(exchange),

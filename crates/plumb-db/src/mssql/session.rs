@@ -111,8 +111,7 @@ fn let_in(door: &Door, said: &[u8]) -> Result<String, NotOpened> {
 fn remedy(number: i32) -> &'static str {
     match number {
         NOT_LET_IN => {
-            "check user and password: SQLCMDUSER and SQLCMDPASSWORD are where they are \
-                       looked for"
+            "check user and password: SQLCMDUSER and SQLCMDPASSWORD are where they are looked for"
         }
         4060 => "check the name behind the last / (SELECT name FROM sys.databases lists them)",
         0 => "leave encrypt=no out",

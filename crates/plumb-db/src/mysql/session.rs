@@ -156,9 +156,8 @@ async fn prove(door: &Door, session: &mut Session, mut method: Method) -> Result
             Reply::More(said) if method == Method::CachingSha2 && said == WANTS_PASSWORD => {
                 if !is_unseen {
                     return Err(NotOpened::Method(
-                        "the server does not have this password at hand and wants it itself, \
-                         which goes over an encrypted connection only: write \
-                         ssl-mode=REQUIRED"
+                        "the server does not have this password at hand and wants it itself, which goes over an \
+                         encrypted connection only: write ssl-mode=REQUIRED"
                             .into(),
                     ));
                 }

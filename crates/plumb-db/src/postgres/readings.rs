@@ -77,9 +77,9 @@ impl Counter {
                         Some(nanoseconds(mean_ms)),
                         calls.unsigned_abs(),
                         format!(
-                            "execution alone, and planning where track_planning is on; of every \
-                             session that asked the same meanwhile; {read} not in the server's \
-                             memory"
+                            "execution alone, and planning where track_planning is on, without the wait \
+                             for a lock on a table, which comes before; of every session that asked the \
+                             same meanwhile; {read} not in the server's memory"
                         ),
                     )
                 }

@@ -87,8 +87,8 @@ pub(crate) enum NotOpened {
     Socket(io::Error),
     /// TLS or the login.
     Driver(tokio_postgres::Error),
-    /// It took too long.
-    TimedOut,
+    /// It took too long; the transport stood by then or did not.
+    TimedOut { stood: bool },
     /// It was to be read-only, and the server reports that it is not.
     Writable,
 }
@@ -158,16 +158,19 @@ impl Door {
     /// [`NotOpened`].
     pub(crate) async fn enter(&self) -> Result<(Session, Opened), NotOpened> {
         // behind a pointer: all that waits for a session would be compiled around it
-        let login: BoxFuture<'_, Result<(Session, Opened), NotOpened>> = Box::pin(self.login());
+        let mut stood = false;
+        let login: BoxFuture<'_, Result<(Session, Opened), NotOpened>> =
+            Box::pin(self.login(&mut stood));
         let opening = tokio::time::timeout(Duration::from_nanos(self.patience.ns()), login);
-        opening.await.map_err(|_| NotOpened::TimedOut)?
+        opening.await.map_err(|_| NotOpened::TimedOut { stood })?
     }
 
-    async fn login(&self) -> Result<(Session, Opened), NotOpened> {
+    async fn login(&self, stood: &mut bool) -> Result<(Session, Opened), NotOpened> {
         let began_ns = MonotonicClock.now_ns();
         let wire = Wire::connect(&self.endpoint, Arc::clone(&self.traffic))
             .await
             .map_err(NotOpened::Socket)?;
+        *stood = true;
         let connected_ns = MonotonicClock.now_ns();
         let transport = wire.transport().ok(); // who is gone already says so at the login
         let (tls, arrivals) = (self.tls.for_one(), wire.arrivals());
@@ -206,8 +209,8 @@ impl Door {
         let server = self.server.clone();
         match trouble {
             NotOpened::Socket(error) => EngineError::connect(server, error).into(),
-            NotOpened::TimedOut => {
-                EngineError::connect(server, &io::ErrorKind::TimedOut.into()).into()
+            NotOpened::TimedOut { stood } => {
+                EngineError::log_on_within(server, *stood, self.patience).into()
             }
             NotOpened::Writable => DbError::Writable { server },
             NotOpened::Driver(error) => match error.as_db_error() {
@@ -246,7 +249,7 @@ impl NotOpened {
     /// The same as data.
     pub(crate) fn kind(&self) -> FailureKind {
         match self {
-            Self::TimedOut => FailureKind::ConnectTimedOut,
+            Self::TimedOut { .. } => FailureKind::ConnectTimedOut,
             Self::Socket(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 FailureKind::ConnectRefused
             }

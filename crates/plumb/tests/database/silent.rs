@@ -1,6 +1,7 @@
 //! A server that says nothing more, and a table that somebody has locked: what is asked beside the load waits
 //! no longer than calls do, and the figures of the load are written down.
 
+use std::net::TcpListener;
 use std::thread;
 
 use crate::kit;
@@ -27,6 +28,20 @@ fn a_server_that_hangs_leaves_a_record_that_proves_nothing() {
     assert_eq!(result["failures"]["timed-out"], 1, "{result:#}");
     let readings = &result["attribution"]["readings"];
     assert!(readings.to_string().contains("did not say within"), "{result:#}");
+}
+
+#[test]
+fn of_a_server_that_never_answers_the_log_on_no_firewall_is_suspected() {
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port"); // the kernel accepts
+    let address = silent.local_addr().expect("its address");
+    let folder = tempfile::tempdir().expect("a folder");
+    for product in ["postgres", "mysql"] {
+        let url = format!("{product}://me@{address}/erp");
+        let ended = start(&url, &["--connect-timeout", "500ms"], folder.path()).wait().with(2);
+        let told = "accepted the connection, but the log-on was not done within 500ms";
+        assert!(ended.stderr.contains(told), "{}", ended.stderr);
+        assert!(!ended.stderr.contains("firewall"), "{}", ended.stderr);
+    }
 }
 
 #[test]

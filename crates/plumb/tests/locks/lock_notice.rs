@@ -49,7 +49,8 @@ fn a_watch_ends_when_its_server_is_gone_or_nobody_reads_it() {
     assert!(watch.line().ends_with(" free T:1"));
     server.program.signal(Signal::KILL);
     let ended = watch.wait().with(2).stderr;
-    assert!(ended.contains("ended the connection"), "{ended}");
+    assert!(ended.contains("ended the connection; watch again there"), "{ended}");
+    assert!(!ended.contains("password"), "it had listened: {ended}");
 }
 
 #[test]
