@@ -46,51 +46,46 @@ fn most(judged: &[&LayerVerdict], untold: &[&str]) -> String {
         ([only], _) => {
             format!("{nothing}; only the {} was measured: {}.", only.server, takes(only))
         }
-        (_, [one]) => {
-            let by_mean = more_in_the_mean(&slowest, &others);
-            let by = if by_mean.is_empty() { "" } else { "by medians, " };
-            let first = format!(
-                "{nothing}; {by}most of a user's time is the {}: {}.",
-                one.server,
-                takes(one)
-            );
-            [first, by_mean, beside(&others)].join(" ").trim_end().replace("  ", " ")
-        }
         _ => {
-            let names: Vec<String> = slowest.iter().copied().map(adds).collect();
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let by_mean = more_in_the_mean(&slowest, &others);
-            let by = if by_mean.is_empty() { "" } else { "by medians, " };
-            let first = format!(
-                "{nothing}; {by}most of a user's time is one of these, which cannot be told apart: \
-                 {}.",
-                listed(&names)
-            );
-            [first, by_mean, beside(&others)].join(" ").trim_end().replace("  ", " ")
+            let by = if by_mean.is_some() { "by medians, " } else { "" };
+            let which = match slowest[..] {
+                [one] => format!("the {}: {}", one.server, takes(one)),
+                _ => {
+                    let names: Vec<String> = slowest.iter().copied().map(adds).collect();
+                    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                    format!("one of these, which cannot be told apart: {}", listed(&names))
+                }
+            };
+            let first = format!("{nothing}; {by}most of a user's time is {which}.");
+            let said = [Some(first), by_mean, Some(beside(&others))];
+            let said = said.into_iter().flatten().filter(|it| !it.is_empty());
+            said.collect::<Vec<_>>().join(" ")
         }
     }
 }
 
-/// Who of the `others` takes more than all of the `slowest` in the mean, a tenth at least: what few
-/// operations take is in no median.
-fn more_in_the_mean(slowest: &[&LayerVerdict], others: &[&LayerVerdict]) -> String {
-    let most = slowest.iter().map(|it| it.mean_ns).max().flatten();
-    let other = others.iter().copied().max_by_key(|it| it.mean_ns);
-    let Some((most, other, mean_ns)) =
-        most.zip(other).and_then(|(most, other)| Some((most, other, other.mean_ns?)))
-    else {
-        return String::new();
-    };
-    if mean_ns <= most.saturating_add(most / 10) {
-        return String::new();
-    }
-    format!(
-        "In the mean it is the {}: {} takes {} in the mean, as some of its operations take far longer \
-         than most.",
-        other.server,
-        operation(other),
-        show_ns(mean_ns)
-    )
+/// Who of the `others` adds more than all of the `slowest` in the mean, a tenth at least, and than its own
+/// median: what few operations take is in no median.
+fn more_in_the_mean(slowest: &[&LayerVerdict], others: &[&LayerVerdict]) -> Option<String> {
+    let most_ns = slowest.iter().map(|it| added_in_the_mean(it)).max()??;
+    let other = others.iter().copied().max_by_key(|it| added_in_the_mean(it))?;
+    let added_ns = added_in_the_mean(other)?;
+    let is_more = |than_ns: i64| added_ns > than_ns.saturating_add(than_ns / 10);
+    (is_more(most_ns) && is_more(other.own?.ns)).then(|| {
+        format!(
+            "In the mean it is the {}: {} takes {}, as some of its operations take far longer than most.",
+            other.server,
+            operation(other),
+            show_ns(other.mean_ns.unwrap_or_default())
+        )
+    })
+}
+
+/// What a layer adds to an operation in the mean, nanoseconds: without the round trip to its host.
+fn added_in_the_mean(layer: &LayerVerdict) -> Option<i64> {
+    let floor_ns = layer.own?.floor_ns.unwrap_or(0);
+    i64::try_from(layer.mean_ns?.saturating_sub(floor_ns)).ok()
 }
 
 /// `It costs a user 47.2 ms of 52.7 ms an operation (46.9 ms to 47.4 ms).`

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use plumb_measure::{
     Account, Advice, Attribution, BatchMeans, Calls, CannotBeSplit, Distribution, Estimate,
     FasterCalls, Histogram, Intermediary, PartKind, PartShare, Reading, ResultRecord, Series,
-    TimePart, rounded, show_ns, signed_real,
+    TimePart, real, rounded, show_ns, signed_real,
 };
 
 use crate::database::Methods;
@@ -192,13 +192,13 @@ fn of_the_time(account: &Account, share: &PartShare<PartKind>) -> String {
 const LONGER: &str = "Measure for longer (--for), on a machine that does nothing else: the parts are \
     known of few calls only.";
 
-/// Calls of so many times the median make the mean, however many there are.
+/// Calls of so many times the median are long; they make a mean of twice the median or more.
 const LONG_CALL: u64 = 100;
 
 /// What to do where the parts are not known.
 fn to_know(known: &Known<'_>) -> String {
     let (median_ns, max_ns) = (known.response.quantile(0.5), known.response.max());
-    if max_ns / LONG_CALL <= median_ns {
+    if max_ns / LONG_CALL <= median_ns || known.response.mean() < 2.0 * real(median_ns) {
         return LONGER.into();
     }
     let (max, median) = (show_ns(max_ns), show_ns(median_ns));

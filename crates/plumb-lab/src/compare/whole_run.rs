@@ -5,7 +5,7 @@ use plumb_folder::IntervalLog;
 use plumb_measure::statistics::{self, Bounded, quotient_interval};
 use plumb_measure::{Plan, ResultRecord};
 
-use super::quotient::{answers, mean, median, parts_of, throughput};
+use super::quotient::{Part, answers, mean, median, parts_of, throughput};
 use crate::LabError;
 use crate::contrast::LEVEL;
 use crate::figures::{MEAN, THROUGHPUT};
@@ -47,18 +47,20 @@ pub(super) fn endpoints_of(
     let rate = (THROUGHPUT, "throughput", FigureUnit::PerSecond, Better::Higher);
     let average = (MEAN, "mean response time", FigureUnit::Ns, Better::Lower);
     let client = ("client-cpu", "CPU per operation, client", FigureUnit::Ns, Better::Lower);
+    let parts = [runs[0].parts(deciding)?, runs[1].parts(deciding)?];
+    let runs_in_parts = [(runs[0], &parts[0][..]), (runs[1], &parts[1][..])];
     let mut endpoints = Vec::new();
     if deciding.contains(&P50) {
-        let [baseline, candidate] = runs.map(WholeRun::median);
+        let [baseline, candidate] = runs_in_parts.map(|(run, parts)| run.median(parts));
         endpoints.extend(endpoint_of(time, baseline?, candidate?));
     }
     if deciding.contains(&THROUGHPUT) {
-        let [baseline, candidate] = runs.map(WholeRun::throughput);
-        endpoints.extend(endpoint_of(rate, Some(baseline?), Some(candidate?)));
+        let [baseline, candidate] = runs_in_parts.map(|(run, parts)| run.throughput(parts));
+        endpoints.extend(endpoint_of(rate, Some(baseline), Some(candidate)));
     }
     if deciding.contains(&MEAN) {
-        let [baseline, candidate] = runs.map(WholeRun::mean);
-        endpoints.extend(endpoint_of(average, baseline?, candidate?));
+        let [baseline, candidate] = runs_in_parts.map(|(run, parts)| run.mean(parts));
+        endpoints.extend(endpoint_of(average, baseline, candidate));
     }
     if let Some(first) = endpoints.first_mut() {
         first.role = Role::Primary;
@@ -78,32 +80,36 @@ pub(super) fn endpoints_of(
 
 #[expect(clippy::cast_precision_loss, reason = "figures to compare, to three digits")]
 impl WholeRun<'_> {
-    fn median(self) -> Result<Option<Measured>, LabError> {
+    /// What the interval log says, where one of the `deciding` figures is known by that; empty where it says
+    /// nothing.
+    fn parts(self, deciding: &[&str]) -> Result<Vec<Part>, LabError> {
+        let Self { log, result, .. } = self;
+        // loads that were put together from several clients have their intervals in the log alone
+        let of_log = result.stream.is_none() && result.intervals.is_empty();
+        match of_log || deciding.contains(&P50) || deciding.contains(&MEAN) {
+            true => Ok(parts_of(log, result)?.unwrap_or_default()),
+            false => Ok(Vec::new()),
+        }
+    }
+
+    fn median(self, parts: &[Part]) -> Result<Option<Measured>, LabError> {
         let Some(times) = &self.result.response_ns else { return Ok(None) };
-        let parts = parts_of(self.log, self.result)?.unwrap_or_default();
         let whole = times.decode().map_err(LabError::Histogram)?;
-        let bounded = median(&whole, times.p50, &parts);
+        let bounded = median(&whole, times.p50, parts);
         let answered = self.intervals().filter(|interval| interval.operations > 0);
         let by_interval = answered.map(|interval| interval.p50 as f64).collect();
         Ok(Some(Measured { whole: times.p50 as f64, bounded, sought_in: parts.len(), by_interval }))
     }
 
-    fn mean(self) -> Result<Option<Measured>, LabError> {
-        let Some(times) = &self.result.response_ns else { return Ok(None) };
-        let parts = parts_of(self.log, self.result)?.unwrap_or_default();
-        let bounded = mean(times.mean, &parts);
-        let whole = times.mean as f64;
-        Ok(Some(Measured { whole, bounded, sought_in: parts.len(), by_interval: Vec::new() }))
+    fn mean(self, parts: &[Part]) -> Option<Measured> {
+        let mean_ns = self.result.response_ns.as_ref()?.mean;
+        let bounded = mean(mean_ns, parts);
+        Some(Measured { bounded, sought_in: parts.len(), ..Measured::alone(mean_ns as f64) })
     }
 
-    fn throughput(self) -> Result<Measured, LabError> {
+    fn throughput(self, parts: &[Part]) -> Measured {
         let result = self.result;
-        // loads that were put together from several clients have them in the log alone
-        let parts = match result.stream.is_none() && result.intervals.is_empty() {
-            true => parts_of(self.log, result)?.unwrap_or_default(),
-            false => Vec::new(),
-        };
-        let answers = answers(result, &parts);
+        let answers = answers(result, parts);
         // calls that were looked into are in no interval, and count in every rate
         let timed = result.operations.saturating_sub(result.looked_into()).max(1);
         let all_of_timed = result.operations as f64 / timed as f64;
@@ -111,12 +117,12 @@ impl WholeRun<'_> {
             it.operations as f64 * 1e9 / it.duration_ns as f64 * all_of_timed
         };
         let counted = self.intervals().filter(|_| result.operations > 0);
-        Ok(Measured {
+        Measured {
             whole: result.throughput_per_s,
             bounded: throughput(result, &answers),
             sought_in: answers.len(),
             by_interval: counted.map(rate).collect(),
-        })
+        }
     }
 
     fn client_cpu(self) -> Option<Measured> {

@@ -165,7 +165,7 @@ impl Records {
                 return Ok(Slice { is_full, ..Slice::default() });
             }
             if !found.is_empty() {
-                return Ok(Slice { found, table: Some(place.table), next, is_full });
+                return Ok(Slice { found, table: Some(place.table), next, is_full: false });
             }
         }
         Ok(Slice::default())
